@@ -1,0 +1,21 @@
+{#- Windows (build units) and how a model replaces exactly the buckets that a window touches. -#}
+
+{#- The incremental strategy of every windowed model: drop the touched buckets, insert their new rows.
+    `replace_on` is the time column, `replace_buckets` a query of the touched bucket starts. Literal bounds
+    come first, so that zone maps spare the untouched past however long the table is. -#}
+{% macro get_incremental_replace_buckets_sql(arg_dict) %}
+  {%- set target = arg_dict["target_relation"] -%}
+  {%- set source = arg_dict["temp_relation"] -%}
+  {%- set column = config.require("replace_on") -%}
+  {%- set buckets = config.require("replace_buckets") -%}
+  {%- set bounds = run_query("select min(b) as lo, max(b) as hi from (" ~ buckets ~ ") as touched(b)") -%}
+  {%- set lo = bounds.columns[0].values()[0] -%}
+  {%- set hi = bounds.columns[1].values()[0] -%}
+  {%- set columns = arg_dict["dest_columns"] | map(attribute="quoted") | join(", ") -%}
+  {% if lo is not none %}
+  delete from {{ target }}
+  where {{ column }} between {{ lo }} and {{ hi }}
+    and {{ column }} in (select b from ({{ buckets }}) as touched(b));
+  {% endif %}
+  insert into {{ target }} ({{ columns }}) select {{ columns }} from {{ source }}
+{% endmacro %}

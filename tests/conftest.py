@@ -1,0 +1,27 @@
+"""Fixtures that every test file shares: free ports and the folder of real venue recordings."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A loopback TCP port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def recordings() -> Path:
+    """The folder of real responses recorded from the venues (TIDEMARK_RECORDINGS); skips without it."""
+    folder = os.environ.get("TIDEMARK_RECORDINGS")
+    if not folder:
+        pytest.skip("TIDEMARK_RECORDINGS is not set: no folder of real venue recordings to test against")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.fail(f"TIDEMARK_RECORDINGS={folder!r} is not a folder")
+    return path

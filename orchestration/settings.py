@@ -1,0 +1,195 @@
+"""Every setting of Tidemark: its name, default and meaning, read from the environment and checked once.
+
+This is the only module that reads the environment. It imports nothing heavy, so that a wrong setting is one
+sentence within a blink.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+UNIVERSES = ("small", "full")
+
+
+class SettingsError(ValueError):
+    """A setting that cannot work: the message is one sentence naming the variable, its value and what is allowed."""
+
+
+class Setting(NamedTuple):
+    """One environment variable; `default` is the text shown to people."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+SETTINGS = (
+    Setting("TIDEMARK_HOME", "./data", "Folder of all state: landing, warehouse, replicas, recorder, logs."),
+    Setting("TIDEMARK_API_PORT", "8080", "Port of the API on 127.0.0.1."),
+    Setting("TIDEMARK_DAGSTER_PORT", "3000", "Port of the Dagster UI on 127.0.0.1."),
+    Setting("TIDEMARK_SANDBOX_PORT", "9100", "Port of the stand-in exchanges on 127.0.0.1 (demo only)."),
+    Setting(
+        "TIDEMARK_UNIVERSE",
+        "small",
+        "Size of the simulated market: `small` (about 40 coins) or `full` (about 2,000 coins).",
+    ),
+    Setting(
+        "TIDEMARK_LANDING",
+        "<home>/landing",
+        "Where raw responses land: a folder or an fsspec URL such as `s3://bucket/tidemark`.",
+    ),
+    Setting(
+        "TIDEMARK_WAREHOUSE",
+        "<home>/warehouse.duckdb",
+        "The warehouse that dbt builds: a DuckDB file, or `md:<name>` for MotherDuck.",
+    ),
+    Setting(
+        "TIDEMARK_VENUES_URL",
+        "unset",
+        "Prefix of stand-in exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, checked; every path is absolute."""
+
+    home: Path
+    landing: str
+    warehouse: str
+    api_port: int
+    dagster_port: int
+    sandbox_port: int
+    universe: str
+    venues_url: str | None
+
+    @property
+    def serving(self) -> Path:
+        return self.home / "serving"
+
+    @property
+    def recorder(self) -> Path:
+        return self.home / "recorder"
+
+    @property
+    def dbt_target(self) -> Path:
+        return self.home / "dbt" / "target"
+
+    @property
+    def dbt_logs(self) -> Path:
+        return self.home / "dbt" / "logs"
+
+    @property
+    def docs(self) -> Path:
+        return self.home / "docs"
+
+    @property
+    def dagster_home(self) -> Path:
+        return self.home / "dagster"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
+        """Read and check the TIDEMARK_* variables; raises SettingsError for the first one that is wrong."""
+        home = _folder(env, "TIDEMARK_HOME", Path("data"))
+        ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
+        return cls(
+            home=home,
+            landing=_location(env, "TIDEMARK_LANDING", home / "landing"),
+            warehouse=_warehouse(env, home),
+            api_port=ports[0],
+            dagster_port=ports[1],
+            sandbox_port=ports[2],
+            universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
+            venues_url=_url(env, "TIDEMARK_VENUES_URL"),
+        )
+
+    def environ(self) -> dict[str, str]:
+        """These settings as the variables that give them back in another process, whatever its working folder."""
+        return {
+            "TIDEMARK_HOME": str(self.home),
+            "TIDEMARK_LANDING": self.landing,
+            "TIDEMARK_WAREHOUSE": self.warehouse,
+            "TIDEMARK_API_PORT": str(self.api_port),
+            "TIDEMARK_DAGSTER_PORT": str(self.dagster_port),
+            "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
+            "TIDEMARK_UNIVERSE": self.universe,
+            "TIDEMARK_VENUES_URL": self.venues_url or "",
+        }
+
+
+def _text(env: Mapping[str, str], name: str) -> str:
+    """A variable that is set to nothing counts as not set: that is how shells and Makefiles unset one."""
+    return env.get(name, "").strip()
+
+
+def _folder(env: Mapping[str, str], name: str, default: Path) -> Path:
+    text = _text(env, name)
+    if "://" in text:
+        raise SettingsError(f"{name} is {text!r}, but it must be a folder on this machine.")
+    return Path(text or default).expanduser().absolute()
+
+
+def _location(env: Mapping[str, str], name: str, default: Path) -> str:
+    text = _text(env, name)
+    if "://" not in text:
+        return str(Path(text or default).expanduser().absolute())
+    if not all(urlsplit(text)[:2]) and not text.startswith("file:///"):
+        raise SettingsError(f"{name} is {text!r}, but it must be a folder or a URL such as 's3://bucket/folder'.")
+    return text
+
+
+def _warehouse(env: Mapping[str, str], home: Path) -> str:
+    name = "TIDEMARK_WAREHOUSE"
+    text = _text(env, name)
+    if text.startswith("md:"):
+        return text
+    if "://" in text:
+        raise SettingsError(f"{name} is {text!r}, but it must be a DuckDB file on this machine or 'md:<database>'.")
+    return str(Path(text or home / "warehouse.duckdb").expanduser().absolute())
+
+
+def _port(env: Mapping[str, str], name: str) -> int:
+    text = _text(env, name) or next(setting.default for setting in SETTINGS if setting.name == name)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+        raise SettingsError(f"{name} is {text!r}, but a port must be a whole number from 1 to 65535.")
+    return int(text)
+
+
+def _ports(env: Mapping[str, str], *names: str) -> list[int]:
+    taken: dict[int, str] = {}
+    for name in names:
+        port = _port(env, name)
+        if port in taken:
+            raise SettingsError(f"{name} is '{port}', but {taken[port]} is that port already: they must differ.")
+        taken[port] = name
+    return list(taken)
+
+
+def _choice(env: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    text = _text(env, name) or allowed[0]
+    if text not in allowed:
+        raise SettingsError(f"{name} is {text!r}, but it must be one of: {', '.join(allowed)}.")
+    return text
+
+
+def _url(env: Mapping[str, str], name: str) -> str | None:
+    text = _text(env, name).rstrip("/")
+    if not text:
+        return None
+    parts = urlsplit(text)
+    try:
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError:
+        port_fits = False
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or not port_fits:
+        raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'http://127.0.0.1:9100'.")
+    return text

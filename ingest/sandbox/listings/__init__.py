@@ -1,0 +1,1 @@
+"""Which markets each venue carries: one file per venue."""

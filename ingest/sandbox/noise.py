@@ -1,0 +1,81 @@
+"""Hash-seeded value noise: any point of any series is computed directly, in any order, with no state."""
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_A = np.uint64(0xBF58476D1CE4E5B9)
+_B = np.uint64(0x94D049BB133111EB)
+
+Octaves = tuple[tuple[int, float], ...]  # (period in steps, amplitude)
+
+
+def key(*parts: object) -> int:
+    """A 64-bit key of a name; keys hang on names, so that adding a series changes no other one."""
+    return int.from_bytes(blake2b("\x1f".join(map(str, parts)).encode(), digest_size=8).digest(), "little")
+
+
+def fraction(*parts: object) -> float:
+    """A fixed number in [0, 1) for a name."""
+    return (key(*parts) >> 11) * 2.0**-53
+
+
+def keys(names: list[str], *scope: object) -> Keys:
+    """One key per name within a scope such as (seed, 'price')."""
+    return np.array([key(*scope, name) for name in names], dtype=np.uint64)
+
+
+def _mix(x: Keys) -> Keys:
+    x = (x ^ (x >> np.uint64(30))) * _A
+    x = (x ^ (x >> np.uint64(27))) * _B
+    out: Keys = x ^ (x >> np.uint64(31))
+    return out
+
+
+def uniform(series: Keys, cells: NDArray[Any], label: int = 0) -> Floats:
+    """Independent numbers in [0, 1) by (series, label, cell); the arguments broadcast."""
+    at = cells.astype(np.uint64) * _STEP
+    shift = np.uint64(label * int(_A) % 2**64)
+    mixed = _mix(_mix(series + shift) + at)
+    out: Floats = (mixed >> np.uint64(11)) * 2.0**-53
+    return out
+
+
+def _tailed(u: Floats) -> Floats:
+    """Uniform in [-1, 1) bent towards fat tails: most minutes are quiet, some are not."""
+    squared = u * u
+    return u * (0.55 + 1.2 * squared * squared)
+
+
+def walk(series: Keys, steps: Ints, octaves: Octaves, tailed_below: int = 0, loud: Floats | None = None) -> Floats:
+    """A continuous path per series at integer steps: array [series, steps].
+
+    `loud` scales the octaves shorter than `tailed_below` (volatility regimes); those are fat-tailed too.
+    """
+    total = np.zeros((len(series), len(steps)))
+    for label, (period, amplitude) in enumerate(octaves):
+        cell, inside = np.divmod(steps, period)
+        cells, where = np.unique(np.concatenate([cell, cell + 1]), return_inverse=True)
+        lattice = 2.0 * uniform(series[:, None], cells[None, :], label) - 1.0
+        short = period < tailed_below
+        if short:
+            lattice = _tailed(lattice)
+        part = lattice[:, where[: len(steps)]]
+        if period > 1:
+            share = inside / period
+            share = share * share * (3.0 - 2.0 * share)
+            part = part + (lattice[:, where[len(steps) :]] - part) * share
+        total += part * (amplitude * loud if short and loud is not None else amplitude)
+    return total
+
+
+def growing(periods: tuple[int, ...]) -> Octaves:
+    """Octaves whose amplitude grows with the square root of the period, as a random walk's does."""
+    return tuple((period, float(period) ** 0.5) for period in periods)

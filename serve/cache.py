@@ -1,0 +1,70 @@
+"""Finished responses of the current edition, bounded in bytes; equal questions asked at once are answered once."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from aiocache import SimpleMemoryCache  # type: ignore[import-untyped]
+
+MAX_BYTES = 96 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A body in one content coding, with the headers that belong to it."""
+
+    data: bytes
+    headers: dict[str, str]
+
+
+class ResponseCache:
+    """aiocache's memory store with the bound that it lacks (aiocache #429), and one build per key at a time.
+
+    Keys begin with the edition, so an answer of one edition is never given for another.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self.store = SimpleMemoryCache(timeout=None)
+        self.max_bytes = max_bytes
+        self.size = 0
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._building: dict[str, asyncio.Task[Stored]] = {}
+
+    async def get(self, key: str) -> Stored | None:
+        """What is kept under `key`."""
+        return await self.store.get(key)  # type: ignore[no-any-return]
+
+    async def build(self, key: str, make: Callable[[], Awaitable[Stored]]) -> Stored:
+        """What is kept under `key`, or else made by one of those who ask; the others wait for that one.
+
+        A failure is raised to everyone who waits and is not kept.
+        """
+        kept = await self.get(key)
+        if kept is not None:
+            return kept
+        task = self._building.get(key)
+        if task is None:
+            task = asyncio.create_task(self._make(key, make))
+            self._building[key] = task
+            task.add_done_callback(lambda _: self._building.pop(key, None))
+        # Shielded: a client that goes away must not take the answer from the others.
+        return await asyncio.shield(task)
+
+    async def _make(self, key: str, make: Callable[[], Awaitable[Stored]]) -> Stored:
+        made = await make()
+        if len(made.data) <= self.max_bytes // 2:
+            await self.store.set(key, made)
+            self.size += len(made.data) - self._sizes.pop(key, 0)
+            self._sizes[key] = len(made.data)
+            while self.size > self.max_bytes:
+                oldest, size = self._sizes.popitem(last=False)
+                self.size -= size
+                await self.store.delete(oldest)
+        return made
+
+    async def clear(self) -> None:
+        """Forget everything (a new edition has come)."""
+        self._sizes.clear()
+        self.size = 0
+        await self.store.clear()

@@ -1,0 +1,83 @@
+"""The declaration of an endpoint. Validation, caching, degradation and OpenAPI all follow from it.
+
+Adding an endpoint is adding one file to `serve/endpoints/`: a function of (query, reader) that returns a Body.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from serve.db import Edition, Reader
+from serve.errors import Unavailable
+from serve.params import Param, Schema, Values
+from serve.shape import Body
+
+Query = TypeVar("Query")
+Resolve = Callable[[Values, Edition], Any]
+Answer = Callable[[Any, Reader], Body]
+Offline = Callable[[Values, Unavailable], Body]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One path. `ttl` seconds a client may keep an answer; None: never kept, because it looks at the clock."""
+
+    path: str
+    summary: str
+    answer: Answer
+    params: Mapping[str, Param]
+    schema: Schema
+    ttl: int | None
+    statuses: tuple[int, ...]
+    media: tuple[str, ...]
+    resolve: Resolve | None
+    offline: Offline | None
+
+    @property
+    def name(self) -> str:
+        """A stable identifier: the answering function's name."""
+        return self.answer.__name__
+
+
+REGISTRY: dict[str, Endpoint] = {}
+
+
+def endpoint(
+    path: str,
+    *,
+    ttl: int | None,
+    schema: Schema,
+    statuses: tuple[int, ...] = (200,),
+    media: tuple[str, ...] = ("application/json",),
+    resolve: Resolve | None = None,
+    offline: Offline | None = None,
+    params: Mapping[str, Param] | None = None,
+) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
+    """Declare the decorated function as what answers GET `path` (parameters of the path in braces).
+
+    The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
+    from the parsed values: equal questions must give equal queries, for they are the cache key. `offline` answers
+    without a readable replica; without it that is a 503.
+    """
+
+    def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:
+        if path in REGISTRY:
+            raise ValueError(f"{path} is declared twice")
+        summary = (answer.__doc__ or "").strip().split("\n")[0]
+        if not summary:
+            raise ValueError(f"{path} has no docstring: its first line is the endpoint's summary")
+        REGISTRY[path] = Endpoint(path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline)
+        return answer
+
+    return declare
+
+
+def all_endpoints() -> list[Endpoint]:
+    """Every endpoint of `serve/endpoints/`, by path."""
+    import serve.endpoints
+
+    for module in pkgutil.iter_modules(serve.endpoints.__path__):
+        importlib.import_module(f"serve.endpoints.{module.name}")
+    return [REGISTRY[path] for path in sorted(REGISTRY)]

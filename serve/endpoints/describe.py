@@ -1,0 +1,35 @@
+"""GET / and GET /openapi.json: what there is to ask for, made from the declarations and the edition's definitions."""
+
+from serve.catalog import Catalog
+from serve.db import Reader
+from serve.endpoint import REGISTRY, endpoint
+from serve.errors import Unavailable
+from serve.openapi import API_VERSION, describe
+from serve.params import Schema, Values
+from serve.shape import Body, json_body
+
+OBJECT: Schema = {"type": "object"}
+
+
+def index_body() -> Body:
+    """Name, version and the list of endpoints."""
+    listed = [{"path": declared.path, "summary": declared.summary} for _, declared in sorted(REGISTRY.items())]
+    listed.append({"path": "/dbt/", "summary": "Documentation of the tables: what each metric and column means."})
+    return json_body({"name": "Tidemark", "version": API_VERSION, "openapi": "/openapi.json", "endpoints": listed})
+
+
+@endpoint("/", ttl=300, statuses=(200, 400), schema=OBJECT, offline=lambda values, outage: index_body())
+def index(query: Values, db: Reader) -> Body:
+    """List of the endpoints."""
+    return index_body()
+
+
+def openapi_offline(values: Values, outage: Unavailable) -> Body:
+    """The description without an edition: the metric names are those that the interface promises."""
+    return json_body(describe(REGISTRY.values(), Catalog()), degraded=True)
+
+
+@endpoint("/openapi.json", ttl=300, statuses=(200, 400), schema=OBJECT, offline=openapi_offline)
+def openapi(query: Values, db: Reader) -> Body:
+    """This API as OpenAPI 3.1."""
+    return json_body(describe(REGISTRY.values(), db.edition.catalog))

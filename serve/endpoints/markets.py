@@ -1,0 +1,59 @@
+"""GET /api/markets: every tracked coin with its markets, as the mart holds it."""
+
+from serve.db import Reader
+from serve.endpoint import endpoint
+from serve.params import Schema, Values
+from serve.shape import Body, strict_json
+
+NUMBER_OR_NULL = {"type": ["number", "null"]}
+COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
+ENTRY_NUMBERS = (
+    "price", "vol24h", "funding", "oi_usd", "px_1h", "px_4h", "px_24h", "oi_1h", "oi_4h", "oi_24h",
+)  # fmt: skip
+ENTRY: Schema = {
+    "type": "object",
+    "required": ["venue", "symbol", "quote", "price", "vol24h", "funding", "oi_usd"],
+    "properties": {
+        "venue": {"type": "string"},
+        "symbol": {"type": "string"},
+        "quote": {"type": ["string", "null"]},
+        "url": {"type": ["string", "null"]},
+        "hip3": {"type": ["boolean", "null"]},
+        **dict.fromkeys(ENTRY_NUMBERS, NUMBER_OR_NULL),
+    },
+}
+COIN: Schema = {
+    "type": "object",
+    "required": [
+        "base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "perps", "spots", "hip3", "cat",
+    ],
+    "properties": {
+        "base": {"type": "string"},
+        "venues": {"type": "array", "items": {"type": "string"}},
+        "perps": {"type": "array", "items": ENTRY},
+        "spots": {"type": "array", "items": ENTRY},
+        "hip3": {"type": "boolean"},
+        "cat": {"type": "array", "items": {"type": "string"}},
+        **dict.fromkeys(COIN_NUMBERS, NUMBER_OR_NULL),
+    },
+}  # fmt: skip
+SCHEMA: Schema = {
+    "type": "object",
+    "required": ["coins", "server_ts", "uptime_since"],
+    "properties": {
+        "coins": {"type": "array", "items": COIN},
+        "server_ts": {"type": "integer", "description": "The edition's as_of."},
+        "uptime_since": {"type": ["integer", "null"], "description": "Since when it has been recorded."},
+    },
+}
+# The mart's columns are the JSON fields: a column added there is served without a change here.
+SQL = "select string_agg(to_json(m)::varchar, ',' order by perp_vol24h desc nulls last, base) from markets as m"
+
+
+@endpoint("/api/markets", ttl=15, statuses=(200, 400, 503), schema=SCHEMA)
+def markets(query: Values, db: Reader) -> Body:
+    """Full snapshot of every tracked coin and its markets, by 24h perp volume."""
+    coins = (db.value(SQL) or "").encode()
+    edition = db.edition
+    since = b"null" if edition.recorded_since_ms is None else b"%d" % edition.recorded_since_ms
+    return Body(strict_json(b'{"coins":[%b],"server_ts":%d,"uptime_since":%b}' % (coins, edition.as_of_ms, since)))

@@ -1,0 +1,67 @@
+"""GET /api/status: how old the served state is and what each venue's recording last did."""
+
+import time
+from typing import Any
+
+from serve.db import Reader
+from serve.endpoint import endpoint
+from serve.errors import Unavailable
+from serve.params import Schema, Values
+from serve.shape import Body, json_body
+
+UNHEALTHY_AFTER_S = 180
+SECONDS_OR_NULL = {"type": ["number", "null"]}
+MS_OR_NULL = {"type": ["integer", "null"]}
+SCHEMA: Schema = {
+    "type": "object",
+    "required": ["state", "edition", "as_of", "age_s", "recorder_lag_s", "build_lag_s", "venues"],
+    "properties": {
+        "state": {"enum": ["healthy", "unhealthy"], "description": f"unhealthy when older than {UNHEALTHY_AFTER_S} s."},
+        "edition": MS_OR_NULL,
+        "as_of": {**MS_OR_NULL, "description": "Time of the newest data, UTC epoch ms."},
+        "published": MS_OR_NULL,
+        "recorded_since": MS_OR_NULL,
+        "age_s": {**SECONDS_OR_NULL, "description": "Age of the newest data now."},
+        "recorder_lag_s": {**SECONDS_OR_NULL, "description": "Age of the newest minute that a venue answered well."},
+        "build_lag_s": {**SECONDS_OR_NULL, "description": "From the newest data to its publication."},
+        "venues": {
+            "type": "array",
+            "items": {"type": "object", "required": ["venue", "last_good_ms", "last_error"]},
+        },
+        "db": {"const": False},
+        "error": {"type": "string", "description": "Why nothing can be read."},
+    },
+}
+
+
+def nothing_readable(values: Values, outage: Unavailable) -> Body:
+    """The same shape without data."""
+    nulls = dict.fromkeys(("edition", "as_of", "published", "recorded_since", "age_s", "recorder_lag_s", "build_lag_s"))
+    return json_body({"state": "unhealthy", **nulls, "venues": [], "db": False, "error": str(outage)}, degraded=True)
+
+
+@endpoint("/api/status", ttl=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
+def status(query: Values, db: Reader) -> Body:
+    """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error."""
+    now = time.time() * 1000
+    edition = db.edition
+    venues: list[dict[str, Any]] = db.rows("select * from recording_status order by venue")
+    good = [venue["last_good_ms"] for venue in venues if venue["last_good_ms"] is not None]
+    age_s = _seconds(now - edition.as_of_ms)
+    return json_body(
+        {
+            "state": "healthy" if age_s <= UNHEALTHY_AFTER_S else "unhealthy",
+            "edition": edition.edition_id,
+            "as_of": edition.as_of_ms,
+            "published": edition.published_ms,
+            "recorded_since": edition.recorded_since_ms,
+            "age_s": age_s,
+            "recorder_lag_s": _seconds(now - max(good)) if good else None,
+            "build_lag_s": _seconds(edition.published_ms - edition.as_of_ms),
+            "venues": venues,
+        }
+    )
+
+
+def _seconds(ms: float) -> float:
+    return round(ms / 1000, 3)

@@ -1,0 +1,96 @@
+"""The OpenAPI 3.1 document, made from the endpoint declarations and the metric definitions."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from serve.catalog import Catalog, Metric
+from serve.endpoint import Endpoint
+from serve.params import Param
+
+API_VERSION = "2026-10-20"
+ABOUT = (
+    "Market data of crypto derivatives and spot, recorded every minute. Read-only. "
+    "Times are UTC epoch milliseconds, fractions are 0.1 for 10 %, unknown values are null."
+)
+STATUS_TEXT = {
+    304: "Unchanged since the ETag in If-None-Match.",
+    400: "A parameter is unknown, repeated, malformed or out of range; the message says which and what is allowed.",
+    404: "Not tracked.",
+    503: "The data cannot be read now; ask again after Retry-After seconds.",
+}
+ERROR = {"$ref": "#/components/schemas/Error"}
+HEADERS = {
+    "ETag": {"schema": {"type": "string"}, "description": "Strong validator of this body in this content coding."},
+    "Cache-Control": {"schema": {"type": "string"}},
+}
+RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+
+
+def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
+    """The whole document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tidemark",
+            "version": API_VERSION,
+            "description": ABOUT + _metrics(catalog),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {item.path: {"get": _operation(item, catalog)} for item in sorted(endpoints, key=lambda e: e.path)},
+        "components": {
+            "schemas": {
+                "Error": {
+                    "type": "object",
+                    "required": ["error"],
+                    "properties": {"error": {"type": "string", "description": "What is wrong and what is allowed."}},
+                }
+            }
+        },
+    }
+
+
+def _metrics(catalog: Catalog) -> str:
+    return "\n\nMetrics:\n" + "\n".join(map(_line, catalog.metrics)) if catalog.metrics else ""
+
+
+def _line(metric: Metric) -> str:
+    also = f" Also called {', '.join(metric.aliases)}." if metric.aliases else ""
+    text = metric.description or metric.title
+    return f"- `{metric.name}` ({', '.join(metric.fields)}; {metric.unit or 'no unit'}): {text}{also}"
+
+
+def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
+    in_path = set(re.findall(r"{(\w+)}", item.path))
+    return {
+        "operationId": item.name,
+        "summary": item.summary,
+        "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
+        "responses": {
+            "200": {"description": item.summary, "headers": HEADERS, "content": _content(item)},
+            **{str(status): _failure(status) for status in item.statuses if status != 200},
+            **({"304": {"description": STATUS_TEXT[304]}} if item.ttl is not None else {}),
+        },
+    }
+
+
+def _content(item: Endpoint) -> dict[str, Any]:
+    return {
+        media: {"schema": item.schema if media == "application/json" else {"type": "string"}} for media in item.media
+    }
+
+
+def _failure(status: int) -> dict[str, Any]:
+    headers = {"headers": RETRY} if status == 503 else {}
+    return {"description": STATUS_TEXT[status], **headers, "content": {"application/json": {"schema": ERROR}}}
+
+
+def _parameter(name: str, param: Param, in_path: bool, catalog: Catalog) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "path" if in_path else "query",
+        "required": in_path or param.required,
+        "description": param.description,
+        "schema": param.schema_for(catalog),
+        **({"example": param.example} if param.example else {}),
+    }

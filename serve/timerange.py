@@ -1,0 +1,66 @@
+"""Which time a series request means and which tier answers it. All times in UTC epoch milliseconds."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from serve.catalog import Tier
+from serve.errors import ApiError, BadParameter
+from serve.params import UNIT_MS
+
+DEFAULT_RANGE_MS = UNIT_MS["d"]
+POINT_LIMIT = 1500  # a response holds fewer
+
+
+class Span(NamedTuple):
+    """A half-open range: buckets with start <= t < end."""
+
+    start: int
+    end: int
+
+
+def span_of(start: int | None, end: int | None, length: int | None, now: int) -> Span:
+    """The range that start, end and range mean together; `now` is the edition's as_of."""
+    if start is None:
+        end = now if end is None else end
+        return Span(end - (length or DEFAULT_RANGE_MS), end)
+    if end is None:
+        if length is None:
+            raise ApiError(400, "start: needs end or range beside it")
+        # A start after as_of means a range of which nothing is known yet: empty, not wrong.
+        return Span(start, max(start, min(start + length, now)))
+    if end <= start:
+        raise BadParameter("end", str(end), f"it must be after start ({start})")
+    return Span(start, end)
+
+
+def check_length(span: Span, max_days: int, max_days_with_key: int) -> None:
+    """A range above what the metric allows is a 400 that names the maximum."""
+    if span.end - span.start > max_days * UNIT_MS["d"]:
+        keyed = f" ({max_days_with_key}d with an API key)" if max_days_with_key > max_days else ""
+        days = (span.end - span.start) / UNIT_MS["d"]
+        raise ApiError(400, f"range: {days:.6g}d is too long; at most {max_days}d{keyed}")
+
+
+def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, limit: int = POINT_LIMIT) -> Tier:
+    """The finest tier from `wanted_ms` up that holds the range in fewer than `limit` points and still keeps it.
+
+    Where none keeps so old a range, the coarsest that holds it: what is left of it is in there.
+    """
+    fitting = [tier for tier in tiers if tier.step_ms >= wanted_ms and points(span, tier.step_ms) < limit]
+    if not fitting:
+        longest = max(tier.step_ms for tier in tiers) * (limit - 2) // UNIT_MS["d"]
+        raise ApiError(400, f"range: too long for the coarsest step; at most {longest}d")
+    for tier in fitting:
+        if tier.keep_days is None or span.start >= now - tier.keep_days * UNIT_MS["d"]:
+            return tier
+    return fitting[-1]
+
+
+def aligned(span: Span, step_ms: int) -> Span:
+    """The range from the start of the bucket that holds its start."""
+    return Span(span.start - span.start % step_ms, span.end)
+
+
+def points(span: Span, step_ms: int) -> int:
+    """How many buckets the range touches."""
+    return -((span.start - span.start % step_ms - span.end) // step_ms)

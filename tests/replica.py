@@ -1,0 +1,203 @@
+"""A small real replica for tests: the tables of a published edition with deterministic, hand-checkable data.
+
+Every tier is made from one formula per market and time, so a test can compute any served number by itself.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
+DAY = 86_400_000
+# step, width, how many days of it the replica holds, keep_days
+TIERS = (
+    ("1m", 60_000, 3, 7),
+    ("5m", 300_000, 8, 30),
+    ("15m", 900_000, 20, None),
+    ("1h", 3_600_000, 90, None),
+    ("4h", 14_400_000, 200, None),
+    ("1d", DAY, 1000, None),
+    ("3d", 3 * DAY, 3000, None),
+)
+# venue, type, symbol, base, hip3, aggregated, price level
+MARKETS = (
+    ("binance", "perp", "BTCUSDT", "BTC", False, True, 60_000.0),
+    ("binance", "perp", "BTCUSDC", "BTC", False, True, 60_030.0),
+    ("binance", "spot", "BTCUSDT", "BTC", False, True, 59_980.0),
+    ("bybit", "perp", "BTCUSDT", "BTC", False, True, 60_010.0),
+    ("hyperliquid", "perp", "BTC", "BTC", False, True, 60_020.0),
+    ("binance", "perp", "ETHUSDT", "ETH", False, True, 3_000.0),
+    ("binance", "spot", "ETHUSDT", "ETH", False, True, 2_999.0),
+    ("bybit", "perp", "ETHUSDT", "ETH", False, True, 3_001.0),
+    ("binance", "perp", "1000PEPEUSDT", "PEPE", False, True, 0.0000123),
+    ("hyperliquid", "perp", "kPEPE", "PEPE", False, True, 0.0000124),
+    ("hyperliquid", "perp", "xyz:TSLA", "TSLA", True, False, 300.0),
+)
+BOTH = ["base", "market"]
+ALL_TYPES = ["perp", "spot", "all"]
+TICKERS = ["perp_tickers", "spot_tickers"]
+
+
+def _metric(title: str, unit: str, fields: dict[str, str], endpoints: list[str], **more: Any) -> dict[str, Any]:
+    columns = {name: {"column": column} for name, column in fields.items()}
+    common = {"aliases": [], "selectors": BOTH, "types": ALL_TYPES, "max_range_d": 730, "max_range_with_key_d": 3650}
+    texts = {"description": f"{title} per bucket.", "formula": "see the model", "caveats": "", "version": 1}
+    return {"title": title, "unit": unit, "fields": columns, "endpoints": endpoints, **common, **texts, **more}
+
+
+CATALOG: dict[str, dict[str, Any]] = {
+    "price": _metric("Price", "USD", {"v": "price"}, TICKERS),
+    "volume": _metric("Volume", "USD", {"v": "volume_usd"}, ["perp_bars", "spot_bars"]),
+    "oi": _metric(
+        "Open interest", "USD", {"v": "oi_usd"}, ["open_interest"], aliases=["open-interest"], types=["perp"]
+    ),
+    "funding": _metric(
+        "Funding", "fraction per 8 h", {"v": "funding_8h"}, ["funding"],
+        aliases=["funding-rate"], types=["perp"], max_range_d=3650,
+    ),
+    "liquidations": _metric(
+        "Liquidations", "USD", {"long": "liq_long_usd", "short": "liq_short_usd"}, ["liquidations"],
+        aliases=["liqs"], types=["perp"],
+    ),
+}  # fmt: skip
+MINUTE = 60_000
+LAST = AS_OF_MS - AS_OF_MS % MINUTE
+# start, end, venue, endpoint, reason: one outage told by two endpoints, touching ones, and one of the recorder
+GAPS = (
+    (LAST - 300 * MINUTE, LAST - 290 * MINUTE, "binance", "perp_tickers", "venue_unreachable"),
+    (LAST - 295 * MINUTE, LAST - 285 * MINUTE, "binance", "spot_tickers", "venue_error"),
+    (LAST - 285 * MINUTE, LAST - 280 * MINUTE, "binance", "spot_tickers", "venue_error"),
+    (LAST - 200 * MINUTE, LAST - 199 * MINUTE, "bybit", "liquidations", "partial"),
+    (LAST - 100 * MINUTE, LAST - 90 * MINUTE, None, None, "recorder_down"),
+    (LAST - 90 * MINUTE, LAST - 89 * MINUTE, None, None, "recorder_down"),
+)
+
+# One market's values in the bucket that starts at t. i is the market's number. Unknown now and then, by design.
+MARKET_SQL = """
+create table series_market_{step} as
+select t, market_id, venue, type, symbol, base, 'USDT' as quote, hip3, aggregated,
+    case when (t // {ms} + i) % 41 <> 0 then level * (1 + sin(t / 1e8 + i) / 20) end as price,
+    1e6 * (i + 1) as vol24h_usd,
+    case when (t // {ms} + i) % 37 <> 0 then 1000.0 * (1 + (t // {ms} + i) % 97) end as volume_usd,
+    400.0 as taker_buy_usd, 600.0 as taker_sell_usd,
+    case when type = 'perp' then 1e7 * (i + 1) * (1 + cos(t / 1e9 + i) / 10) end as oi_usd,
+    case when type = 'perp' then 100.0 end as oi_base,
+    case when type = 'perp' and (t // {ms} + i) % 29 <> 0 then 1e-4 * sin(t / 1e8 + i) end as funding_8h,
+    ({ms} // 60000)::integer as funding_n,
+    case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 3 * 100.0 end as liq_long_usd,
+    case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 4 * 100.0 end as liq_short_usd
+from range({lo}, {hi}, {ms}) as buckets(t), market_list
+where (t // {ms}) % 53 <> 0
+order by base, market_id, t
+"""
+BASE_SQL = """
+create table series_base_{step} as
+select t, base,
+    case when grouping(type) = 0 then type else 'all' end as type,
+    case when grouping(venue) = 0 then venue else 'all' end as venue,
+    sum(price * vol24h_usd) / sum(vol24h_usd) filter (price is not null) as price,
+    sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
+    sum(oi_usd) as oi_usd,
+    sum(funding_8h * oi_usd) / sum(oi_usd) filter (funding_8h is not null) as funding_8h,
+    sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd, count(*)::integer as n_markets
+from series_market_{step} where aggregated
+group by grouping sets ((t, base, type, venue), (t, base, type), (t, base, venue), (t, base))
+order by base, type, venue, t
+"""
+MARKETS_SQL = """
+create table markets as
+select base, sum(vol24h) filter (type = 'perp') as perp_vol24h, sum(vol24h) filter (type = 'spot') as spot_vol24h,
+    sum(oi) as oi_usd, 0.0001 as funding_avg, list(distinct venue order by venue) as venues, bool_and(hip3) as hip3,
+    ['layer-1'] as cat, 0.01 as oi_1h, null::double as oi_4h, 0.03 as oi_24h, 0.00002 as funding_spread,
+    coalesce(list(entry order by oi desc) filter (type = 'perp'), []) as perps,
+    coalesce(list(entry order by vol24h desc) filter (type = 'spot'), []) as spots
+from (
+    select *, {'venue': venue, 'symbol': symbol, 'quote': 'USDT', 'price': level, 'vol24h': vol24h, 'funding': funding,
+        'oi_usd': oi, 'px_1h': 0.01, 'px_4h': null::double, 'px_24h': -0.02, 'oi_1h': null::double,
+        'oi_4h': null::double, 'oi_24h': null::double, 'url': 'https://example.org/' || symbol, 'hip3': hip3} as entry
+    from (select *, 1e6 * (i + 1) as vol24h, case when type = 'perp' then 1e7 * (i + 1) end as oi,
+        case when type = 'perp' then 0.0001 end as funding from market_list)
+)
+group by base
+"""
+TABLES_SQL = """
+create table market_list (i int, venue text, type text, symbol text, base text, hip3 bool, aggregated bool,
+    level double, market_id text);
+create table market_index (market_id text, venue text, type text, symbol text, base text, quote text, hip3 bool,
+    aggregated bool, first_ms bigint, last_ms bigint);
+create table gaps (start_ms bigint, end_ms bigint, venue text, endpoint text, reason text);
+create table recording_status (venue text, last_good_ms bigint, last_error text, last_error_ms bigint,
+    ok_endpoints int, failed_endpoints int);
+create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint,
+    build_id bigint);
+create table catalog (metric text, definition json);
+create table tiers (step text, step_ms bigint, keep_days int);
+"""
+
+
+def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, published_ms: int | None = None) -> None:
+    """Write a whole replica file as the publisher leaves it."""
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as con:
+        con.execute("set threads = 1")
+        con.execute(TABLES_SQL)
+        rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
+        con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        for step, ms, days, _ in TIERS:
+            bounds = {"step": step, "ms": ms, "lo": (as_of_ms - days * DAY) // ms * ms, "hi": as_of_ms}
+            con.execute(MARKET_SQL.format(**bounds))
+            con.execute(BASE_SQL.format(**bounds))
+        con.execute(MARKETS_SQL)
+        con.execute(
+            "insert into market_index select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ?"
+            " from market_list",
+            [as_of_ms - 3000 * DAY, as_of_ms],
+        )
+        con.executemany("insert into gaps values (?, ?, ?, ?, ?)", GAPS)
+        minute = as_of_ms - as_of_ms % MINUTE
+        con.executemany("insert into recording_status values (?, ?, ?, ?, ?, ?)", [
+            ("binance", minute, None, None, 8, 0),
+            ("bybit", minute - 5 * MINUTE, "503 Service Unavailable", minute, 2, 4),
+            ("hyperliquid", minute, None, None, 4, 0),
+        ])  # fmt: skip
+        published = published_ms or as_of_ms + 5_000
+        con.execute("insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, published, as_of_ms - 3 * DAY])
+        con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
+        con.executemany("insert into tiers values (?, ?, ?)", [(step, ms, keep) for step, ms, _, keep in TIERS])
+        con.execute("drop table market_list")
+
+
+def publish(serving: Path, edition_id: int, as_of_ms: int = AS_OF_MS) -> Path:
+    """Publish an edition into the replica that nobody reads, then flip the pointer. Returns the file."""
+    serving.mkdir(parents=True, exist_ok=True)
+    path = serving / f"replica_{'ab'[edition_id % 2]}.duckdb"
+    fresh = serving / f"edition_{edition_id}.duckdb"
+    build_replica(fresh, edition_id, as_of_ms)
+    wait_for_lock(path)
+    fresh.replace(path)
+    pointer = {"replica": path.name, "edition_id": edition_id, "as_of_ms": as_of_ms, "published_ms": as_of_ms + 5_000}
+    write_pointer(serving, json.dumps(pointer))
+    return path
+
+
+def write_pointer(serving: Path, text: str) -> None:
+    """Write current.json as the publisher does: atomically."""
+    partial = serving / "current.json.new"
+    partial.write_text(text)
+    partial.replace(serving / "current.json")
+
+
+def wait_for_lock(path: Path, deadline_s: float = 30) -> None:
+    """Wait until nobody reads the replica: as the publisher, who opens it for writing, has to."""
+    end = time.monotonic() + deadline_s
+    while path.exists():
+        try:
+            duckdb.connect(str(path)).close()
+            return
+        except duckdb.IOException:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)

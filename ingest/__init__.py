@@ -1,0 +1,1 @@
+"""Recording of the venues: HTTP, WebSocket and the landing. Imports nothing of dagster, dbt, serve or orchestration."""

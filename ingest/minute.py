@@ -1,0 +1,82 @@
+"""One venue's minute: every due endpoint and key is asked, and each becomes exactly one row."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from ingest.client import Client, now_ms
+from ingest.endpoint import Ask, Endpoint
+from ingest.rows import Row, canonical
+from ingest.schedule import Schedule
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES = 50
+PATIENCE_S = 10.0
+"""How long a fan-out waits for a list that only narrows it."""
+
+
+async def record_minute(
+    client: Client, schedule: Schedule, tick_ms: int, deadline: float, emit: Callable[[Row], None]
+) -> None:
+    """Ask the venue everything that is due. Ends with the last row, at the deadline (loop time) at the latest."""
+    tasks: dict[str, asyncio.Task[None]] = {}
+
+    def finish(row: Row) -> None:
+        schedule.done(row)
+        emit(row)
+
+    async def fan_out(endpoint: Endpoint) -> None:
+        for name in schedule.unknown(endpoint):
+            if other := tasks.get(name):
+                decisive = endpoint.each is not None and name == endpoint.each.of.endpoint
+                await asyncio.wait([other], timeout=None if decisive else PATIENCE_S)
+        asks = schedule.asks(endpoint, tick_ms)
+        if not asks:
+            finish(_row(client, endpoint, Ask("", tick_ms, 0), _no_keys(schedule, endpoint)))
+        await asyncio.gather(*(_record(client, endpoint, ask, deadline, finish) for ask in asks))
+
+    for endpoint in schedule.due(tick_ms):
+        tasks[endpoint.name] = asyncio.create_task(fan_out(endpoint), name=f"{client.venue.name} {endpoint.name}")
+    try:
+        await asyncio.gather(*tasks.values())
+    finally:
+        for task in tasks.values():
+            task.cancel()
+
+
+async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float, finish: Callable[[Row], None]) -> None:
+    """One request, or one request per page."""
+    try:
+        params: Mapping[str, Any] = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
+        if endpoint.next_page is None:
+            finish(await client.fetch(endpoint, ask, params, deadline))
+            return
+        for page in range(1, MOST_PAGES + 1):
+            row = await client.fetch(endpoint, Ask(str(page), ask.tick_ms, ask.bars), params, deadline)
+            finish(row)
+            if row.status != 200 or row.error or row.body is None:
+                return
+            more = endpoint.next_page(orjson.loads(row.body))
+            if more is None:
+                return
+            params = {**params, **more}
+        log.error("%s %s has more than %d pages", client.venue.name, endpoint.name, MOST_PAGES)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        # A body of another shape than declared: the page after it cannot be found.
+        log.exception("%s %s %s", client.venue.name, endpoint.name, ask.key)
+        finish(_row(client, endpoint, Ask("next page", ask.tick_ms, 0), f"not asked: {error!r}"))
+
+
+def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:
+    missing = schedule.unknown(endpoint)
+    return f"not asked: {' and '.join(missing)} gave no keys yet" if missing else "not asked: there are no keys"
+
+
+def _row(client: Client, endpoint: Endpoint, ask: Ask, error: str) -> Row:
+    """A row for what was not asked."""
+    params = canonical({})
+    return Row(ask.tick_ms, client.venue.name, endpoint.name, ask.key, params, None, now_ms(), None, 0, error, None)

@@ -1,0 +1,140 @@
+"""From finished row to committed load: the journal at once, the landing in its own thread, one load at a time."""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from ingest.journal import Journal, read
+from ingest.landing import Landing, LandingFault
+from ingest.rows import Row
+
+log = logging.getLogger(__name__)
+
+LOAD_BYTES = 64 * 2**20
+"""Journals that pile up while the landing is out of reach are landed in loads of about this size."""
+
+
+@dataclass
+class Landed:
+    """What one round of landing brought in."""
+
+    rows: int = 0
+    body_bytes: int = 0
+    fault: str | None = None
+
+
+class Outbox:
+    """Takes rows on the event loop; lands whole journal files."""
+
+    def __init__(self, home: Path, landing: str) -> None:
+        self.journal = Journal(home / "journal")
+        self.fault: str | None = None
+        self._landing = Landing(landing, home / "dlt")
+        self._fresh: list[Row] = []
+        self._in_package: list[Path] = []
+        self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        # One thread for all landings (dlt's pipeline belongs to it), a daemon so that a hanging store cannot hold up
+        # the end of the process: what it had not committed is still in the journal.
+        threading.Thread(target=self._work, name="landing", daemon=True).start()
+        self._turn = asyncio.Lock()
+        self._next = False
+
+    def put(self, row: Row) -> None:
+        """Take a row. It is in the journal before the event loop goes on to anything else that is ready later."""
+        if not self._fresh:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._fresh.append(row)
+
+    def flush(self) -> None:
+        """Write what has been taken into the journal."""
+        if self._fresh:
+            self.journal.append(self._fresh)
+            self._fresh = []
+
+    async def land(self) -> Landed | None:
+        """Land everything that is journalled. None when another landing waits already: that one will take it."""
+        if self._next:
+            return None
+        self._next = True
+        try:
+            await self._turn.acquire()
+        finally:
+            self._next = False
+        try:
+            self.flush()
+            paths = self.journal.sealed()
+            loop = asyncio.get_running_loop()
+            done: asyncio.Future[Landed] = loop.create_future()
+
+            def settle(landed: Landed) -> None:
+                if not done.done():
+                    done.set_result(landed)
+
+            self._jobs.put(lambda: loop.call_soon_threadsafe(settle, self._land(paths)))
+            landed = await done
+            self._report(landed)
+            return landed
+        finally:
+            self._turn.release()
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            try:
+                job()
+            except RuntimeError:
+                # The event loop has gone meanwhile: the process is ending.
+                log.debug("landing finished after the recorder", exc_info=True)
+
+    def _land(self, paths: list[Path]) -> Landed:
+        landed = Landed()
+        try:
+            if self._landing.land_pending():
+                log.info("A load that was left pending is committed")
+                self._delete(self._in_package)
+            self._in_package = []
+            for group in _groups([path for path in paths if path.exists()]):
+                table = pa.concat_tables([read(path) for path in group])
+                self._in_package = group
+                if table.num_rows:
+                    self._landing.land(table)
+                    landed.rows += table.num_rows
+                    landed.body_bytes += table["body"].nbytes
+                self._delete(group)
+                self._in_package = []
+        except (LandingFault, OSError, pa.ArrowException) as error:
+            landed.fault = str(error)
+        except Exception as error:
+            log.exception("Landing failed")
+            landed.fault = f"{type(error).__name__}: {error}"
+        return landed
+
+    def _delete(self, paths: list[Path]) -> None:
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+    def _report(self, landed: Landed) -> None:
+        """One line when the landing fails, one when it takes rows again; the state file says it meanwhile."""
+        if landed.fault and landed.fault != self.fault:
+            log.error("%s. Rows stay in %s and are landed when it can", landed.fault, self.journal.folder)
+        elif self.fault and not landed.fault:
+            log.info("The landing takes rows again: %d landed", landed.rows)
+        self.fault = landed.fault
+
+
+def _groups(paths: list[Path]) -> list[list[Path]]:
+    groups: list[list[Path]] = []
+    size = LOAD_BYTES
+    for path in paths:
+        if size >= LOAD_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(path)
+        size += path.stat().st_size
+    return groups

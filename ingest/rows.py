@@ -1,0 +1,51 @@
+"""One row per response or WebSocket span: the only table that recording writes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+
+
+class Row(NamedTuple):
+    """What became of one request (or one span of a stream). Times are UTC epoch ms."""
+
+    tick_ms: int
+    venue: str
+    endpoint: str
+    key: str
+    params: str
+    status: int | None
+    requested_ms: int
+    received_ms: int | None
+    attempts: int
+    error: str | None
+    body: str | None
+
+
+FIELDS: list[pa.Field[Any]] = [
+    pa.field("tick_ms", pa.int64(), nullable=False),
+    pa.field("venue", pa.string(), nullable=False),
+    pa.field("endpoint", pa.string(), nullable=False),
+    pa.field("key", pa.string(), nullable=False),
+    pa.field("params", pa.string(), nullable=False),
+    pa.field("status", pa.int64()),
+    pa.field("requested_ms", pa.int64(), nullable=False),
+    pa.field("received_ms", pa.int64()),
+    pa.field("attempts", pa.int64(), nullable=False),
+    pa.field("error", pa.string()),
+    pa.field("body", pa.string()),
+]
+SCHEMA = pa.schema(FIELDS)
+
+
+def to_batch(rows: Iterable[Row]) -> pa.RecordBatch:
+    """The rows as one Arrow batch."""
+    columns: Iterable[Iterable[Any]] = list(zip(*rows, strict=True)) or [()] * len(SCHEMA)
+    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def canonical(params: Mapping[str, Any]) -> str:
+    """Parameters as canonical JSON (sorted keys, no spaces), so that equal requests have equal text."""
+    return orjson.dumps(params, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,0 +1,96 @@
+"""Binance: USD-M futures (fapi) and spot (api)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.venues.quotes import in_dollars
+
+FUTURES, SPOT, STREAMS = "fapi.binance.com", "api.binance.com", "fstream.binance.com"
+
+
+def _traded(body: Body) -> Iterator[tuple[str, float]]:
+    # The 24 h ticker also lists delivery contracts ("BTCUSDT_260327") and symbols that have long ceased to trade.
+    return ((row["symbol"], float(row["quoteVolume"])) for row in body if "_" not in row["symbol"] and row["count"])
+
+
+def _traded_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
+    return ((symbol, volume) for symbol, volume in _traded(body) if in_dollars(symbol))
+
+
+def _funded(body: Body) -> Iterator[tuple[str, float]]:
+    # nextFundingTime 0: a delivery contract, or a halted one.
+    return ((row["symbol"], 0.0) for row in body if row["nextFundingTime"])
+
+
+def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["symbol"], 0.0) for row in body["symbols"] if row["status"] != "TRADING")
+
+
+def _symbol(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key}
+
+
+def _klines(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "interval": "1m", "limit": ask.bars}
+
+
+PERPS = Each(
+    of=Keys("perp_tickers", _traded), within=Keys("funding", _funded), without=Keys("instruments", _not_trading)
+)
+HOUR = 3600
+
+BINANCE = Venue(
+    name="binance",
+    pools=(
+        # https://developers.binance.com/docs/derivatives/usds-margined-futures/general-info (2400 weight a minute per
+        # IP) and https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits (6000). A tenth is left
+        # to whoever else uses the same address.
+        Pool("futures", 2160, 60),
+        Pool("spot", 5400, 60),
+        # fundingRate and fundingInfo share 500 requests in 5 minutes per IP (page of fundingInfo).
+        Pool("funding_info", 450, 300),
+    ),
+    # 429, then 418 with Retry-After when the client goes on (limits page, both hosts); 403 is the web firewall.
+    ban_s={418: 120, 403: 300},
+    endpoints=(
+        Endpoint("perp_tickers", FUTURES, "/fapi/v1/ticker/24hr", "futures", weight=40),
+        Endpoint("funding", FUTURES, "/fapi/v1/premiumIndex", "futures", weight=10),
+        Endpoint("funding_intervals", FUTURES, "/fapi/v1/fundingInfo", "funding_info"),
+        Endpoint("spot_tickers", SPOT, "/api/v3/ticker/24hr", "spot", weight=80),
+        Endpoint("instruments", FUTURES, "/fapi/v1/exchangeInfo", "futures", every_s=HOUR, timeout_s=20),
+        Endpoint("spot_instruments", SPOT, "/api/v3/exchangeInfo", "spot", every_s=HOUR, weight=20, timeout_s=30),
+        Endpoint("open_interest", FUTURES, "/fapi/v1/openInterest", "futures", _symbol, each=PERPS),
+        Endpoint(
+            "perp_bars",
+            FUTURES,
+            "/fapi/v1/klines",
+            "futures",
+            _klines,
+            # Weight 1 as long as fewer than 100 bars are asked.
+            bars=Bars(most=99),
+            each=Each(of=PERPS.of, within=PERPS.within, without=PERPS.without, top=100, rest_s=HOUR),
+        ),
+        Endpoint(
+            "spot_bars",
+            SPOT,
+            "/api/v3/klines",
+            "spot",
+            _klines,
+            weight=2,
+            bars=Bars(most=99),
+            each=Each(
+                of=Keys("spot_tickers", _traded_in_dollars),
+                without=Keys("spot_instruments", _not_trading),
+                top=100,
+                rest_s=HOUR,
+            ),
+        ),
+    ),
+    streams=(
+        # Market streams live under /market since 2026-04-23; the old route connects and stays silent. The server
+        # pings every 3 minutes (answered by the client); a connection lives 24 hours. Minutes without any forced
+        # order happen, so the silence limit is long and liveness is proved by pings of our own.
+        Stream("liquidations", STREAMS, "/market/ws/!forceOrder@arr", silence_s=1800),
+    ),
+)

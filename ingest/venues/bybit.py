@@ -1,0 +1,134 @@
+"""Bybit: linear perpetuals and spot (API v5)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ingest.endpoint import Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.venues.quotes import in_dollars
+
+API, STREAMS = "api.bybit.com", "stream.bybit.com"
+RET_CODE = re.compile(r'"retCode"\s*:\s*(-?\d+)\s*,\s*"retMsg"\s*:\s*("(?:[^"\\]|\\.)*")')
+ARGS_LIMIT = 21_000
+"""Characters of `args` that one message may carry (https://bybit-exchange.github.io/docs/v5/ws/connect)."""
+
+
+def _linear(body: Body) -> Iterator[tuple[str, float]]:
+    # Dated futures have a "-" in their symbol.
+    rows = body["result"]["list"]
+    return ((row["symbol"], float(row["turnover24h"] or 0)) for row in rows if "-" not in row["symbol"])
+
+
+def _spot_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
+    rows = body["result"]["list"]
+    return ((row["symbol"], float(row["turnover24h"] or 0)) for row in rows if in_dollars(row["symbol"]))
+
+
+def _next_cursor(body: Body) -> dict[str, Any] | None:
+    cursor = body["result"].get("nextPageCursor")
+    return {"cursor": cursor} if cursor else None
+
+
+def _fault(body: str) -> str | None:
+    """Bybit answers 200 also when it refuses: retCode says so (10006 = too many visits)."""
+    found = RET_CODE.search(body[:400])
+    if found is None or found[1] == "0":
+        return None
+    return f"retCode {found[1]}: {orjson.loads(found[2])}"
+
+
+def _bars(category: str) -> Params:
+    return lambda ask: {"category": category, "symbol": ask.key, "interval": "1", "limit": ask.bars}
+
+
+def _subscribe(operation: str, symbols: list[str]) -> list[str]:
+    """Messages for the symbols, each with at most ARGS_LIMIT characters of topics."""
+    messages, chunk, size = [], list[str](), 0
+    for topic in (f"allLiquidation.{symbol}" for symbol in symbols):
+        if chunk and size + len(topic) + 3 > ARGS_LIMIT:
+            messages.append(chunk)
+            chunk, size = [], 0
+        chunk.append(topic)
+        size += len(topic) + 3
+    return [orjson.dumps({"op": operation, "args": args}).decode() for args in [*messages, chunk] if args]
+
+
+def _is_pong(frame: str) -> bool:
+    return '"op":"ping"' in frame or '"ret_msg":"pong"' in frame
+
+
+def _refused(frame: str) -> str | None:
+    if '"success":false' not in frame:
+        return None
+    return f"subscription refused: {orjson.loads(frame).get('ret_msg')}"
+
+
+HOUR = 3600
+
+BYBIT = Venue(
+    name="bybit",
+    # 600 requests in 5 seconds per IP over all hosts' paths (https://bybit-exchange.github.io/docs/v5/rate-limit); the
+    # answer to more is 403 and about 10 minutes of it. A fifth is left to whoever else uses the same address.
+    pools=(Pool("ip", 480, 5),),
+    ban_s={403: 600},
+    fault=_fault,
+    endpoints=(
+        Endpoint("perp_tickers", API, "/v5/market/tickers", "ip", {"category": "linear"}),
+        Endpoint("spot_tickers", API, "/v5/market/tickers", "ip", {"category": "spot"}),
+        Endpoint(
+            "instruments",
+            API,
+            "/v5/market/instruments-info",
+            "ip",
+            {"category": "linear", "limit": 1000},
+            every_s=HOUR,
+            next_page=_next_cursor,
+            timeout_s=20,
+        ),
+        # Spot instruments come in one page (the cursor is documented for the other categories only).
+        Endpoint(
+            "spot_instruments",
+            API,
+            "/v5/market/instruments-info",
+            "ip",
+            {"category": "spot"},
+            every_s=HOUR,
+            timeout_s=20,
+        ),
+        Endpoint(
+            "perp_bars",
+            API,
+            "/v5/market/kline",
+            "ip",
+            _bars("linear"),
+            bars=Bars(most=200),
+            each=Each(of=Keys("perp_tickers", _linear), top=100, rest_s=HOUR),
+        ),
+        Endpoint(
+            "spot_bars",
+            API,
+            "/v5/market/kline",
+            "ip",
+            _bars("spot"),
+            bars=Bars(most=200),
+            each=Each(of=Keys("spot_tickers", _spot_in_dollars), top=100, rest_s=HOUR),
+        ),
+    ),
+    streams=(
+        Stream(
+            "liquidations",
+            STREAMS,
+            "/v5/public/linear",
+            topics=Keys("perp_tickers", _linear),
+            subscribe=_subscribe,
+            heartbeat='{"op":"ping"}',
+            heartbeat_s=20,
+            skip=_is_pong,
+            refused=_refused,
+            # The answers to our pings count as signs of life, so a live connection is never silent for a minute.
+            silence_s=60,
+        ),
+    ),
+)

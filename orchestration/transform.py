@@ -1,0 +1,140 @@
+"""Build the warehouse: the committed loads that wait, one window after the other, each through all dbt models.
+
+`build` is the whole of it for the command line. Dagster uses the same parts around its own stream of dbt's events:
+`windows_to_build` yields what must be run between opening a window and moving the watermark.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestration.dbt_process import fingerprint, prepare_manifest, run_dbt
+from orchestration.settings import Settings
+from orchestration.watermark import Build, close_window, open_window, prepare
+from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, next_window
+from orchestration.writer import WAIT_S, Say, connection, writer_lock
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What one call of `build` did. `more` says that it stopped before everything that waits was built."""
+
+    builds: tuple[Build, ...]
+    loads: int
+    more: bool
+
+    @property
+    def ticks(self) -> int:
+        return sum(len(build.ticks) for build in self.builds)
+
+    @property
+    def as_of_ms(self) -> int:
+        return self.builds[-1].as_of_ms
+
+
+@dataclass
+class OpenWindow:
+    """A window that is written into the warehouse, and the dbt arguments that build it; `build` once it is closed."""
+
+    window: Window
+    arguments: list[str]
+    build: Build | None = None
+
+
+def build(
+    settings: Settings,
+    *,
+    max_ticks: int = MAX_TICKS,
+    max_bytes: int = MAX_BYTES,
+    stop_after_s: float | None = None,
+    rebuild: bool = False,
+    wait_s: float = WAIT_S,
+    say: Say = print,
+) -> BuildResult | None:
+    """Build everything that waits; None if nothing does. With `rebuild`, everything ever landed waits.
+
+    After `stop_after_s` no further window is started, so that what is built can be published meanwhile.
+    """
+    done: list[OpenWindow] = []
+    with writer_lock(settings.home, "build", wait_s=wait_s, say=say) as lock:
+        prepare_manifest(settings, say)
+        if rebuild:
+            forget(settings)
+        bounds = {"max_ticks": max_ticks, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
+        for opened in windows_to_build(settings, **bounds):  # type: ignore[arg-type]
+            say(f"building {_described(opened.window)}")
+            run_dbt(settings, opened.arguments, lock=lock)
+            done.append(opened)
+    return result(done)
+
+
+def result(done: list[OpenWindow]) -> BuildResult | None:
+    """The outcome of the windows that were built."""
+    builds = tuple(opened.build for opened in done if opened.build is not None)
+    if not builds:
+        return None
+    loads = sum(len({row[0] for row in opened.window.finished}) for opened in done)
+    return BuildResult(builds, loads, done[-1].window.more)
+
+
+def windows_to_build(
+    settings: Settings,
+    *,
+    max_ticks: int = MAX_TICKS,
+    max_bytes: int = MAX_BYTES,
+    stop_after_s: float | None = None,
+) -> Iterator[OpenWindow]:
+    """Open one window after the other. The caller, who holds the writer lock, runs dbt before asking for the next:
+    asking moves the watermark, leaving the loop (by an error) does not."""
+    started = time.monotonic()
+    project, seeds = fingerprint(), fingerprint("seeds")
+    while True:
+        with connection(settings.warehouse) as con:
+            prepare(con)
+            window = next_window(con, settings.landing, max_ticks, max_bytes)
+            if window is None:
+                return
+            if not window.ticks:
+                close_window(con, window)
+                continue
+            built = dict(con.execute("select name, value from pipeline.settings").fetchall())
+            open_window(con, window)
+        arguments = _arguments(built.get("project") != project, built.get("seeds") != seeds)
+        opened = OpenWindow(window, arguments)
+        yield opened
+        with connection(settings.warehouse) as con:
+            opened.build = close_window(con, window, {"project": project, "seeds": seeds})
+        if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
+            return
+
+
+def _arguments(project_changed: bool, seeds_changed: bool) -> list[str]:
+    """Models alone; views only when the project changed, because they do not change between windows; seeds likewise."""
+    arguments = ["build", "--resource-type", "model"]
+    if seeds_changed:
+        arguments += ["--resource-type", "seed"]
+    if not project_changed:
+        arguments += ["--exclude", "config.materialized:view"]
+    return arguments
+
+
+def forget(settings: Settings) -> None:
+    """Empty the warehouse, for a rebuild from the landing. What is served stays until the next publish."""
+    with connection(settings.warehouse) as con:
+        con.execute("begin")
+        con.execute("drop schema if exists pipeline cascade")
+        for (name,) in con.execute(
+            "select table_name from information_schema.tables where table_schema = 'main' and table_type = 'VIEW'"
+        ).fetchall():
+            con.execute(f'drop view main."{name}"')
+        for (name,) in con.execute(
+            "select table_name from information_schema.tables where table_schema = 'main'"
+        ).fetchall():
+            con.execute(f'drop table main."{name}"')
+        con.execute("commit")
+
+
+def _described(window: Window) -> str:
+    first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(window.ticks[at] / 1000)) for at in (0, -1))
+    span = first if first == last else f"{first} to {last}"
+    return f"{len(window.ticks)} minutes ({span} UTC) from {len(window.files)} files"

@@ -1,0 +1,99 @@
+"""The watermark: which loads are built, what each build touched, and the window that a build is working on.
+
+`pipeline.loads` and `pipeline.builds` move after the models in one transaction: whatever is interrupted before is
+simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from orchestration.windows import Window
+
+SCHEMA = """
+create schema if not exists pipeline;
+create table if not exists pipeline.window_files (file varchar);
+create table if not exists pipeline.window_ticks (tick_ms bigint);
+create table if not exists pipeline.loads (
+    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
+create table if not exists pipeline.builds (
+    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
+create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
+create table if not exists pipeline.settings (name varchar primary key, value varchar);
+"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """One finished build: a row of `pipeline.builds`."""
+
+    build_id: int
+    started_ms: int
+    finished_ms: int
+    as_of_ms: int
+    ticks: tuple[int, ...]
+    minutes: tuple[int, ...]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def prepare(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the pipeline's own tables where they are missing."""
+    con.execute(SCHEMA)
+
+
+def open_window(con: duckdb.DuckDBPyConnection, window: Window) -> None:
+    """Tell the models what to build. While these tables hold rows, a build is under way or was interrupted."""
+    con.execute("begin")
+    con.execute("delete from pipeline.window_files")
+    con.execute("delete from pipeline.window_ticks")
+    con.execute("insert into pipeline.window_files select unnest($files::varchar[])", {"files": list(window.files)})
+    con.execute("insert into pipeline.window_ticks select unnest($ticks::bigint[])", {"ticks": list(window.ticks)})
+    con.execute("commit")
+
+
+def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[str, str] | None = None) -> Build:
+    """Move the watermark, in one transaction, after the models are built; `state` is remembered with it."""
+    last = con.execute("select coalesce(max(build_id), 0), coalesce(max(as_of_ms), 0) from pipeline.builds").fetchone()
+    assert last is not None
+    touched = con.execute("select minute_ms from main.int_touched_minutes order by 1") if window.ticks else None
+    build = Build(
+        build_id=last[0] + 1,
+        started_ms=window.started_ms,
+        finished_ms=now_ms(),
+        as_of_ms=max(last[1], window.as_of_ms),
+        ticks=window.ticks,
+        minutes=tuple(row[0] for row in touched.fetchall()) if touched else (),
+    )
+    con.execute("begin")
+    for name, value in (state or {}).items():
+        con.execute("insert or replace into pipeline.settings values (?, ?)", [name, value])
+    con.execute("delete from pipeline.partial_loads")
+    for load_id, tick in window.partial:
+        con.execute("insert into pipeline.partial_loads values (?, ?)", [load_id, tick])
+    for row in window.finished:
+        con.execute("insert into pipeline.loads values (?, ?, ?, ?, ?, ?)", [*row, build.build_id])
+    if window.ticks:
+        _insert_build(con, build)
+    con.execute("delete from pipeline.window_files")
+    con.execute("delete from pipeline.window_ticks")
+    con.execute("commit")
+    return build
+
+
+def _insert_build(con: duckdb.DuckDBPyConnection, build: Build) -> None:
+    con.execute(
+        "insert into pipeline.builds values ($id, $started, $finished, $as_of, $ticks::bigint[], $minutes::bigint[])",
+        {
+            "id": build.build_id,
+            "started": build.started_ms,
+            "finished": build.finished_ms,
+            "as_of": build.as_of_ms,
+            "ticks": list(build.ticks),
+            "minutes": list(build.minutes),
+        },
+    )

@@ -1,0 +1,215 @@
+"""What to build next: committed loads that are not built yet, cut into windows of ticks.
+
+A window holds its ticks and every committed file with rows of these ticks (older loads too), so that building a set
+of ticks is a pure function of the landing.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from ingest.landing import Load, committed_loads
+from orchestration.writer import PipelineError
+
+MAX_TICKS = 240
+MAX_BYTES = 1_000_000_000
+# Loads and rows looked at for one window: bounds the planning of a rebuild over a year of loads.
+MAX_LOADS = 500
+MAX_ROWS = 5_000_000
+DAY_MS = 86_400_000
+# A load becomes visible when it is committed, which may be later than its id says. Every build looks this far back
+# behind the newest built load, and once an hour a build lists them all.
+LOOK_BACK_S = 7200.0
+LIST_ALL_MS = 3_600_000
+
+
+class LandingFileError(PipelineError):
+    """A landed file is gone or unreadable."""
+
+
+@dataclass(frozen=True)
+class FileTick:
+    """The rows of one tick in one landed file; `bytes` is their uncompressed share of the file."""
+
+    load_id: str
+    file: str
+    tick_ms: int
+    rows: int
+    bytes: float
+    received_ms: int | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The next thing to build: its ticks, the files that a build of them must read, and what it will have finished.
+
+    `finished` are rows of `pipeline.loads`; `partial` are loads with later ticks left, and the tick they are built to.
+    """
+
+    ticks: tuple[int, ...]
+    files: tuple[str, ...]
+    finished: tuple[tuple[str, str | None, int | None, int | None, int], ...]
+    partial: tuple[tuple[str, int], ...]
+    as_of_ms: int
+    more: bool
+    started_ms: int
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
+    """Committed loads that no finished build contains, oldest first."""
+    newest = con.execute("select max(load_id) from pipeline.loads").fetchone()
+    listed = con.execute("select value::bigint from pipeline.settings where name = 'listed_ms'").fetchone()
+    after = None
+    if newest and newest[0] and listed and _now_ms() - listed[0] < LIST_ALL_MS:
+        after = f"{float(newest[0]) - LOOK_BACK_S:.7f}"
+    built = con.execute("select load_id from pipeline.loads where load_id > ?", [after or ""]).fetchall()
+    loads = committed_loads(landing, after)
+    if after is None:
+        con.execute("insert or replace into pipeline.settings values ('listed_ms', ?)", [str(_now_ms())])
+    known = {row[0] for row in built}
+    return [load for load in loads if load.load_id not in known]
+
+
+def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[FileTick]:
+    """Which ticks the files of these loads hold, read from their tick column and metadata alone."""
+    load_of = {file: load.load_id for load in loads for file in load.files}
+    if not load_of:
+        return []
+    files = list(load_of)
+    try:
+        rows = con.execute(
+            """
+            with sizes as (
+                select file_name as file, sum(total_uncompressed_size) as bytes
+                from parquet_metadata($files) group by all),
+            ticks as (
+                select filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms
+                from read_parquet($files, filename = true) group by all)
+            select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms
+            from ticks join sizes using (file) order by tick_ms, file
+            """,
+            {"files": files},
+        ).fetchall()
+    except duckdb.Error as error:
+        raise _unreadable(con, files, error) from error
+    return [FileTick(load_of[file], file, tick, rows, size, received) for file, tick, rows, size, received in rows]
+
+
+def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
+    """Name the file: DuckDB's message about a list of files does not always."""
+    for file in files:
+        try:
+            con.execute("select max(tick_ms) from read_parquet($file)", {"file": file}).fetchall()
+        except duckdb.Error as reason:
+            return LandingFileError(f"the committed landing file {file} is missing or cannot be read: {reason}")
+    return LandingFileError(f"the landing cannot be read: {error}")
+
+
+def next_window(
+    con: duckdb.DuckDBPyConnection, landing: str, max_ticks: int = MAX_TICKS, max_bytes: int = MAX_BYTES
+) -> Window | None:
+    """The oldest ticks that wait, as many as the bounds allow (at least one), with every file that holds them."""
+    started, waiting = _now_ms(), waiting_loads(con, landing)
+    if not waiting:
+        return None
+    looked_at = _head(con, waiting)
+    through: dict[str, int] = dict(con.execute("from pipeline.partial_loads").fetchall())
+    parts = file_ticks(con, looked_at)
+    left = [part for part in parts if part.tick_ms > through.get(part.load_id, -1)]
+    ticks = _bounded(left, max_ticks, max_bytes)
+    chosen = set(ticks)
+    unfinished = {part.load_id for part in left if part.tick_ms not in chosen}
+    widened = chosen | _trimmed_days(con, ticks)
+    files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, sorted(widened)))
+    return Window(
+        ticks=tuple(sorted(widened)),
+        files=tuple(sorted(files)),
+        finished=tuple(_ranges([load for load in looked_at if load.load_id not in unfinished], parts)),
+        partial=tuple((load_id, ticks[-1]) for load_id in sorted(unfinished)),
+        as_of_ms=max((part.received_ms or part.tick_ms for part in left if part.tick_ms in chosen), default=0),
+        more=bool(unfinished) or len(looked_at) < len(waiting),
+        started_ms=started,
+    )
+
+
+def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:
+    """The oldest loads that wait, up to the bounds of what one plan looks at."""
+    loads = list(waiting[:MAX_LOADS])
+    files = [file for load in loads for file in load.files]
+    if len(loads) == 1 or not files:
+        return loads
+    try:
+        query = "select file_name, num_rows from parquet_file_metadata($files)"
+        rows: dict[str, int] = dict(con.execute(query, {"files": files}).fetchall())
+    except duckdb.Error as error:
+        raise _unreadable(con, files, error) from error
+    total = 0
+    for count, load in enumerate(loads):
+        total += sum(rows[file] for file in load.files)
+        if count and total > MAX_ROWS:
+            return loads[:count]
+    return loads
+
+
+def _bounded(parts: Sequence[FileTick], max_ticks: int, max_bytes: int) -> list[int]:
+    """The oldest ticks of these rows, up to both bounds, and at least one."""
+    sizes: dict[int, float] = {}
+    for part in parts:
+        sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes
+    ticks: list[int] = []
+    total = 0.0
+    for tick in sorted(sizes):
+        total += sizes[tick]
+        if ticks and (len(ticks) >= max_ticks or total > max_bytes):
+            break
+        ticks.append(tick)
+    return ticks
+
+
+def _ranges(
+    loads: Sequence[Load], parts: Sequence[FileTick]
+) -> Iterator[tuple[str, str | None, int | None, int | None, int]]:
+    """Rows of `pipeline.loads`, one per file; a load without rows keeps one too, so that it counts as built."""
+    held: dict[str, list[FileTick]] = {}
+    for part in parts:
+        held.setdefault(part.file, []).append(part)
+    for load in loads:
+        for file in load.files:
+            if of_file := held.get(file):
+                ticks = [part.tick_ms for part in of_file]
+                yield load.load_id, file, min(ticks), max(ticks), sum(part.rows for part in of_file)
+        if not any(file in held for file in load.files):
+            yield load.load_id, None, None, None, 0
+
+
+def _trimmed_days(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> set[int]:
+    """All landed ticks of the days that late rows touch where upkeep has trimmed the fine tables.
+
+    Coarse tables are made from the fine ones, so a day whose minutes are gone must be built whole.
+    """
+    trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
+    days = sorted({tick - tick % DAY_MS for tick in ticks if trimmed and tick < trimmed[0]})
+    if not days:
+        return set()
+    files = _older_files(con, [tick for day in days for tick in range(day, day + DAY_MS, 60_000)])
+    held = file_ticks(con, [Load(load_id="", files=tuple(files))])
+    return {part.tick_ms for part in held if part.tick_ms - part.tick_ms % DAY_MS in set(days)}
+
+
+def _older_files(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> list[str]:
+    """Files of built (also partly built) loads that may hold rows of these ticks."""
+    rows = con.execute(
+        """
+        select distinct file from pipeline.loads
+        where file is not null and exists (
+            select 1 from unnest($ticks::bigint[]) as t(tick) where tick between min_tick_ms and max_tick_ms)
+        """,
+        {"ticks": list(ticks)},
+    ).fetchall()
+    return [row[0] for row in rows]

@@ -1,0 +1,86 @@
+"""One writer at a time: the lock that every build, publish and upkeep takes, and the connection to the warehouse.
+
+The lock is a `flock` on <home>/writer.lock. Child processes that write (dbt) inherit it, so that a dbt left behind by
+a killed parent still counts as the writer until it ends.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+Say = Callable[[str], None]
+WAIT_S = 120.0
+POLL_S = 0.1
+
+
+class PipelineError(RuntimeError):
+    """A failure that a person can act on: the message is the whole story."""
+
+
+class WriterBusyError(PipelineError):
+    """Another process writes the warehouse or the replicas."""
+
+
+@contextmanager
+def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, say: Say = print) -> Iterator[int]:
+    """Hold the writer lock while the block runs; yields the descriptor that a writing child process must inherit."""
+    home.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(home / "writer.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        deadline, told = time.monotonic() + wait_s, False
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                holder = _holder(descriptor)
+                if time.monotonic() >= deadline:
+                    message = f"one writer at a time: {holder} has held {home / 'writer.lock'} for over {wait_s:.0f} s"
+                    raise WriterBusyError(message) from None
+                if not told:
+                    say(f"waiting for the writer lock, held by {holder}")
+                    told = True
+                time.sleep(POLL_S)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "purpose": purpose}).encode(), 0)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        note = json.loads(os.pread(descriptor, 4096, 0))
+        return f"{note['purpose']} (process {note['pid']})"
+    except (ValueError, KeyError):
+        return "another process"
+
+
+@contextmanager
+def connection(
+    database: str, *, read_only: bool = False, wait_s: float = 30.0, holder: str = "another process"
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB database, waiting a while if another process holds its lock."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            con = duckdb.connect(database, read_only=read_only)
+            break
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower():
+                raise
+            if time.monotonic() >= deadline:
+                raise WriterBusyError(
+                    f"{holder} still holds {database} after {wait_s:.0f} s, so it cannot be opened: {error}"
+                ) from error
+            time.sleep(POLL_S)
+    try:
+        yield con
+    finally:
+        con.close()

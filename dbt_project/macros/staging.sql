@@ -1,0 +1,42 @@
+{#- What every staging model shares: reading a recorded body's rows, and saying which rows are unusable. -#}
+
+{#- All staging models as (venue, kinds), in the order in which they are read. -#}
+{% macro staged() %}
+    {{ return([
+        ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
+            "spot_tickers", "perp_bars", "spot_bars", "liquidations"]),
+        ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
+            "liquidations"]),
+        ("hyperliquid", ["perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
+    ]) }}
+{% endmacro %}
+
+{#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}
+{% macro stream_kinds() %}('liquidations'){% endmacro %}
+
+{#- One row `r` per element of `rows`, a list that SQL takes out of `body`. TRY keeps a broken body from failing any
+    other: it becomes one row with r null, as does an empty list where the venue always lists something. Of several
+    answers to the same request in a tick (a recorder that started anew inside the minute) the newest counts. -#}
+{% macro recorded(venue, kind, rows, may_be_empty=false) %}
+    select
+        tick_ms, key, params, requested_ms, received_ms,
+        unnest({% if may_be_empty %}coalesce(items, [null]){% else %}case when len(items) > 0 then items else [null] end{% endif %}) as r
+    from (
+        select tick_ms, key, params, requested_ms, received_ms, try({{ rows }}) as items
+        from (
+            select *
+            from {{ ref('raw_window') }}
+            where venue = '{{ venue }}' and endpoint = '{{ kind }}'
+                and {% if kind in stream_kinds() %}status = 101{% else %}status between 200 and 299
+            qualify requested_ms = max(requested_ms) over (partition by tick_ms, key, params){% endif %}
+        )
+    )
+{% endmacro %}
+
+{#- Why a row cannot be used, null if it can: a broken body, or a required column without a value. -#}
+{% macro reject(required) %}
+    case
+        when r is null then 'unreadable'
+        when {% for column in required %}{{ column }} is null{{ " or " if not loop.last }}{% endfor %} then 'incomplete'
+    end as reject
+{% endmacro %}

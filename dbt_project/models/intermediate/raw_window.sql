@@ -1,0 +1,43 @@
+-- The window's recorded responses, each once. Files are named literally: what a build reads does not depend on what else
+-- lies in the landing.
+{{ config(materialized='table') }}
+-- depends_on: {{ source('landing', 'responses') }}
+-- depends_on: {{ source('pipeline', 'window_files') }}
+{%- set files = [] -%}
+{%- if execute and load_relation(source('pipeline', 'window_files')) -%}
+    {%- set files = run_query('select distinct file from ' ~ source('pipeline', 'window_files') ~ ' order by 1').columns[0].values() -%}
+{%- endif %}
+{% if files %}
+select
+    tick_ms::bigint as tick_ms,
+    venue::varchar as venue,
+    endpoint::varchar as endpoint,
+    coalesce(key, '')::varchar as key,
+    coalesce(params, '')::varchar as params,
+    status::integer as status,
+    requested_ms::bigint as requested_ms,
+    received_ms::bigint as received_ms,
+    attempts::integer as attempts,
+    error::varchar as error,
+    body::varchar as body
+from read_parquet([{% for file in files %}'{{ file | replace("'", "''") }}'{{ ", " if not loop.last }}{% endfor %}], union_by_name = true)
+where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+qualify row_number() over (
+    partition by tick_ms, venue, endpoint, key, params, requested_ms
+    order by received_ms desc nulls last
+) = 1
+{% else %}
+select
+    null::bigint as tick_ms,
+    null::varchar as venue,
+    null::varchar as endpoint,
+    null::varchar as key,
+    null::varchar as params,
+    null::integer as status,
+    null::bigint as requested_ms,
+    null::bigint as received_ms,
+    null::integer as attempts,
+    null::varchar as error,
+    null::varchar as body
+where false
+{% endif %}

@@ -1,0 +1,36 @@
+-- forceOrder frames; one row per event. S is the liquidating order's side: SELL closes a long. Liquidated USD is the
+-- filled size z times the average price ap (q is the ordered size, p the bankruptcy limit, l the last fill alone).
+-- Since 2026-06-30 the stream mixes markets: st 1 is USD-M. The venue sends at most one event per symbol and second, so
+-- equal frames are one event that two connections heard.
+with recorded as (
+    {{ recorded('binance', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
+        may_be_empty=true) }}
+),
+
+frames as (
+    select
+        *,
+        coalesce(r.message -> '$.data', r.message) as event
+    from recorded
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    r.received_ms as received_ms,
+    event ->> '$.o.s' as symbol,
+    case event ->> '$.o.S' when 'SELL' then 'long' when 'BUY' then 'short' end as side,
+    try_cast(event ->> '$.o.T' as bigint) as ts,
+    try_cast(event ->> '$.o.z' as double) as size,
+    try_cast(event ->> '$.o.ap' as double) as price,
+    {{ reject(['symbol', 'side', 'ts', 'size', 'price']) }}
+from frames
+where
+    not contains(coalesce(symbol, ''), '_')
+    and coalesce(event ->> '$.st', '1') = '1'
+    -- Answers to a subscription are no events.
+    and coalesce(event ->> '$.id', event ->> '$.result') is null
+qualify
+    reject is not null
+    or row_number() over (partition by tick_ms, symbol, ts, side, size, price order by r.received_ms) = 1

@@ -1,0 +1,17 @@
+-- Spot pairs of api exchangeInfo; one row per symbol.
+with recorded as (
+    {{ recorded('binance', 'spot_instruments', "from_json(body -> '$.symbols',
+        '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    r.symbol as symbol,
+    r.baseasset as base_raw,
+    r.quoteasset as quote,
+    r.status as status,
+    {{ reject(['symbol', 'base_raw', 'quote']) }}
+from recorded

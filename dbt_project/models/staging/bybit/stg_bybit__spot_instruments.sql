@@ -1,0 +1,17 @@
+-- Spot pairs of instruments-info; one row per symbol.
+with recorded as (
+    {{ recorded('bybit', 'spot_instruments', "from_json(body -> '$.result.list',
+        '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    r.symbol as symbol,
+    r.basecoin as base_raw,
+    r.quotecoin as quote,
+    r.status as status,
+    {{ reject(['symbol', 'base_raw', 'quote']) }}
+from recorded

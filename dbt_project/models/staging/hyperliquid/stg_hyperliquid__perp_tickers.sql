@@ -1,0 +1,36 @@
+-- metaAndAssetCtxs of the core exchange (key '') and of each HIP-3 dex; one row per coin. The body is [meta, contexts]
+-- with contexts in the order of meta.universe and no names in them: unequal lengths make the whole body unusable.
+-- funding is a fraction per HOUR; openInterest counts both sides, in the coin's own unit (kPEPE: thousands of coins);
+-- dayNtlVlm is USD; midPx is null without a book. Delisted coins stay in the universe. collateralToken is the number of
+-- the quote token; bodies before it existed are core ones, which are on USDC (0).
+with recorded as (
+    {{ recorded('hyperliquid', 'perp_tickers', "case
+            when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then
+                list_transform(
+                    list_zip(
+                        from_json(body -> '$[0].universe', '[{\"name\":\"VARCHAR\",\"isDelisted\":\"BOOLEAN\"}]'),
+                        from_json(body -> '$[1]', '[{\"markPx\":\"VARCHAR\",\"midPx\":\"VARCHAR\",\"oraclePx\":\"VARCHAR\",
+                            \"dayNtlVlm\":\"VARCHAR\",\"funding\":\"VARCHAR\",\"openInterest\":\"VARCHAR\"}]')
+                    ),
+                    lambda z: {'coin': z[1], 'ctx': z[2], 'collateral': body ->> '$[0].collateralToken'}
+                )
+        end") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    r.coin.name as symbol,
+    key <> '' as hip3,
+    coalesce(r.coin.isdelisted, false) as is_delisted,
+    coalesce(r.collateral, case when key = '' then '0' end) as collateral_token,
+    try_cast(r.ctx.midpx as double) as mid_price,
+    try_cast(r.ctx.markpx as double) as mark_price,
+    try_cast(r.ctx.oraclepx as double) as index_price,
+    try_cast(r.ctx.dayntlvlm as double) as vol24h_usd,
+    try_cast(r.ctx.funding as double) as funding_rate,
+    try_cast(r.ctx.openinterest as double) as open_interest,
+    {{ reject(['symbol', 'mark_price', 'vol24h_usd', 'funding_rate', 'open_interest']) }}
+from recorded

@@ -1,0 +1,125 @@
+"""A warehouse to test with: the pipeline's tables, landed Parquet files and dbt runs, all real and in a folder of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PROJECT = Path(__file__).parent.parent / "dbt_project"
+MINUTE = 60_000
+
+PIPELINE = """
+create schema if not exists pipeline;
+create table if not exists pipeline.window_files (file varchar);
+create table if not exists pipeline.window_ticks (tick_ms bigint);
+create table if not exists pipeline.loads (
+    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint
+);
+create table if not exists pipeline.builds (
+    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]
+);
+"""
+
+RESPONSES = pa.schema(
+    [
+        pa.field("tick_ms", pa.int64(), nullable=False),
+        ("venue", pa.string()),
+        ("endpoint", pa.string()),
+        ("key", pa.string()),
+        ("params", pa.string()),
+        ("status", pa.int64()),
+        ("requested_ms", pa.int64()),
+        ("received_ms", pa.int64()),
+        ("attempts", pa.int64()),
+        ("error", pa.string()),
+        ("body", pa.string()),
+    ]
+)
+
+
+def response(tick_ms: int, venue: str, endpoint: str, body: Any, **other: Any) -> dict[str, Any]:
+    """One landed row: an answered request, 1 s after its tick; `body` is text or anything that JSON can say."""
+    row: dict[str, Any] = {
+        "tick_ms": tick_ms,
+        "venue": venue,
+        "endpoint": endpoint,
+        "key": "",
+        "params": "{}",
+        "status": 200,
+        "requested_ms": tick_ms + 1000,
+        "received_ms": tick_ms + 1200,
+        "attempts": 1,
+        "error": None,
+        "body": body if isinstance(body, str) or body is None else json.dumps(body),
+    }
+    return row | other
+
+
+def span(tick_ms: int, venue: str, messages: Sequence[Any], **other: Any) -> dict[str, Any]:
+    """One WebSocket span of a whole minute with its frames."""
+    body = [{"received_ms": tick_ms + 10 * n, "message": message} for n, message in enumerate(messages)]
+    whole = {"status": 101, "requested_ms": tick_ms, "received_ms": tick_ms + MINUTE}
+    return response(tick_ms, venue, "liquidations", body, **(whole | other))
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A DuckDB warehouse in `folder`, with landed files beside it."""
+
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "warehouse.duckdb"
+
+    def create(self) -> "Warehouse":
+        with duckdb.connect(self.path) as db:
+            db.execute(PIPELINE)
+        return self
+
+    def land(self, name: str, rows: Iterable[dict[str, Any]]) -> Path:
+        """Write rows as a landed Parquet file."""
+        file = self.folder / f"{name}.parquet"
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=RESPONSES), file)
+        return file
+
+    def window(self, files: Sequence[Path], ticks: Sequence[int]) -> None:
+        """Set the window to build next."""
+        with duckdb.connect(self.path) as db:
+            db.execute("delete from pipeline.window_files; delete from pipeline.window_ticks")
+            for file in files:
+                db.execute("insert into pipeline.window_files values (?)", [str(file)])
+            for tick in ticks:
+                db.execute("insert into pipeline.window_ticks values (?)", [tick])
+
+    def dbt(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run dbt on this warehouse; its output is in the error if it fails."""
+        command = [str(Path(sys.executable).parent / "dbt"), *arguments]
+        command += ["--profiles-dir", str(PROJECT), "--project-dir", str(PROJECT)]
+        command += ["--target-path", str(self.folder / "target"), "--log-path", str(self.folder / "logs")]
+        env = os.environ | {"TIDEMARK_WAREHOUSE": str(self.path)}
+        run = subprocess.run(command, env=env, cwd=PROJECT, capture_output=True, text=True, timeout=300)
+        if check and run.returncode:
+            raise AssertionError(f"dbt {' '.join(arguments)} failed:\n{run.stdout[-6000:]}\n{run.stderr[-2000:]}")
+        return run
+
+    def build(self, rows: Iterable[dict[str, Any]], select: str = "path:models/staging path:models/intermediate") -> Path:
+        """Land rows as one file and build their ticks; seeds must be there."""
+        rows = list(rows)
+        ticks = sorted({row["tick_ms"] for row in rows})
+        file = self.land(f"load_{ticks[0]}_{len(list(self.folder.glob('*.parquet')))}", rows)
+        self.window([file], ticks)
+        self.dbt("run", "--select", *select.split())
+        return file
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with duckdb.connect(self.path, read_only=True) as db:
+            return db.execute(query, list(parameters)).fetchall()

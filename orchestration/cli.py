@@ -1,0 +1,194 @@
+"""The `tidemark` command. Each command imports what it needs, so that `tidemark --help` answers at once.
+
+Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from orchestration.settings import SETTINGS, UNIVERSES, Settings, SettingsError
+
+HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
+EPILOG = "\n\n".join(
+    ["Settings come from the environment:"]
+    + [f"{setting.name} (default: {setting.default}): {setting.meaning}" for setting in SETTINGS]
+)
+
+app = typer.Typer(help=HELP, epilog=EPILOG, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+def main() -> None:
+    """Run a command."""
+    app(prog_name="tidemark")
+
+
+def settings() -> Settings:
+    try:
+        return Settings.from_env()
+    except SettingsError as error:
+        fail(str(error), code=2)
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    typer.echo(f"tidemark: {message}", err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """A failure of the pipeline that a person can act on is its message, not a traceback."""
+    from orchestration.writer import PipelineError
+
+    try:
+        yield
+    except PipelineError as error:
+        fail(str(error))
+
+
+def log_to_stderr() -> None:
+    import logging
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+
+
+@app.command(short_help="Run everything against simulated exchanges on this machine.")
+def demo() -> None:
+    """Run the whole product against simulated exchanges on this machine, until Ctrl-C. Needs no network."""
+    _run_product(demo=True)
+
+
+@app.command(short_help="Run everything against the real exchanges.")
+def up() -> None:
+    """Run the whole product against the real exchanges, until Ctrl-C."""
+    _run_product(demo=False)
+
+
+def _run_product(*, demo: bool) -> None:
+    chosen = settings()
+    from orchestration import preflight, product
+
+    try:
+        product.run(chosen, demo=demo)
+    except preflight.PreflightError as error:
+        fail(str(error))
+
+
+@app.command(short_help="Ask the exchanges every minute and land what they answer.")
+def record(
+    once: Annotated[bool, typer.Option("--once", help="Record one minute, land it and stop.")] = False,
+) -> None:
+    """Ask every exchange every minute and land what it answers, raw, until Ctrl-C."""
+    chosen = settings()
+    from ingest.recorder import run_recorder
+
+    log_to_stderr()
+    raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once))
+
+
+@app.command(short_help="Build what has landed into the warehouse (dbt).")
+def build(
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything that ever landed anew.")] = False,
+) -> None:
+    """Build the landed minutes that are not built yet into the warehouse (dbt)."""
+    chosen = settings()
+    from orchestration.transform import build as run_build
+
+    with one_sentence():
+        built = run_build(chosen, rebuild=rebuild)
+        typer.echo(f"{built.ticks} minutes of {built.loads} loads" if built else "nothing waits to be built")
+
+
+@app.command(short_help="Publish what is built as a new edition.")
+def publish() -> None:
+    """Publish what is built as a new edition, which a running API serves within a second."""
+    chosen = settings()
+    from orchestration.publish import publish as run_publish
+
+    with one_sentence():
+        run_publish(chosen)
+
+
+@app.command(short_help="Serve the published edition as a JSON API.")
+def serve() -> None:
+    """Serve the published edition as a read-only JSON API on 127.0.0.1, until Ctrl-C."""
+    chosen = settings()
+    from serve.app import run_server
+
+    log_to_stderr()
+    run_server(chosen.serving, "127.0.0.1", chosen.api_port, chosen.docs)
+
+
+@app.command(short_help="Run stand-ins of the exchanges (simulated or replayed).")
+def sandbox(
+    simulate: Annotated[bool, typer.Option("--simulate", help="Answer from a deterministic simulated market.")] = False,
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer with the recorded responses of this folder (replay.json).")
+    ] = None,
+    universe: Annotated[
+        str | None,
+        typer.Option(help=f"Size of the simulated market: {' or '.join(UNIVERSES)}; else TIDEMARK_UNIVERSE."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The simulated market's seed: the same seed, the same numbers.")] = 1,
+) -> None:
+    """Run stand-ins of the exchanges on 127.0.0.1: their own paths and formats, over HTTP and WebSocket.
+
+    Give either --simulate or --replay. Point the recorder at them with TIDEMARK_VENUES_URL=http://127.0.0.1:9100.
+    """
+    chosen = settings()
+    if simulate == (replay is not None):
+        fail("give either --simulate or --replay DIR", code=2)
+    if universe is not None and universe not in UNIVERSES:
+        fail(f"--universe is '{universe}', but it must be one of: {', '.join(UNIVERSES)}", code=2)
+    if replay is not None and not (replay / "replay.json").is_file():
+        fail(f"--replay is '{replay}', but there is no replay.json in it", code=2)
+    from ingest.sandbox.app import run_sandbox
+
+    log_to_stderr()
+    run_sandbox("127.0.0.1", chosen.sandbox_port, replay, universe or chosen.universe, seed)
+
+
+@app.command(short_help="Tell how old the served data is and what fails.")
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """Tell how old the served data is and how each exchange's recording does. Exit code 1 if older than 3 minutes."""
+    chosen = settings()
+    from orchestration.status import as_text, read_status
+
+    found = read_status(chosen)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        typer.echo(as_text(found))
+    raise typer.Exit(0 if found["state"] == "healthy" else 1)
+
+
+@app.command(short_help="Generate the dbt docs.")
+def docs() -> None:
+    """Generate the dbt docs, which the API serves at /dbt/: what every table, column and metric means."""
+    chosen = settings()
+    from orchestration.dbt_docs import make_docs
+
+    with one_sentence():
+        typer.echo(f"the docs are in {make_docs(chosen)}")
+
+
+@app.command(short_help="Read the dbt project into its manifest.")
+def parse() -> None:
+    """Read the dbt project into its manifest, unless that is up to date. `build` does it by itself."""
+    chosen = settings()
+    from orchestration.dbt_process import prepare_manifest
+
+    with one_sentence():
+        typer.echo(f"the manifest is {prepare_manifest(chosen)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -30,7 +30,8 @@ class Liquidations:
 def open_interest(market: Market, rows: Ints, minutes: Ints) -> Floats:
     """Single-sided open interest in raw base units [rows, minutes]; moves within percents a day."""
     world = market.universe
-    level = world.volume_usd[rows] * 0.35 / market.base_usd[rows] * (0.6 + 0.8 * uniform(market.market_keys[rows], np.array([0]), 31))
+    own = 0.6 + 0.8 * uniform(market.market_keys[rows], np.array([0]), 31)
+    level = world.volume_usd[rows] * 0.35 / market.base_usd[rows] * own
     wave = np.exp(walk(market.premium_keys[rows], minutes, _OI_OCTAVES))
     held = world.perp[rows] + world.future[rows]
     whole = market.to_lot(rows, level[:, None] * held[:, None] * wave)

@@ -68,7 +68,8 @@ class Market:
         octaves = growing(_PERIODS)
         factor = walk(self._factor_key[:1], minutes, octaves, _SHORT, loud)[0] * (_FACTOR_DAILY * _PER_MINUTE)
         own = walk(self.coin_keys[wanted], minutes, octaves, _SHORT, loud)
-        return self._log_price[wanted, None] + self._beta[wanted, None] * factor + self._own[wanted, None] * own
+        logs: Floats = self._log_price[wanted, None] + self._beta[wanted, None] * factor + self._own[wanted, None] * own
+        return logs
 
     def premium(self, rows: Ints, minutes: Ints) -> Floats:
         """Perpetual over index as a fraction [rows, minutes]; also what funding is made of."""
@@ -88,7 +89,8 @@ class Market:
         away = walk(self.market_keys[rows], minutes, _VENUE_OCTAVES) + self._lean[rows, None]
         away = away + self.premium(rows, minutes) * world.perp[rows, None]
         years = np.maximum(world.delisted[rows, None] - minutes, 0) / (365.0 * DAY)
-        return self.index_logs(rows, minutes) + away + world.future[rows, None] * years * _CARRY
+        logs: Floats = self.index_logs(rows, minutes) + away + world.future[rows, None] * years * _CARRY
+        return logs
 
     def to_tick(self, rows: Ints, prices: Floats) -> Floats:
         """Prices rounded to the market's tick, never below one tick."""

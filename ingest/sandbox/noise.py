@@ -44,7 +44,7 @@ def uniform(series: Keys, cells: NDArray[Any], label: int = 0) -> Floats:
     at = cells.astype(np.uint64) * _STEP
     shift = np.uint64(label * int(_A) % 2**64)
     mixed = _mix(_mix(series + shift) + at)
-    out: Floats = (mixed >> np.uint64(11)) * 2.0**-53
+    out: Floats = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return out
 
 

@@ -51,7 +51,8 @@ class World:
         self.lot_format = [f"%.{one.lot_decimals}f" for one in universe.listings]
         self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
-    def _cached(self, kind: str, at: int, make: Callable[[int], T], keep: int) -> T:
+    def remembered(self, kind: str, at: int, make: Callable[[int], T], keep: int) -> T:
+        """What `make(at)` gives; the newest `keep` of a kind are held."""
         found = self._kept.pop((kind, at), None)
         if found is None:
             old = [key for key in self._kept if key[0] == kind]
@@ -64,15 +65,15 @@ class World:
 
     def hour(self, hour: int) -> Bars:
         """Bars of all rows in one hour."""
-        return self._cached("hour", hour, lambda at: self.market.bars(self.all_rows, at), 3)
+        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), 3)
 
     def minute(self, minute: int) -> Minute:
         """The state of all rows in one minute."""
-        return self._cached("minute", minute, self._minute, 3)
+        return self.remembered("minute", minute, self._minute, 3)
 
     def liquidations(self, minute: int) -> Liquidations:
         """Liquidations of all rows in one minute."""
-        return self._cached(
+        return self.remembered(
             "liquidations", minute, lambda at: liquidations(self.market, self.all_rows, np.array([at])), 4
         )
 
@@ -90,9 +91,11 @@ class World:
         else:
             found, at = self.market.bars(np.array([row]), first_hour, last_hour - first_hour + 1), 0
         cut = slice(first_minute - first_hour * 60, first_minute - first_hour * 60 + minutes)
-        parts = (found.open, found.high, found.low, found.close, found.volume, found.quote_volume, found.taker_buy)
-        floats = [part[at : at + 1, cut] for part in parts]
-        return Bars(first_minute, *floats, trades=found.trades[at : at + 1, cut])
+        part = (slice(at, at + 1), cut)
+        return Bars(
+            first_minute, found.open[part], found.high[part], found.low[part], found.close[part], found.volume[part],
+            found.quote_volume[part], found.taker_buy[part], found.trades[part],
+        )  # fmt: skip
 
     def _summed(self, hour: int) -> Floats:
         """Quote volume from the hour's start to each of its minutes [rows, 61]."""
@@ -101,7 +104,7 @@ class World:
             volume = self.hour(at).quote_volume
             return np.concatenate([np.zeros((len(volume), 1)), np.cumsum(volume, axis=1)], axis=1)
 
-        return self._cached("summed", hour, make, 4)
+        return self.remembered("summed", hour, make, 4)
 
     def _day(self, hour: int) -> tuple[Floats, Floats, Floats]:
         """Hour volumes [rows, 25] from 24 hours back, their mean prices, and log prices at their ends [rows, 26]."""
@@ -112,7 +115,7 @@ class World:
             mean = np.exp((logs[:, 1:] + logs[:, :-1]) * 0.5)
             return self.market.hour_volumes(self.all_rows, hours), mean, logs
 
-        return self._cached("day", hour, make, 2)
+        return self.remembered("day", hour, make, 2)
 
     def _minute(self, minute: int) -> Minute:
         market, rows = self.market, self.all_rows

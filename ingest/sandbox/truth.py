@@ -1,0 +1,75 @@
+"""What really happened in the simulated market, per minute and market: the yardstick of end-to-end checks."""
+
+from typing import Any
+
+import numpy as np
+
+from ingest.sandbox.derivatives import funding_hours, funding_rate, liquidations, open_interest
+from ingest.sandbox.streams import BINANCE_WINDOW_MS
+from ingest.sandbox.universe import MINUTE_MS
+from ingest.sandbox.world import World
+
+LONGEST_MINUTES = 7 * 1440
+
+
+def truth(world: World, venue: str, kind: str, symbol: str, from_ms: int, to_ms: int) -> dict[str, Any]:
+    """Per minute in [from, to): prices in USD per ONE coin, sizes in coins, money in USD; KeyError if unknown.
+
+    `price` is the price at the minute's start; a ticker that is asked within the minute lies between `price` and
+    `close`. Quotes like USDT count as 1 USD. `sent` says whether the venue's stream shows the liquidation.
+    """
+    row = world.universe.row[venue, kind, symbol]
+    rows, listing = np.array([row]), world.universe.listings[row]
+    first, last = from_ms // MINUTE_MS, -(-to_ms // MINUTE_MS)
+    minutes = np.arange(first, last)
+    if not 0 < len(minutes) <= LONGEST_MINUTES:
+        raise ValueError(f"from and to must span 1 to {LONGEST_MINUTES} minutes")
+    bars = world.market.bars(rows, first // 60, (last - 1) // 60 - first // 60 + 1)
+    cut = slice(first - first // 60 * 60, first - first // 60 * 60 + len(minutes))
+    asset = np.array([world.universe.quote[row]])
+    quote_usd = np.exp(world.market.asset_logs(asset, minutes))[0]
+    per_coin = quote_usd / listing.units
+    hours = funding_hours(world.market, rows, minutes)
+    columns = {
+        "price": bars.open[0, cut] * per_coin,
+        "high": bars.high[0, cut] * per_coin,
+        "low": bars.low[0, cut] * per_coin,
+        "close": bars.close[0, cut] * per_coin,
+        "volume_usd": bars.quote_volume[0, cut] * quote_usd,
+        "volume_base": bars.volume[0, cut] * listing.units,
+        "taker_buy_usd": (bars.quote_volume * bars.taker_buy)[0, cut] * quote_usd,
+        "oi_base": open_interest(world.market, rows, minutes)[0] * listing.units,
+        "mark_price": np.exp(world.market.index_logs(rows, minutes)[0]) * per_coin
+        * (1.0 + world.market.premium(rows, minutes)[0] * world.universe.perp[row]),
+        "funding_rate": funding_rate(world.market, rows, minutes, hours)[0],
+        "funding_interval_h": hours[0],
+    }  # fmt: skip
+    listed = world.market.listed(rows, minutes)[0]
+    perp = listing.type == "perp"
+    out = []
+    for n, minute in enumerate(minutes.tolist()):
+        if not listed[n]:
+            continue
+        point: dict[str, Any] = {"minute_ms": minute * MINUTE_MS}
+        for name, column in columns.items():
+            missing = not perp and name in ("oi_base", "funding_rate", "funding_interval_h", "mark_price")
+            point[name] = None if missing else column[n].item()
+        out.append(point)
+    events = _liquidations(world, row, minutes) if perp and venue != "hyperliquid" else []
+    return {"venue": venue, "type": kind, "symbol": symbol, "coin": listing.coin, "quote": listing.quote,
+            "units": listing.units, "minutes": out, "liquidations": events}  # fmt: skip
+
+
+def _liquidations(world: World, row: int, minutes: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+    found = liquidations(world.market, np.array([row]), minutes)
+    listing = world.universe.listings[row]
+    out = []
+    for n, ts in enumerate(found.ts.tolist()):
+        window = ts // BINANCE_WINDOW_MS
+        latest = n + 1 == len(found.ts) or found.ts[n + 1].item() // BINANCE_WINDOW_MS != window
+        size, price = found.size[n].item(), found.price[n].item()
+        out.append({
+            "ts": ts, "side": "long" if found.long[n] else "short", "size_base": size * listing.units,
+            "price": price / listing.units, "usd": size * price, "sent": latest if listing.venue == "binance" else True,
+        })  # fmt: skip
+    return out

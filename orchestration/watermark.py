@@ -1,5 +1,6 @@
 """The watermark: which loads are built, what each build touched, and the window that a build is working on.
 
+Whole minutes (`ticks` of a build) and single markets in other minutes (`pipeline.late_rows`) are what a publish copies.
 `pipeline.loads` and `pipeline.builds` move after the models in one transaction: whatever is interrupted before is
 simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
 """
@@ -20,6 +21,7 @@ create table if not exists pipeline.loads (
     load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
 create table if not exists pipeline.builds (
     build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
+create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
 create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
 create table if not exists pipeline.settings (name varchar primary key, value varchar);
 """
@@ -79,6 +81,10 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
         con.execute("insert into pipeline.loads values (?, ?, ?, ?, ?, ?)", [*row, build.build_id])
     if window.ticks:
         _insert_build(con, build)
+        con.execute(
+            "insert into pipeline.late_rows select ?, minute_ms, market_id, base from main.touched_markets",
+            [build.build_id],
+        )
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_ticks")
     con.execute("commit")

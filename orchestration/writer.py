@@ -73,7 +73,7 @@ def connection(
             con = duckdb.connect(database, read_only=read_only)
             break
         except duckdb.IOException as error:
-            if "lock" not in str(error).lower():
+            if "Could not set lock" not in str(error):
                 raise
             if time.monotonic() >= deadline:
                 raise WriterBusyError(

@@ -1,0 +1,277 @@
+"""Publish: bring the replica that nobody reads up to the warehouse's newest build, then point readers to it.
+
+All changes to a replica are one transaction, and `current.json` changes after it: a publish that is killed leaves the
+served replica alone, and the next one repairs the other. Nothing is torn: DuckDB's lock refuses a file with a reader.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from orchestration import replica
+from orchestration.dbt_process import prepare_manifest
+from orchestration.replica import TIERS, Tier
+from orchestration.settings import Settings
+from orchestration.writer import WAIT_S, PipelineError, Say, connection, writer_lock
+
+REPLICAS = ("replica_a.duckdb", "replica_b.duckdb")
+READER_WAIT_S = 20.0
+# How DuckDB names a file whose content cannot be trusted, as opposed to a full disk or a lock.
+CORRUPT = (
+    "Corrupt",
+    "checksum",
+    "not a valid DuckDB",
+    "Serialization Error",
+    "database has been invalidated",
+    "WAL file",
+)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One published state: what `current.json` and the replica's `edition` table say."""
+
+    edition_id: int
+    as_of_ms: int
+    published_ms: int
+    recorded_since_ms: int | None
+    build_id: int
+    replica: str
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the warehouse offers: its newest build and the columns of its published tables."""
+
+    build_id: int
+    finished_ms: int
+    as_of_ms: int
+    recorded_since_ms: int | None
+    columns: str
+
+
+def publish(
+    settings: Settings,
+    *,
+    force: bool = False,
+    tiers: Sequence[Tier] = TIERS,
+    wait_s: float = WAIT_S,
+    reader_wait_s: float = READER_WAIT_S,
+    say: Say = print,
+) -> Edition | None:
+    """Publish the newest build as a new edition; None if the served one has it already (unless forced)."""
+    with writer_lock(settings.home, "publish", wait_s=wait_s, say=say):
+        manifest = prepare_manifest(settings, say)
+        return publish_locked(settings.warehouse, settings.serving, manifest, force, tiers, reader_wait_s, say)
+
+
+def publish_locked(
+    warehouse: str,
+    serving: Path,
+    manifest: Path,
+    force: bool = False,
+    tiers: Sequence[Tier] = TIERS,
+    reader_wait_s: float = READER_WAIT_S,
+    say: Say = print,
+) -> Edition | None:
+    """`publish` for a caller who holds the writer lock."""
+    serving.mkdir(parents=True, exist_ok=True)
+    if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
+        say("nothing to publish: nothing has been built yet")
+        return None
+    with connection(warehouse, read_only=True) as con:
+        source = _source(con, tiers)
+    if source is None:
+        say("nothing to publish: nothing has been built yet")
+        return None
+    catalog = read_catalog(manifest)
+    current = read_current(serving)
+    if current and not force and _is_published(serving / current["replica"], source, catalog, tiers):
+        return None
+    target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
+    edition = _write(target, warehouse, source, catalog, tiers, current, reader_wait_s, say)
+    _point_to(serving, edition)
+    return edition
+
+
+def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | None:
+    if not con.execute(
+        "select 1 from duckdb_tables() where schema_name = 'pipeline' and table_name = 'builds'"
+    ).fetchone():
+        return None
+    if con.execute("select 1 from pipeline.window_ticks limit 1").fetchone():
+        raise PipelineError(
+            "the last build did not finish, so the warehouse is between two states: run the build again"
+        )
+    newest = con.execute(
+        "select build_id, finished_ms, as_of_ms, (select min(min_tick_ms) from pipeline.loads) "
+        "from pipeline.builds order by build_id desc limit 1"
+    ).fetchone()
+    if newest is None:
+        return None
+    wanted = [*replica.series_tables(tiers), *replica.SMALL_TABLES]
+    columns = con.execute(
+        "select table_name, list([column_name, data_type] order by column_index) from duckdb_columns() "
+        "where schema_name = 'main' and list_contains($names, table_name) group by 1 order by 1",
+        {"names": wanted},
+    ).fetchall()
+    if missing := sorted(set(wanted) - {table for table, _ in columns}):
+        raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
+    build_id, finished_ms, as_of_ms, since_ms = newest
+    return _Source(build_id, finished_ms, as_of_ms, since_ms, json.dumps(columns))
+
+
+def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
+    """The metric definitions, as dbt's manifest has them."""
+    nodes = json.loads(manifest.read_text())["nodes"].values()
+    model = next(node for node in nodes if node["resource_type"] == "model" and node["name"] == "series_base_1m")
+    metrics: dict[str, dict[str, Any]] = model["config"]["meta"]["metrics"]
+    return metrics
+
+
+def read_current(serving: Path) -> dict[str, Any] | None:
+    """What readers are pointed to; None before the first publish."""
+    try:
+        current: dict[str, Any] = json.loads((serving / "current.json").read_text())
+    except FileNotFoundError:
+        return None
+    return current if (serving / current["replica"]).exists() else None
+
+
+def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]], tiers: Sequence[Tier]) -> bool:
+    with connection(str(path), read_only=True) as con:
+        if _state(con) != (source.build_id, source.finished_ms, source.columns):
+            return False
+        served = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
+        return served == catalog and con.execute("from tiers").fetchall() == _tier_rows(tiers)
+
+
+def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
+    """Up to which build a replica is, of which warehouse (a build's end tells rebuilt ones apart); None if unknown."""
+    try:
+        row = con.execute("select build_id, finished_ms, columns from publish_state").fetchone()
+    except duckdb.CatalogException:
+        return None
+    return (row[0], row[1], row[2]) if row else None
+
+
+def _write(
+    target: Path,
+    warehouse: str,
+    source: _Source,
+    catalog: dict[str, dict[str, Any]],
+    tiers: Sequence[Tier],
+    current: dict[str, Any] | None,
+    reader_wait_s: float,
+    say: Say,
+) -> Edition:
+    """Bring one replica file up to date in one transaction; a file that cannot go on is made anew."""
+    try:
+        with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
+            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew=False)
+    except _StartAnewError as reason:
+        say(f"building {target.name} from nothing: {reason}")
+    except duckdb.Error as error:
+        if not any(word in str(error) for word in CORRUPT):
+            raise
+        say(f"building {target.name} from nothing, because it is damaged: {error}")
+    for file in (target, target.with_name(f"{target.name}.wal")):
+        file.unlink(missing_ok=True)
+    with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
+        return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew=True)
+
+
+class _StartAnewError(Exception):
+    """This replica cannot be brought up to date by its differences."""
+
+
+def _fill(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    warehouse: str,
+    source: _Source,
+    catalog: dict[str, dict[str, Any]],
+    tiers: Sequence[Tier],
+    current: dict[str, Any] | None,
+    anew: bool,
+) -> Edition:
+    quoted = warehouse.replace("'", "''")
+    con.execute(f"attach '{quoted}' as warehouse (read_only)")
+    state = _state(con)
+    if not anew:
+        _check_continues(con, state, source)
+    last = con.execute("select max(edition_id) from edition").fetchone() if state else None
+    edition = Edition(
+        edition_id=max(current["edition_id"] if current else 0, (last[0] if last else None) or 0) + 1,
+        as_of_ms=source.as_of_ms,
+        published_ms=time.time_ns() // 1_000_000,
+        recorded_since_ms=source.recorded_since_ms,
+        build_id=source.build_id,
+        replica=name,
+    )
+    con.execute("begin")
+    con.execute(replica.STATE)
+    if state is None:
+        replica.copy_all(con, tiers, source.as_of_ms)
+    else:
+        replica.copy_touched(con, tiers, state[0], source.as_of_ms)
+        replica.seal_finished(con, tiers, source.as_of_ms)
+        replica.drop_old(con, tiers, source.as_of_ms)
+    for table in replica.SMALL_TABLES:
+        con.execute(f"create or replace table {table} as from warehouse.main.{table}")
+    con.execute("delete from catalog")
+    for metric, definition in catalog.items():
+        con.execute("insert into catalog values (?, ?)", [metric, json.dumps(definition)])
+    con.execute("delete from tiers")
+    con.executemany("insert into tiers values (?, ?, ?)", _tier_rows(tiers))
+    con.execute("delete from edition")
+    con.execute(
+        "insert into edition values (?, ?, ?, ?, ?)",
+        [edition.edition_id, edition.as_of_ms, edition.published_ms, edition.recorded_since_ms, edition.build_id],
+    )
+    con.execute("delete from publish_state")
+    con.execute("insert into publish_state values (?, ?, ?)", [source.build_id, source.finished_ms, source.columns])
+    con.execute("commit")
+    con.execute("detach warehouse")
+    con.execute("checkpoint")
+    return edition
+
+
+def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str] | None, source: _Source) -> None:
+    """Raise if the warehouse's differences do not lead from this replica's state to the newest build."""
+    if state is None:
+        raise _StartAnewError("it holds no published state")
+    build_id, finished_ms, columns = state
+    if columns != source.columns:
+        raise _StartAnewError("the tables have other columns now")
+    same = con.execute(
+        "select 1 from warehouse.pipeline.builds where build_id = ? and finished_ms = ?", [build_id, finished_ms]
+    ).fetchone()
+    if same is None:
+        raise _StartAnewError("the warehouse was rebuilt, or no longer knows this replica's build")
+
+
+def _tier_rows(tiers: Sequence[Tier]) -> list[tuple[str, int, int | None]]:
+    return [(tier.step, tier.step_ms, tier.keep_days) for tier in tiers]
+
+
+def _point_to(serving: Path, edition: Edition) -> None:
+    """Flip the pointer: on disk before it is visible, and visible at once."""
+    pointer = {name: asdict(edition)[name] for name in ("replica", "edition_id", "as_of_ms", "published_ms")}
+    written = serving / "current.json.new"
+    with written.open("w") as file:
+        json.dump(pointer, file)
+        file.flush()
+        os.fsync(file.fileno())
+    written.replace(serving / "current.json")
+    folder = os.open(serving, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

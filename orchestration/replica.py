@@ -1,0 +1,181 @@
+"""What a publish does inside a replica file: copy what builds touched, seal finished periods, drop what is too old.
+
+New rows arrive ordered by time, but readers ask by coin: a finished period of a tier is rewritten ordered by coin
+("sealed"). Everything here runs inside the publish's one transaction, on a connection whose main database is the
+replica and that has the warehouse attached as `warehouse`.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+
+MINUTE_MS, HOUR_MS, DAY_MS, WEEK_MS = 60_000, 3_600_000, 86_400_000, 604_800_000
+# The epoch was a Thursday; weeks begin on Mondays.
+MONDAY_MS = 4 * DAY_MS
+# A period is sealed shortly after its end, and once more when late bars (asked once an hour) are in.
+SEAL_AFTER_MS, RESEAL_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS
+# A publish stops sealing after this long; the next one goes on.
+SEAL_BUDGET_S = 3.0
+SMALL_TABLES = ("gaps", "markets", "recording_status", "market_index")
+STATE = """
+create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
+create table if not exists seals (table_name varchar, period_ms bigint, is_sealed boolean, is_late boolean);
+create table if not exists edition (
+    edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint, build_id bigint);
+create table if not exists catalog (metric varchar, definition json);
+create table if not exists tiers (step varchar, step_ms bigint, keep_days integer);
+"""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A rollup step: its width, the periods it is sealed in, and how many days of it are served (None: all)."""
+
+    step: str
+    step_ms: int
+    period: str
+    keep_days: int | None
+
+    def period_of(self, t: int) -> tuple[int, int]:
+        """Start and end of the period that holds this time."""
+        match self.period:
+            case "hour":
+                start = t - t % HOUR_MS
+                return start, start + HOUR_MS
+            case "day":
+                start = t - t % DAY_MS
+                return start, start + DAY_MS
+            case "week":
+                start = t - (t - MONDAY_MS) % WEEK_MS
+                return start, start + WEEK_MS
+        month = datetime.fromtimestamp(t / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        following = (month + timedelta(days=32)).replace(day=1)
+        return int(month.timestamp() * 1000), int(following.timestamp() * 1000)
+
+    def kept_from(self, as_of_ms: int) -> int:
+        """The start of the oldest period that is served whole."""
+        return 0 if self.keep_days is None else self.period_of(as_of_ms - self.keep_days * DAY_MS)[0]
+
+
+TIERS = (
+    Tier("1m", MINUTE_MS, "hour", 7),
+    Tier("5m", 5 * MINUTE_MS, "day", 30),
+    Tier("15m", 15 * MINUTE_MS, "day", 30),
+    Tier("1h", HOUR_MS, "week", None),
+    Tier("4h", 4 * HOUR_MS, "month", None),
+    Tier("1d", DAY_MS, "month", None),
+)
+# Table name prefix → the column that late rows name, and the order of a sealed period.
+SUBJECTS: Mapping[str, tuple[str, str]] = {
+    "series_market": ("market_id", "base, market_id, t"),
+    "series_base": ("base", "base, type, venue, t"),
+}
+
+
+def series_tables(tiers: Iterable[Tier]) -> list[str]:
+    return [f"{subject}_{tier.step}" for tier in tiers for subject in SUBJECTS]
+
+
+def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:
+    """Replace in every tier what the builds after `after_build` touched: whole buckets, and single late rows."""
+    con.execute(
+        "create or replace temp table ticks as select distinct unnest(ticks) as t from warehouse.pipeline.builds "
+        "where build_id > ?",
+        [after_build],
+    )
+    con.execute(
+        "create or replace temp table late_rows as select distinct minute_ms as t, market_id, base "
+        "from warehouse.pipeline.late_rows where build_id > ?",
+        [after_build],
+    )
+    for tier in tiers:
+        kept_from = tier.kept_from(as_of_ms)
+        bucket = f"t - t % {tier.step_ms} as t"
+        con.execute(f"create or replace temp table whole as select distinct {bucket} from ticks where t >= {kept_from}")
+        for subject, (key, order) in SUBJECTS.items():
+            table = f"{subject}_{tier.step}"
+            con.execute(
+                f"create or replace temp table late as select distinct {bucket}, {key} from late_rows "
+                f"where t >= {kept_from} and t - t % {tier.step_ms} not in (select t from whole)"
+            )
+            _replace(con, table, "whole", "t", order)
+            _replace(con, table, "late", f"t, {key}", order)
+            _mark_touched(con, table, tier)
+
+
+def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str, order: str) -> None:
+    """Delete and insert the touched rows. Literal bounds let zone maps spare the untouched past."""
+    bounds = con.execute(f"select min(t), max(t) from {touched}").fetchone()
+    if bounds is None or bounds[0] is None:
+        return
+    where = f"t between {bounds[0]} and {bounds[1]} and ({key}) in (select ({key}) from {touched})"
+    con.execute(f"delete from {table} where {where}")
+    con.execute(f"insert into {table} select * from warehouse.main.{table} where {where} order by {order}")
+
+
+def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> None:
+    touched = con.execute("select distinct t from whole union select distinct t from late").fetchall()
+    for period in sorted({tier.period_of(t)[0] for (t,) in touched}):
+        known = con.execute(
+            "update seals set is_late = is_sealed where table_name = ? and period_ms = ? returning 1", [table, period]
+        ).fetchone()
+        if known is None:
+            con.execute("insert into seals values (?, ?, false, false)", [table, period])
+
+
+def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
+    """Fill an empty replica: every period of every tier, sealed as far as it is finished."""
+    for tier in tiers:
+        for subject, (_, order) in SUBJECTS.items():
+            table = f"{subject}_{tier.step}"
+            con.execute(f"create table {table} as from warehouse.main.{table} limit 0")
+            found = con.execute(
+                f"select distinct t from warehouse.main.{table} where t >= {tier.kept_from(as_of_ms)}"
+            ).fetchall()
+            for start, end in sorted({tier.period_of(t) for (t,) in found}):
+                where = f"t >= {start} and t < {end}"
+                con.execute(f"insert into {table} select * from warehouse.main.{table} where {where} order by {order}")
+                sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
+                con.execute("insert into seals values (?, ?, ?, ?)", [table, start, sealed, sealed and late])
+
+
+def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
+    """Rewrite finished periods in the order of reading; returns how many."""
+    started, count = time.monotonic(), 0
+    for tier in tiers:
+        for subject, (_, order) in SUBJECTS.items():
+            table = f"{subject}_{tier.step}"
+            waiting = con.execute(
+                "select period_ms, is_sealed from seals where table_name = ? and (not is_sealed or is_late) order by 1",
+                [table],
+            ).fetchall()
+            for start, is_sealed in waiting:
+                end = tier.period_of(start)[1]
+                if end + (RESEAL_AFTER_MS if is_sealed else SEAL_AFTER_MS) > as_of_ms:
+                    continue
+                if time.monotonic() - started > SEAL_BUDGET_S:
+                    return count
+                where = f"t >= {start} and t < {end}"
+                con.execute(f"create or replace temp table finished as select * from {table} where {where}")
+                con.execute(f"delete from {table} where {where}")
+                con.execute(f"insert into {table} select * from finished order by {order}")
+                con.execute("drop table finished")
+                con.execute(
+                    "update seals set is_sealed = true, is_late = false where table_name = ? and period_ms = ?",
+                    [table, start],
+                )
+                count += 1
+    return count
+
+
+def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
+    """Remove the periods that are no longer served."""
+    for tier in tiers:
+        if kept_from := tier.kept_from(as_of_ms):
+            for subject in SUBJECTS:
+                table = f"{subject}_{tier.step}"
+                con.execute(f"delete from {table} where t < {kept_from}")
+                con.execute("delete from seals where table_name = ? and period_ms < ?", [table, kept_from])

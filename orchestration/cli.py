@@ -110,7 +110,8 @@ def publish() -> None:
     from orchestration.publish import publish as run_publish
 
     with one_sentence():
-        run_publish(chosen)
+        edition = run_publish(chosen)
+        typer.echo(f"edition {edition.edition_id}" if edition else "nothing new to publish")
 
 
 @app.command(short_help="Serve the published edition as a JSON API.")

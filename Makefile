@@ -1,0 +1,68 @@
+# Everything runs from .venv, made from the locked requirements; a step runs again only when its inputs changed.
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-header --no-annotate --no-strip-extras --quiet
+.DEFAULT_GOAL := help
+.PHONY: help demo up test lint format bench lock clean
+
+help:
+	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
+	@echo "make up     the same against the real exchanges"
+	@echo "make test   the test suite"
+	@echo "make lint   formatting, lint, types, SQL"
+	@echo "make bench  measurements, as a table"
+	@echo "make lock   resolve the requirements anew"
+
+demo: .venv/installed
+	@$(BIN)/tidemark demo
+
+up: .venv/installed
+	@$(BIN)/tidemark up
+
+test: .venv/installed-dev
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint --disable-progress-bar dbt_project/models dbt_project/tests
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/installed-dev
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lock: .venv/lock/bin/uv
+	.venv/lock/bin/uv $(LOCK) --output-file requirements.lock
+	.venv/lock/bin/uv $(LOCK) --extra dev --extra lake --constraint requirements.lock --output-file requirements-dev.lock
+
+clean:
+	rm -rf .venv
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Tidemark needs Python 3.11 or newer; none was found. Install it, or name it: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tidemark needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1)."; exit 1; }
+	@echo "Making .venv with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python requirements.lock pyproject.toml
+	@echo "Installing the locked requirements into .venv (once; a few minutes on a slow line)"
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@ && echo "Installed"
+
+.venv/installed-dev: .venv/installed requirements-dev.lock
+	@echo "Installing what tests and lint need"
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.venv/lock/bin/uv: .venv/bin/python
+	@$(BIN)/python -m venv .venv/lock
+	@.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install uv

@@ -1,0 +1,51 @@
+{#- How recording went: one outcome per minute, venue and endpoint, the basis of gaps and of the status table. -#}
+
+{#- Kinds that a recorder asks (or listens to) every minute: a minute without them is a hole. The others (metadata) are
+    asked by the hour. Bars are asked every minute too, but what counts is the bar, whenever it arrives. -#}
+{% macro sampled_endpoints() %}('perp_tickers', 'spot_tickers', 'funding', 'open_interest', 'liquidations'){% endmacro %}
+{% macro bar_endpoints() %}('perp_bars', 'spot_bars'){% endmacro %}
+
+{#- Columns tick_ms, venue, endpoint, outcome, error for the ticks that satisfy `scope`. A stream counts as complete if
+    every one of its connections listened to the whole minute. -#}
+{% macro endpoint_outcomes(scope) -%}
+  select
+    tick_ms, venue, endpoint, error,
+    case
+      when failed = 0 then 'ok'
+      when ok > 0 then 'partial'
+      when unreachable = asked then 'venue_unreachable'
+      else 'venue_error'
+    end as outcome
+  from {{ ref("int_response_minutes") }}
+  where {{ scope }}
+  union all
+  select
+    tick_ms, venue, endpoint, max(error) as error,
+    case
+      when min(connected_ms) >= 60000 then 'ok'
+      when max(connected_ms) > 0 then 'partial'
+      else 'venue_unreachable'
+    end as outcome
+  from {{ ref("int_stream_minutes") }}
+  where {{ scope }}
+  group by tick_ms, venue, endpoint
+{%- endmacro %}
+
+{#- Minutes whose outcome a build decides: all it touches, and the minutes whose bars its ticks asked for. -#}
+{% macro decided_minutes() -%}
+select minute_ms from {{ ref("int_touched_minutes") }}
+union select tick_ms from {{ source("pipeline", "window_ticks") }}
+union select tick_ms - 60000 from {{ source("pipeline", "window_ticks") }}
+{%- endmacro %}
+
+{#- Decided minutes joined into intervals: few, so that comparing them with every stored run stays cheap. -#}
+{% macro decided_intervals() -%}
+{{ merge_intervals("(select 0 as one, minute_ms as start_ms, minute_ms + 60000 as end_ms from (" ~ decided_minutes() ~ "))", "one") }}
+{%- endmacro %}
+
+{#- Starts of the stored runs that overlap or touch a decided minute. -#}
+{% macro runs_to_replace() -%}
+select distinct runs.start_ms
+from {{ this }} as runs
+join ({{ decided_intervals() }}) as decided on runs.start_ms <= decided.end_ms and runs.end_ms >= decided.start_ms
+{%- endmacro %}

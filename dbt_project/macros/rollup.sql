@@ -1,0 +1,110 @@
+{#- The series tiers: the only place where buckets are aggregated, and how a tier restates just what a build touched.
+
+    A build touches whole buckets (those that hold a tick of its window: every market may have changed) and single
+    markets elsewhere (a bar or liquidation that arrived late). Rebuilding whole buckets for the latter would rewrite
+    the last hour of all markets every minute, because quiet markets' bars are asked once an hour. -#}
+
+{#- Common table expressions `whole(t)` and `late(t, <key>)`: what a build touches at this step. -#}
+{% macro touched_buckets(step, key) -%}
+whole as materialized (
+  select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_ticks") }}
+),
+late as materialized (
+  select distinct {{ bucket("minute_ms", step) }} as t, {{ key }} from {{ ref("touched_markets") }}
+  where {{ bucket("minute_ms", step) }} not in (select t from whole)
+),
+{%- endmacro %}
+
+{#- Rows of `relation` that lie in touched buckets of `step`; its time column `time` has the width `part_ms`. The times
+    are spelled out one by one, because DuckDB prunes a scan by the values of a join key but not by an expression. -#}
+{% macro touched_rows(relation, step, key, time, part_ms) -%}
+  {%- set parts -%} unnest(range(0, {{ step_ms(step) }}, {{ part_ms }})) {%- endset -%}
+  select facts.* from {{ relation }} as facts
+  semi join (select t + {{ parts }} as {{ time }} from whole) as touched using ({{ time }})
+  union all
+  select facts.* from {{ relation }} as facts
+  semi join (select t + {{ parts }} as {{ time }}, {{ key }} from late) as touched using ({{ time }}, {{ key }})
+{%- endmacro %}
+
+{#- A coarser market tier from the finer one: last of what is a state, sum of what flows, mean of funding. -#}
+{% macro rollup_market(step) %}
+{{ config(incremental_strategy="replace_series", replace_step=step, replace_key="market_id") }}
+{%- set finer = finer_step(step) %}
+{%- set relation = ref("series_market_" ~ finer) %}
+{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
+with {% if is_incremental() %}{{ touched_buckets(step, "market_id") }}{% endif %}
+finer_rows as (
+  {% if is_incremental() %}{{ touched_rows(relation, step, "market_id", "t", step_ms(finer)) }}
+  {% else %}select * from {{ relation }}{% endif %}
+),
+
+buckets as (
+  select
+    {{ bucket("t", step) }} as bucket_t, market_id, any_value(venue) as venue, any_value(type) as type,
+    any_value(symbol) as symbol,
+    max_by({base: base, quote: quote, hip3: hip3, aggregated: aggregated}, t) as identity,
+    max_by(price, t) as price, max_by(vol24h_usd, t) as vol24h_usd,
+    sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
+    max_by(oi_usd, t) as oi_usd, max_by(oi_base, t) as oi_base,
+    sum(funding_8h * funding_n) / nullif(sum(funding_n) filter (where funding_8h is not null), 0) as funding_8h,
+    sum(funding_n) as funding_n,
+    sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd
+  from finer_rows
+  group by bucket_t, market_id
+)
+
+select
+  bucket_t as t, market_id, venue, type, symbol, identity.base as base, identity.quote as quote,
+  identity.hip3 as hip3, identity.aggregated as aggregated, price, vol24h_usd, volume_usd, taker_buy_usd,
+  taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd
+from buckets
+{% endmacro %}
+
+{#- A base tier from the market tier of the same step: by venue and all venues, by type and all types. -#}
+{% macro rollup_base(step) %}
+{{ config(incremental_strategy="replace_series", replace_step=step, replace_key="base") }}
+{%- set relation = ref("series_market_" ~ step) %}
+{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
+with {% if is_incremental() %}{{ touched_buckets(step, "base") }}{% endif %}
+markets as (
+  {% if is_incremental() %}{{ touched_rows(relation, step, "base", "t", step_ms(step)) }}
+  {% else %}select * from {{ relation }}{% endif %}
+)
+
+select
+  t, base, coalesce(type, 'all') as type, coalesce(venue, 'all') as venue,
+  {{ weighted_mean("price", "vol24h_usd", fallback="avg(price)") }} as price,
+  sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
+  sum(oi_usd) as oi_usd,
+  {{ weighted_mean("funding_8h", "oi_usd") }} as funding_8h,
+  sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
+  count(*)::integer as n_markets
+from markets
+where aggregated
+group by grouping sets ((t, base, type, venue), (t, base, type), (t, base, venue), (t, base))
+{% endmacro %}
+
+{#- Mean of `value` weighted by `weight`; rows that lack either drop out of both sums. Null if no weight is left. -#}
+{% macro weighted_mean(value, weight, fallback="null") -%}
+coalesce(
+    sum({{ value }} * {{ weight }}) filter (where {{ weight }} > 0)
+    / sum({{ weight }}) filter (where {{ weight }} > 0 and {{ value }} is not null), {{ fallback }})
+{%- endmacro %}
+
+{#- The incremental strategy of the tiers: drop whole buckets of the window and, elsewhere, just the (t, key) that have
+    new rows. The subqueries' bounds reach the scans as dynamic filters, so zone maps spare the untouched past. -#}
+{% macro get_incremental_replace_series_sql(arg_dict) %}
+  {%- set target = arg_dict["target_relation"] -%}
+  {%- set rows = arg_dict["temp_relation"] -%}
+  {%- set key = config.require("replace_key") -%}
+  {%- set columns = arg_dict["dest_columns"] | map(attribute="quoted") | join(", ") -%}
+  delete from {{ target }}
+  where t in (
+    select {{ bucket("tick_ms", config.require("replace_step")) }} from {{ source("pipeline", "window_ticks") }}
+  );
+  delete from {{ target }} using (select distinct t, {{ key }} from {{ rows }}) as fresh
+  where {{ target }}.t = fresh.t and {{ target }}.{{ key }} = fresh.{{ key }};
+  insert into {{ target }} ({{ columns }}) select {{ columns }} from {{ rows }}
+{% endmacro %}

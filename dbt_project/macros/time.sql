@@ -1,0 +1,36 @@
+{#- Time buckets: the steps of the series tiers, and the newest recorded minute. All times are UTC epoch ms. -#}
+
+{#- Steps in order, finest first; each tier is built from the one before it. -#}
+{% macro steps() %}
+  {{ return({"1m": 60000, "5m": 300000, "15m": 900000, "1h": 3600000, "4h": 14400000, "1d": 86400000}) }}
+{% endmacro %}
+
+{% macro step_ms(step) %}{{ return(steps()[step]) }}{% endmacro %}
+
+{% macro finer_step(step) %}
+  {%- set names = steps().keys() | list -%}
+  {{ return(names[names.index(step) - 1]) }}
+{% endmacro %}
+
+{#- Start of the bucket that holds the time in `column`. -#}
+{% macro bucket(column, step) -%}
+({{ column }} - {{ column }} % {{ step_ms(step) }})
+{%- endmacro %}
+
+{#- The newest minute in which the recorder wrote anything: "now" for every live table. -#}
+{% macro newest_minute() -%}
+(select max(end_ms) - 60000 from {{ ref("recording_runs") }} where venue = '')
+{%- endmacro %}
+
+{#- Joins intervals [start_ms, end_ms) of one `key` that touch; intervals of one key must not overlap. -#}
+{% macro merge_intervals(relation, key) -%}
+select {{ key }}, min(start_ms) as start_ms, max(end_ms) as end_ms
+from (
+  select *, count(*) filter (where opens) over (partition by {{ key }} order by start_ms) as island
+  from (
+    select *, start_ms is distinct from lag(end_ms) over (partition by {{ key }} order by start_ms) as opens
+    from {{ relation }}
+  )
+)
+group by {{ key }}, island
+{%- endmacro %}

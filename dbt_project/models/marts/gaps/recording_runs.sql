@@ -1,0 +1,68 @@
+{{ config(replace_on="start_ms", replace_buckets=runs_to_replace()) }}
+{#- Minutes of one outcome, joined into runs. A build decides only the minutes that it touches: it cuts them out of the
+    stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
+{%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
+with outcomes as (
+  {{ endpoint_outcomes("tick_ms in (select minute_ms from (" ~ decided_minutes() ~ ")"
+    " union all select minute_ms + 60000 from (" ~ decided_minutes() ~ "))" if is_incremental() else "true") }}
+),
+
+bar_minutes as (
+  select distinct minute_ms, venue, type || '_bars' as endpoint
+  from {{ ref("int_market_bars") }}
+  {% if is_incremental() %}where minute_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+),
+
+minutes as (
+  select distinct tick_ms as start_ms, '' as venue, '' as endpoint, 'ok' as outcome from outcomes
+  union all
+  select tick_ms, venue, endpoint, outcome from outcomes
+  where endpoint not in {{ bar_endpoints() }} and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
+  union all
+  select minute_ms, venue, endpoint, 'ok' from bar_minutes
+  union all
+  -- The bar of a minute is asked for in the next one. Answers that hold no bar of it at all leave it incomplete.
+  select tick_ms - 60000, venue, endpoint, if(outcome = 'ok', 'partial', outcome) from outcomes
+  anti join bar_minutes
+    on outcomes.tick_ms - 60000 = bar_minutes.minute_ms
+    and outcomes.venue = bar_minutes.venue and outcomes.endpoint = bar_minutes.endpoint
+  where endpoint in {{ bar_endpoints() }}
+),
+
+fresh as (
+  select venue, endpoint, outcome, start_ms, start_ms + 60000 as end_ms from minutes
+  {% if is_incremental() %}where start_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+),
+{% if is_incremental() %}
+decided as (
+  {{ decided_intervals() }}
+),
+
+stored as (
+  select * from {{ this }} where start_ms in ({{ runs_to_replace() }})
+),
+
+-- What is left of a stored run: it goes on from its own start and from the end of every decided stretch inside it.
+resumed as (
+  select venue, endpoint, outcome, start_ms, end_ms from stored
+  where not exists (select 1 from decided where decided.start_ms <= stored.start_ms and stored.start_ms < decided.end_ms)
+  union all
+  select venue, endpoint, outcome, decided.end_ms, stored.end_ms
+  from stored join decided on stored.start_ms < decided.end_ms and decided.end_ms < stored.end_ms
+),
+
+remains as (
+  select
+    venue, endpoint, outcome, start_ms,
+    coalesce(
+      (select min(decided.start_ms) from decided
+       where decided.start_ms >= resumed.start_ms and decided.start_ms < resumed.end_ms), end_ms) as end_ms
+  from resumed
+),
+{% endif %}
+parts as (
+  select venue, endpoint, outcome, start_ms, end_ms from fresh
+  {% if is_incremental() %}union all select venue, endpoint, outcome, start_ms, end_ms from remains{% endif %}
+)
+
+{{ merge_intervals("parts", "venue, endpoint, outcome") }}

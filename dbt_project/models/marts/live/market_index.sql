@@ -1,0 +1,30 @@
+{{ config(incremental_strategy="replace_keys", replace_keys=["market_id"]) }}
+{#- Every market ever recorded. A build looks only at the rows it restated and at the markets they belong to. -#}
+{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
+with {% if is_incremental() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
+recorded as (
+  {% if is_incremental() %}{{ touched_rows(ref("series_market_1m"), "1m", "market_id", "t", 60000) }}
+  {% else %}select * from {{ ref("series_market_1m") }}{% endif %}
+),
+
+seen as (
+  select
+    market_id, venue, type, symbol,
+    max_by({base: base, quote: quote, hip3: hip3, aggregated: aggregated}, t) as identity,
+    min(t) as first_ms, max(t) as last_ms
+  from recorded
+  group by market_id, venue, type, symbol
+  {% if is_incremental() %}
+  union all
+  select market_id, venue, type, symbol, {base: base, quote: quote, hip3: hip3, aggregated: aggregated}, first_ms, last_ms
+  from {{ this }}
+  where market_id in (select market_id from recorded)
+  {% endif %}
+)
+
+select
+  market_id, venue, type, symbol, max_by(identity, last_ms).base as base, max_by(identity, last_ms).quote as quote,
+  max_by(identity, last_ms).hip3 as hip3, max_by(identity, last_ms).aggregated as aggregated,
+  min(first_ms) as first_ms, max(last_ms) as last_ms
+from seen
+group by market_id, venue, type, symbol

@@ -1,0 +1,1 @@
+{{ rollup_base("1h") }}

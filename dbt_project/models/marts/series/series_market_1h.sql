@@ -1,0 +1,1 @@
+{{ rollup_market("1h") }}

@@ -1,0 +1,68 @@
+{{ config(incremental_strategy="replace_series", replace_step="1m", replace_key="market_id") }}
+{#- One minute of one market: its observation, its closed bar and its liquidations side by side. -#}
+{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
+{%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
+with {% if is_incremental() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
+{% for name, model in facts.items() %}
+{{ name }} as (
+  {% if is_incremental() %}{{ touched_rows(ref(model), "1m", "market_id", "minute_ms", 60000) }}
+  {% else %}select * from {{ ref(model) }}{% endif %}
+),
+{% endfor %}
+liquidation_facts as (
+  select *, {{ bucket("ts", "1m") }} as minute_ms from {{ ref("int_liquidations") }}
+  {% if is_incremental() %}
+  where ts >= (select min(minute_ms) from {{ ref("int_touched_minutes") }})
+    and ts < (select max(minute_ms) + 60000 from {{ ref("int_touched_minutes") }})
+  {% endif %}
+),
+
+liquidations as (
+  select
+    minute_ms, market_id, any_value(venue) as venue, any_value(symbol) as symbol, any_value(base) as base,
+    any_value(aggregated) as aggregated,
+    count(*) filter (where side = 'long') as n_long, sum(usd) filter (where side = 'long') as long_usd,
+    count(*) filter (where side = 'short') as n_short, sum(usd) filter (where side = 'short') as short_usd
+  from liquidation_facts
+  {% if is_incremental() %}
+  where minute_ms in (select t from whole) or (minute_ms, market_id) in (select (t, market_id) from late)
+  {% endif %}
+  group by minute_ms, market_id
+),
+
+-- A venue without a feed never is here. With several connections, all must have listened for at least a moment.
+listened as (
+  select tick_ms as minute_ms, venue
+  from {{ ref("int_stream_minutes") }}
+  where endpoint = 'liquidations'
+    {% if is_incremental() %}and tick_ms in (select minute_ms from {{ ref("int_touched_minutes") }}){% endif %}
+  group by tick_ms, venue
+  having min(connected_ms) > 0
+),
+
+minutes as (
+  select
+    minute_ms as t, market_id,
+    coalesce(observed.venue, bars.venue, liquidations.venue) as venue,
+    coalesce(observed.type, bars.type, 'perp') as type,
+    coalesce(observed.symbol, bars.symbol, liquidations.symbol) as symbol,
+    coalesce(observed.base, bars.base, liquidations.base) as base,
+    coalesce(observed.quote, bars.quote, instruments.quote) as quote,
+    coalesce(observed.hip3, bars.hip3, instruments.hip3, false) as hip3,
+    coalesce(observed.aggregated, bars.aggregated, liquidations.aggregated) as aggregated,
+    observed.price, observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,
+    observed.oi_usd, observed.oi_base, observed.funding_8h,
+    liquidations.n_long, liquidations.long_usd, liquidations.n_short, liquidations.short_usd
+  from observed
+  full join bars using (minute_ms, market_id)
+  full join liquidations using (minute_ms, market_id)
+  left join {{ ref("instruments") }} as instruments using (market_id)
+)
+
+select
+  minutes.t, market_id, minutes.venue, type, symbol, base, quote, hip3, aggregated, price, vol24h_usd, volume_usd,
+  taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, (funding_8h is not null)::integer as funding_n,
+  case when n_long > 0 then long_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_long_usd,
+  case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd
+from minutes
+left join listened on minutes.t = listened.minute_ms and minutes.venue = listened.venue

@@ -13,7 +13,8 @@ from sanic.response import HTTPResponse, redirect
 from sanic.router import Router
 
 from serve.cache import ResponseCache, Stored
-from serve.db import Edition, Reader, Store
+from serve.db import Store
+from serve.edition import Edition, Reader
 from serve.endpoint import Endpoint, all_endpoints
 from serve.errors import ApiError, Unavailable, closest, shown
 from serve.params import read_values

@@ -4,10 +4,11 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from aiocache import SimpleMemoryCache  # type: ignore[import-untyped]
 
-MAX_BYTES = 96 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,11 @@ class Stored:
 
     data: bytes
     headers: dict[str, str]
+
+    @cached_property
+    def encoded(self) -> list[tuple[bytes, bytes]]:
+        """The headers as bytes."""
+        return [(name.encode(), value.encode()) for name, value in self.headers.items()]
 
 
 class ResponseCache:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from serve.db import Edition, Reader
+from serve.edition import Edition, Reader
 from serve.errors import Unavailable
 from serve.params import Param, Schema, Values
 from serve.shape import Body

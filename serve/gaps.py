@@ -3,7 +3,7 @@
 from typing import Any
 
 from serve.catalog import Metric
-from serve.db import Reader
+from serve.edition import Reader
 from serve.timerange import Span
 
 # Most telling first: where two endpoints of a venue failed differently in the same minute, the first one is named.

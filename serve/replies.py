@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 
 import orjson
@@ -19,8 +20,8 @@ ALLOW = ", ".join(METHODS)
 NO_STORE = "no-store"
 STALE_S = 30
 MIN_COMPRESSED = 1024
-# Measured on series and market bodies: level 6 takes four times as long for 10 % less.
-GZIP_LEVEL = 4
+# Measured: of a 6 MB market body, level 1 takes 40 ms and leaves 1.8 MB, level 6 takes 156 ms and leaves 1.6 MB.
+GZIP_LEVEL = 1
 EXPOSED = (
     "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 )
@@ -65,13 +66,28 @@ def compressed(plain: Stored) -> Stored:
     return Stored(data, {**plain.headers, "etag": etag, "content-encoding": "gzip"})
 
 
+class Kept(HTTPResponse):
+    """A 200 whose headers were encoded when it was made: encoding them anew was a quarter of a cached request."""
+
+    def __init__(self, answer: Stored) -> None:
+        super().__init__(answer.data)
+        self.encoded = answer.encoded
+
+    @property
+    def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
+        """Those headers, and what Sanic adds for the connection."""
+        yield from self.encoded
+        for name, value in self.headers.items():
+            yield name.encode(), str(value).encode()
+
+
 def reply(request: Request, answer: Stored) -> HTTPResponse:
     """200, or 304 where the client has this very body."""
     known = request.headers.get("if-none-match")
     if known is not None and _matches(known, answer.headers["etag"]):
         kept = ("etag", "cache-control", "vary", *CORS)
         return HTTPResponse(status=304, headers={name: answer.headers[name] for name in kept})
-    return HTTPResponse(answer.data, headers=answer.headers)
+    return Kept(answer)
 
 
 def _matches(known: str, etag: str) -> bool:

@@ -1,7 +1,7 @@
 """GET / and GET /openapi.json: what there is to ask for, made from the declarations and the edition's definitions."""
 
 from serve.catalog import Catalog
-from serve.db import Reader
+from serve.edition import Reader
 from serve.endpoint import REGISTRY, endpoint
 from serve.errors import Unavailable
 from serve.openapi import API_VERSION, describe

@@ -1,6 +1,6 @@
 """GET /api/markets: every tracked coin with its markets, as the mart holds it."""
 
-from serve.db import Reader
+from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.params import Schema, Values
 from serve.shape import Body, strict_json

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from serve.catalog import METRIC_NAMES, Metric
-from serve.db import Reader
+from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.errors import BadParameter, Unavailable
 from serve.gaps import REASONS, gaps_within
@@ -98,10 +98,9 @@ def _known(definition: Metric) -> str:
 
 
 def _json(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Body:
-    condition, arguments = query.condition
     columns = ", ".join(f'{column}::double as "{name}"' for name, column in definition.fields.items())
     found = db.arrays(
-        f"select t, {columns} from {query.table} where {condition} and {_known(definition)} order by t", arguments
+        f"select t, {columns} from {query.table} where {query.condition} and {_known(definition)} order by t"
     )
     if not found["t"].size:
         _check_venue(query, db, definition)
@@ -113,7 +112,6 @@ def _json(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Bo
 
 
 def _csv(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Body:
-    condition, arguments = query.condition
     cells = ", ".join(
         f"case when isfinite({column}::double) then {column}::double::varchar else '' end"
         for column in definition.fields.values()
@@ -122,8 +120,7 @@ def _csv(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Bod
         f"""select string_agg(
             concat_ws(',', strftime(make_timestamp(t * 1000), '%Y-%m-%dT%H:%M:%SZ'), t, {cells}) || chr(10),
             '' order by t
-        ) from {query.table} where {condition} and {_known(definition)}""",
-        arguments,
+        ) from {query.table} where {query.condition} and {_known(definition)}"""
     )
     if lines is None:
         _check_venue(query, db, definition)

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from serve.db import Reader
+from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.errors import Unavailable
 from serve.params import Schema, Values

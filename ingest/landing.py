@@ -124,9 +124,18 @@ class Landing:
             self._forget_loaded()
         except Exception as error:
             # dlt raises its own exceptions around anything that the filesystem or the object store raises.
-            raise LandingFault(f"{self.landing} takes no rows: {_root_cause(error)}") from error
+            raise LandingFault(self._blame(error)) from error
         if pipeline.has_pending_data:
             raise LandingFault(f"{self.landing} has not taken everything yet")
+
+    def _blame(self, error: BaseException) -> str:
+        """One line: which place took no rows, and the innermost reason."""
+        while error.__cause__ is not None:
+            error = error.__cause__
+        if not isinstance(error, OSError):
+            return f"{self.landing} takes no rows: {(str(error) or repr(error)).strip().splitlines()[-1]}"
+        at_home = error.filename2 is None and str(error.filename).startswith(str(self._state_dir))
+        return f"{self._state_dir if at_home else self.landing} takes no rows: {error.strerror or error}"
 
     def _opened(self) -> Any:
         if self._pipeline is None:
@@ -190,10 +199,3 @@ def land(rows: Iterable[Row] | pa.Table, landing: str, state_dir: Path) -> None:
     target = Landing(landing, state_dir)
     target.land_pending()
     target.land(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([to_batch(rows)]))
-
-
-def _root_cause(error: BaseException) -> str:
-    """The innermost reason, in one line."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return (str(error) or type(error).__name__).strip().splitlines()[-1]

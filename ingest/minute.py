@@ -65,10 +65,10 @@ async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float,
                 return
             params = {**params, **more}
         log.error("%s %s has more than %d pages", client.venue.name, endpoint.name, MOST_PAGES)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        # A body of another shape than declared: the page after it cannot be found.
+    except Exception as error:
+        # A body of another shape than declared, or a fault of the declaration: this key's, nobody else's.
         log.exception("%s %s %s", client.venue.name, endpoint.name, ask.key)
-        finish(_row(client, endpoint, Ask("next page", ask.tick_ms, 0), f"not asked: {error!r}"))
+        finish(_row(client, endpoint, ask, f"not asked: {error!r}"))
 
 
 def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:

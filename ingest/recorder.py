@@ -162,7 +162,11 @@ class Recorder:
         self.outbox.put(row)
 
     async def _land(self) -> Landed | None:
-        landed = await self.outbox.land()
+        try:
+            landed = await self.outbox.land()
+        except Exception:
+            log.exception("Landing failed; it is tried again next minute")
+            return None
         if landed is not None:
             self.state.landing_error = landed.fault
             if landed.rows:

@@ -23,7 +23,7 @@ class Row(NamedTuple):
     body: str | None
 
 
-FIELDS: list[pa.Field[Any]] = [
+FIELDS: list[Any] = [
     pa.field("tick_ms", pa.int64(), nullable=False),
     pa.field("venue", pa.string(), nullable=False),
     pa.field("endpoint", pa.string(), nullable=False),

@@ -165,7 +165,6 @@ def load_replay(folder: Path) -> Replay:
         headers = {name: str(value) for name, value in entry.get("headers", {}).items()}
         answer = Answer(body, entry.get("status", 200), headers)
         params = {name: str(value) for name, value in entry.get("params", {}).items()}
-        replay.responses.append(
-            Recorded(entry["venue"], entry.get("method", "GET").upper(), entry["path"], params, entry.get("body"), answer)
-        )
+        method = entry.get("method", "GET").upper()
+        replay.responses.append(Recorded(entry["venue"], method, entry["path"], params, entry.get("body"), answer))
     return replay

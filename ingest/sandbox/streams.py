@@ -101,6 +101,7 @@ class Hub:
         self.connections: set[Connection] = set()
         self._world = world
         self._clock = clock
+        self._pulsing: asyncio.Task[None] | None = None
 
     def drop(self, wanted: Callable[[Connection], bool]) -> None:
         """Cut the matching connections off without a close frame."""
@@ -124,7 +125,17 @@ class Hub:
         world = self._world
         return world.remembered(f"frames {venue}", minute, lambda at: make(world, at), 2)
 
-    async def pulse(self) -> None:
+    def start(self) -> None:
+        """Begin to send, inside the running event loop."""
+        self._pulsing = asyncio.create_task(self._pulse())
+
+    def stop(self) -> None:
+        """End the pulse and cut all connections off."""
+        if self._pulsing is not None:
+            self._pulsing.cancel()
+        self.drop(lambda _: True)
+
+    async def _pulse(self) -> None:
         """Follow the clock for ever; a jump back starts again from there, a long jump forward skips."""
         sent = self._clock.now_ms()
         while True:

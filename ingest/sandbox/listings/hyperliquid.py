@@ -23,6 +23,8 @@ def _perp(asset: Asset, symbol: str, raw: str, units: float, share: float, dex: 
     listed = max(listed, 1_677_628_800_000)  # the venue opened in March 2023
     if dex:
         listed = max(listed, 1_760_313_600_000 + int(fraction("hip3", symbol) * 4000) * 3_600_000)  # HIP-3: Oct 2025
+    elif asset.rank < 3:
+        listed = 1_677_628_800_000
     delisted = max(delisted, listed + 30 * 86_400_000)
     return Listing(
         "hyperliquid", "perp", symbol, raw, quote, asset.name, quote, units, size(identity, asset, share), listed,

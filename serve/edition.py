@@ -1,0 +1,108 @@
+"""One published state of the replica: its connection, what every request needs to know of it, and how it is read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import duckdb
+import numpy as np
+
+from serve.catalog import Catalog, Tier, read_catalog
+
+DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 2,
+    "memory_limit": "160MB",
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+}
+T = TypeVar("T")
+
+
+class Market(NamedTuple):
+    """One row of the market index, as far as requests need it."""
+
+    venue: str
+    type: str
+    base: str
+
+
+@dataclass(eq=False)
+class Edition:
+    """One published state and the connection that reads it. Everything here is the same for all its requests."""
+
+    connection: duckdb.DuckDBPyConnection
+    path: Path
+    edition_id: int
+    as_of_ms: int
+    published_ms: int
+    recorded_since_ms: int | None
+    catalog: Catalog
+    tiers: tuple[Tier, ...]
+    markets: dict[str, Market]
+    bases: dict[str, str]
+    queries: dict[bytes, Any] = field(default_factory=dict)
+    memo: dict[Any, Any] = field(default_factory=dict)
+    readers: int = 0
+    retired: bool = False
+
+    def base(self, asked: str) -> str | None:
+        """The canonical spelling of a coin, however it is capitalised; None if it is not tracked."""
+        return self.bases.get(asked) or self.bases.get(asked.upper())
+
+
+class Reader:
+    """What an endpoint reads with: one cursor, bound to one edition."""
+
+    def __init__(self, edition: Edition, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.edition = edition
+        self.cursor = cursor
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The result's columns; an unknown value is NaN."""
+        columns = self.cursor.execute(sql).fetchnumpy()
+        return {name: _filled(column) for name, column in columns.items()}
+
+    def value(self, sql: str, args: list[Any] | None = None) -> Any:
+        """The first column of the first row, or None."""
+        row = self.cursor.execute(sql, args or []).fetchone()
+        return row[0] if row else None
+
+    def rows(self, sql: str, args: list[Any] | dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """All rows by column name, for results of a few rows."""
+        result = self.cursor.execute(sql, args or [])
+        names = [column[0] for column in result.description or []]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def once(self, key: Any, compute: Callable[[], T]) -> T:
+        """A result that is the same for the whole edition, computed at its first use."""
+        if key not in self.edition.memo:
+            self.edition.memo[key] = compute()
+        return self.edition.memo[key]  # type: ignore[no-any-return]
+
+
+def _filled(column: Any) -> np.ndarray[Any, Any]:
+    return column.filled(np.nan) if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+
+
+def open_edition(path: Path) -> Edition:
+    """Open a replica read-only and read what every request needs to know of it."""
+    connection = duckdb.connect(str(path), read_only=True, config=DUCKDB_CONFIG)
+    try:
+        row = connection.execute("select edition_id, as_of_ms, published_ms, recorded_since_ms from edition").fetchone()
+        if row is None:
+            raise ValueError("table edition is empty")
+        definitions = connection.execute("select metric, definition::varchar from catalog order by 1").fetchall()
+        tiers = connection.execute("select step, step_ms, keep_days from tiers order by step_ms").fetchall()
+        index = connection.execute("select market_id, venue, type, base from market_index order by base").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    markets = {market_id: Market(*rest) for market_id, *rest in index}
+    names = dict.fromkeys(market.base for market in markets.values())
+    bases = {**{name.upper(): name for name in names}, **{name: name for name in names}}
+    catalog, kept = read_catalog(definitions), tuple(Tier(*tier) for tier in tiers)
+    edition_id, as_of_ms, published_ms, recorded_since_ms = row
+    return Edition(
+        connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases
+    )

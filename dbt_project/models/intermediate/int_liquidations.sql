@@ -1,5 +1,5 @@
 -- Liquidation messages of the window with the side that was liquidated and its notional.
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from ' ~ source('pipeline', 'window_ticks')) }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 with events as (
     select 'binance' as venue, tick_ms, symbol, side, ts, size, price from {{ ref('stg_binance__liquidations') }} where reject is null
     union all

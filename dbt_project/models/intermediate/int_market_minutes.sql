@@ -1,7 +1,7 @@
 -- What each venue said about each market in each minute, in common units: USD per ONE coin, one side of the open
 -- interest, funding per 8 hours. A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier,
 -- open interest is multiplied; contracts × price of a contract needs neither.
-{{ config(replace_on='minute_ms', replace_buckets='select tick_ms from ' ~ source('pipeline', 'window_ticks')) }}
+{{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 {% set carry_ms = 300000 %}
 with binance_intervals_read as (
     select distinct tick_ms from {{ ref('stg_binance__funding_intervals') }} where reject is null

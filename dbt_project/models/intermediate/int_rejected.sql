@@ -1,6 +1,6 @@
 -- What was recorded and could not be used, counted where it happened. A body is broken if it cannot be read or if a
 -- required field is missing in most of its rows; otherwise the rows without one are dropped singly.
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from ' ~ source('pipeline', 'window_ticks')) }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 with bodies as (
     {%- for venue, kinds in staged() %}{% set outer = loop %}
     {%- for kind in kinds %}
@@ -23,7 +23,7 @@ select
     tick_ms,
     venue,
     endpoint,
-    count_if(broken) as broken_bodies,
+    count_if(broken)::bigint as broken_bodies,
     coalesce(sum(rejected) filter (not broken), 0)::bigint as dropped_rows,
     coalesce(sum(rows_read) filter (not coalesce(unreadable, false)), 0)::bigint as rows_read,
     case when bool_or(unreadable) then 'unreadable' when bool_or(broken) then 'changed' else 'incomplete' end as reason

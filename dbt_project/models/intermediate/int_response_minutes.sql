@@ -1,5 +1,5 @@
 -- How the HTTP requests of each tick ended, per venue and kind: the basis of gaps.
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from ' ~ source('pipeline', 'window_ticks')) }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 with answers as (
     select
         *,
@@ -15,8 +15,8 @@ requests as (
         venue,
         endpoint,
         count(*) as asked,
-        count_if(answered) as answered,
-        count_if(status is null) as unreachable,
+        count_if(answered)::bigint as answered,
+        count_if(status is null)::bigint as unreachable,
         max_by(reason, requested_ms) filter (not coalesce(answered, false)) as error,
         max(received_ms) filter (answered) as last_answer_ms
     from answers

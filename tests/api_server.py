@@ -1,0 +1,116 @@
+"""A real API server in its own process on a free loopback port, and a client that sends exactly what it is told."""
+
+import contextlib
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+ROOT = Path(__file__).parent.parent
+RUN = """
+import sys
+from pathlib import Path
+from serve.app import run_server
+run_server(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), Path(sys.argv[3]) if sys.argv[3] else None)
+"""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP response."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, which must be JSON and say so."""
+        assert self.headers["content-type"] == "application/json", self
+        return orjson.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        """The message of an error body, which holds nothing else unless it is a 503."""
+        content = self.json
+        assert set(content) <= {"error", "state"}, content
+        return str(content["error"])
+
+
+@dataclass(frozen=True)
+class Api:
+    """The running server."""
+
+    port: int
+    serving: Path
+    log: Path
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """Ask over a new connection. Header names with underscores for dashes."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+            response = connection.getresponse()
+            named = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, named, response.read())
+        finally:
+            connection.close()
+
+    def series(self, metric: str, **query: Any) -> Any:
+        """The JSON of a series that must be there."""
+        answer = self.get(f"/api/series/{metric}?" + "&".join(f"{name}={text}" for name, text in query.items()))
+        assert answer.status == 200, answer
+        return answer.json
+
+
+def until(ask: Callable[[], T], met: Callable[[T], bool], deadline_s: float = 30) -> T:
+    """Ask again and again until the answer is as wanted."""
+    end = time.monotonic() + deadline_s
+    while not met(answer := ask()):
+        assert time.monotonic() < end, f"not met in {deadline_s} s: {answer}"
+        time.sleep(0.02)
+    return answer
+
+
+@contextlib.contextmanager
+def running(serving: Path, port: int, docs: Path | None = None) -> Iterator[Api]:
+    """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM."""
+    log = serving.parent / f"server-{port}.log"
+    with log.open("wb") as out:
+        command = [sys.executable, "-c", RUN, str(serving), str(port), str(docs or "")]
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+    api = Api(port, serving, log)
+
+    def answers() -> bool:
+        assert process.poll() is None, log.read_text()
+        with contextlib.suppress(OSError):
+            return api.get("/").status == 200
+        return False
+
+    try:
+        until(answers, bool)
+        yield api
+        process.terminate()
+        assert process.wait(timeout=30) == 0, log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

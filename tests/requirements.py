@@ -1,0 +1,116 @@
+"""What the interface obliges the service to do, each obligation once: id → where it is written and the behaviour.
+
+Tests name the ids they prove with @pytest.mark.requirement("id"); test_requirements.py holds both sides together.
+I = INTERFACE.md, D = DECISIONS.md, P = PROTOCOLS.md, G = DESIGN.md.
+"""
+
+from typing import NamedTuple
+
+
+class Requirement(NamedTuple):
+    """Where an obligation is written, and what it is."""
+
+    section: str
+    behaviour: str
+
+
+SERIES = {
+    "series:shape": Requirement(
+        "I 2.2", "end, fields, t, an array a field, gaps; metric, selectors, step, start, source"
+    ),
+    "series:alias": Requirement("I 2.2", "an alias answers as its canonical metric and names it"),
+    "series:metric:unknown": Requirement("D Details", "an unknown metric is a 400 naming the closest one"),
+    "series:metric:undefined": Requirement(
+        "I 2.2", "a promised name without a definition is a 400 naming those there are"
+    ),
+    "series:values": Requirement("D Series", "values are the stored bucket values of the selected coin or market"),
+    "series:two-fields": Requirement("I 2.2", "liquidations have long and short"),
+    "series:selector:one": Requirement("I 4.1", "exactly one of base and market"),
+    "series:base:case": Requirement("D Details", "bases are case-insensitive and echoed canonical"),
+    "series:base:unknown": Requirement("D Details", 'an untracked coin is 404 exactly {"error": "unknown coin"}'),
+    "series:market": Requirement("I 2.1", "market is venue:perp|spot:SYMBOL, symbols with colons included"),
+    "series:market:unknown": Requirement("D Details", "an unknown market of a known venue is 404 unknown market"),
+    "series:market:malformed": Requirement("D Details", "a malformed market or an unknown venue is a 400"),
+    "series:market:contradicted": Requirement("D Details", "a venue or type that contradicts the market is a 400"),
+    "series:venue": Requirement("I 4.1", "venue narrows a coin to one exchange"),
+    "series:venue:never": Requirement("D Details", "a venue that never has the metric is a 400 that says where it is"),
+    "series:type": Requirement("I 4.1", "type is perp unless given: perp, spot or all"),
+    "series:type:fixed": Requirement("D Details", "a type that the metric does not have is a 400"),
+    "series:range:default": Requirement("I 4.1", "without range, start and end: the day before as_of"),
+    "series:range:units": Requirement("D Series", "range takes m, h, d, w, y"),
+    "series:range:cap": Requirement(
+        "D Details", "a range above the maximum is a 400 naming it, and the one with a key"
+    ),
+    "series:range:long": Requirement("I 4.1", "funding reaches 3650 days without a key"),
+    "series:start:alone": Requirement("I 4.1", "start needs end or range"),
+    "series:start:range": Requirement("D Details", "start with range and no end: end = start + range, at most now"),
+    "series:start:end": Requirement("I 4.1", "range is ignored when start and end are given"),
+    "series:start:after-end": Requirement("D Details", "start not before end is a 400"),
+    "series:end:exclusive": Requirement("D Details", "end is exclusive: buckets with t < end"),
+    "series:step:auto": Requirement("I 4.1", "auto is the finest step under 1500 points"),
+    "series:step:raised": Requirement("I 4.1", "a too fine step is raised and step says so"),
+    "series:step:kept": Requirement("G 7", "a step whose tier no longer keeps the range is raised"),
+    "series:step:coarse": Requirement("D Series", "a step coarser than the range returns the one bucket that holds it"),
+    "series:step:strict": Requirement("D Details", "under 1500 points is strict"),
+    "series:aligned": Requirement("D Series", "buckets are multiples of the step since the epoch, ascending"),
+    "series:source": Requirement("D Series", "source names tier and edition: series_1h@e1842"),
+    "series:null": Requirement("D Series", "a bucket without an observation is left out; unknown is null, never 0"),
+    "series:empty": Requirement("I 4.1", "an empty history is 200 with empty arrays"),
+    "series:gaps": Requirement("D Series", "gaps are {start, end, venue, reason} of what concerns the metric, merged"),
+    "series:gaps:clipped": Requirement("I 2.2", "gaps lie within the range"),
+    "series:gaps:venue": Requirement("D Series", "with a venue, its gaps and the recorder's own"),
+    "series:csv": Requirement("I 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"),
+    "series:db:missing": Requirement("I 7", "no database: 200 with empty arrays and db false"),
+    "series:db:unreachable": Requirement(
+        "I 7", "an unreadable database: 200, empty arrays, db false, error unavailable"
+    ),
+}
+
+SNAPSHOTS = {
+    "markets:shape": Requirement("I 2.3", "coins with their perp and spot entries, required fields all there"),
+    "markets:values": Requirement("I 4.2", "the full snapshot of every tracked coin, as the mart holds it"),
+    "markets:edition": Requirement("G 6", "the body is a function of the edition: server_ts is its as_of"),
+    "markets:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
+    "markets:strict-json": Requirement("I 2.1", "an unknown number is null"),
+    "status:shape": Requirement(
+        "G 6", "status: edition, age, venues' last good minute and error, recorder and build lag"
+    ),
+    "status:unhealthy": Requirement("G 6", "unhealthy when the newest data is older than 3 minutes, or unreadable"),
+    "status:fresh": Requirement("G 6", "ages are never cached"),
+}
+
+EDITIONS = {
+    "edition:swap": Requirement("G 5", "a publish is served within a second and no reader sees an error"),
+    "edition:bound": Requirement("G 6", "a response comes from one edition from start to end"),
+    "edition:released": Requirement("G 5", "the former replica is let go, so that the publisher can write it"),
+    "edition:recovers": Requirement("I 7", "readers recover by themselves from a missing, broken or cut replica"),
+}
+
+HTTP = {
+    "http:json-errors": Requirement("D Status codes", "404, 405 and 500 are JSON {error}; a 500 tells nothing"),
+    "http:bad-input": Requirement("D Status codes", "bad input is a 400 or 404 with a helpful message, never a 5xx"),
+    "http:allow": Requirement("D Status codes", "405 carries Allow"),
+    "http:head": Requirement("D Status codes", "HEAD works wherever GET does, without a body"),
+    "http:options": Requirement("D Status codes", "OPTIONS answers Allow and CORS"),
+    "http:cors": Requirement("P 2", "any origin may read, and see ETag, Retry-After and the rate-limit headers"),
+    "http:params:unknown": Requirement("D Series", "an unknown parameter is a 400 naming the closest valid one"),
+    "http:params:repeated": Requirement("D Series", "a repeated parameter is a 400"),
+    "http:params:empty": Requirement("D Details", "an empty value is a 400"),
+    "http:params:message": Requirement(
+        "D Status codes", "a 400 names parameter, value, what is allowed, the closest match"
+    ),
+    "http:etag": Requirement("P 2", "a strong ETag of the uncompressed body, with a suffix a coding"),
+    "http:304": Requirement("P 2", "If-None-Match with the current ETag is 304 without a body"),
+    "http:gzip": Requirement("P 2", "gzip where accepted and the body is over 1 KB; the same bytes inside"),
+    "http:cache-control": Requirement("P 2", "Cache-Control by TTL, Vary, and no-store for ages and errors"),
+    "http:paths": Requirement("P 2", "a trailing slash and percent-encoding do not matter"),
+    "http:stampede": Requirement("G 6", "equal questions at once get one and the same answer"),
+    "openapi:valid": Requirement("P 2", "/openapi.json is valid OpenAPI 3.1"),
+    "openapi:complete": Requirement(
+        "P 2", "it lists every endpoint, parameter and status; responses satisfy its schemas"
+    ),
+    "index:lists": Requirement("G 9", "/ lists the endpoints"),
+    "docs:served": Requirement("G 9", "/dbt/ serves the generated documentation, 404 before there is one"),
+}
+
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **EDITIONS, **HTTP}

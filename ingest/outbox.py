@@ -36,7 +36,6 @@ class Outbox:
         self.journal = Journal(home / "journal")
         self.fault: str | None = None
         self._landing = Landing(landing, home / "dlt")
-        self._fresh: list[Row] = []
         self._in_package: list[Path] = []
         self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         # One thread for all landings (dlt's pipeline belongs to it), a daemon so that a hanging store cannot hold up
@@ -46,16 +45,8 @@ class Outbox:
         self._next = False
 
     def put(self, row: Row) -> None:
-        """Take a row. It is in the journal before the event loop goes on to anything else that is ready later."""
-        if not self._fresh:
-            asyncio.get_running_loop().call_soon(self.flush)
-        self._fresh.append(row)
-
-    def flush(self) -> None:
-        """Write what has been taken into the journal."""
-        if self._fresh:
-            self.journal.append(self._fresh)
-            self._fresh = []
+        """Take a row: it is in the journal when this returns, before anything else is asked."""
+        self.journal.append([row])
 
     async def land(self) -> Landed | None:
         """Land everything that is journalled. None when another landing waits already: that one will take it."""
@@ -67,7 +58,6 @@ class Outbox:
         finally:
             self._next = False
         try:
-            self.flush()
             paths = self.journal.sealed()
             loop = asyncio.get_running_loop()
             done: asyncio.Future[Landed] = loop.create_future()

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 from aiohttp import WSMsgType, web
 
-from ingest.endpoint import Endpoint, Pool, Venue
+from ingest.endpoint import Ask, Endpoint, Pool, Venue
 from ingest.landing import committed_loads
 from ingest.recorder import Pace, record
 
@@ -139,6 +139,10 @@ def identity(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("tick_ms", "venue", "endpoint", "key", "params", "requested_ms"))
 
 
+def minute_of(ask: Ask) -> dict[str, Any]:
+    return {"tick": ask.tick_ms}
+
+
 def next_number(body: Any) -> dict[str, Any]:
     return {"from": body["n"] + 1}
 
@@ -148,11 +152,17 @@ def numbered(seen: Seen, n: int) -> web.Response:
     return web.json_response({"n": n, "padding": "x" * 200})
 
 
-# Pages are asked one after the other: once the next is asked, the row before must survive anything.
+def surely_received(server: Server) -> set[int]:
+    """Numbers that the recorder had before it died: within a minute, page after page is asked, each after the row of
+    the one before was taken. Only the last request of a minute can have been under way."""
+    last = {seen.query["tick"]: n for n, seen in enumerate(server.seen, 1)}
+    return set(range(1, len(server.seen) + 1)) - set(last.values())
+
+
 NUMBERED = Venue(
     "numbered",
     (Pool("all", 100_000, 1),),
-    (Endpoint("instruments", HOST, "/numbers", "all", next_page=next_number),),
+    (Endpoint("instruments", HOST, "/numbers", "all", minute_of, next_page=next_number),),
 )
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def test_a_refused_connection_is_a_row() -> None:
 
     row = asyncio.run(work())
     assert row.status is None
-    assert "127.0.0.1" in row.error
+    assert "127.0.0.1" in (row.error or "")
 
 
 def test_a_truncated_body_is_tried_again() -> None:
@@ -151,7 +151,7 @@ def test_retry_after_is_waited_for() -> None:
 
     async def two(client: Client, server: Server) -> Any:
         first = asyncio.create_task(fetch(client, 10))
-        while not client.bans.standing(("pool pool",), now_ms()):
+        while not client.bans.standing(("pool pool",), now_ms()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await asyncio.gather(first, fetch(client, 10, other="1"))
 
@@ -181,7 +181,7 @@ def test_a_ban_lasts_as_long_as_the_body_says() -> None:
 
     async def work(client: Client, server: Server) -> Any:
         first = await fetch(client)
-        assert client.bans.standing((HOST,), now_ms())[0] == until_ms
+        assert (client.bans.standing((HOST,), now_ms()) or (0, ""))[0] == until_ms
         return first, await fetch(client, 10)
 
     (_, row), _ = run(lambda _, n: web.Response(status=418, text=body) if n == 1 else web.json_response([]), work)
@@ -202,7 +202,7 @@ def test_a_ban_of_one_host_leaves_the_other_alone() -> None:
 def test_the_venues_own_error_inside_a_200_is_an_error() -> None:
     venue = replace(VENUE, fault=BYBIT.fault)
     bodies = ['{"retCode":10006,"retMsg":"Too many visits!","result":{}}', '{"retCode":0,"retMsg":"OK","result":{}}']
-    row, server = run(lambda _, n: web.Response(text=bodies[n - 1]), lambda client, _: fetch(client), venue)
+    row, _ = run(lambda _, n: web.Response(text=bodies[n - 1]), lambda client, _: fetch(client), venue)
     assert (row.error, row.attempts) == (None, 2)
     row, _ = run(lambda *_: web.Response(text=bodies[0]), lambda client, _: fetch(client, 0.2), venue)
     assert row.error == "retCode 10006: Too many visits!"

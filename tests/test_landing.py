@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,7 +83,7 @@ def test_a_load_has_the_contracts_layout_and_types(tmp_path: Path) -> None:
     folder, day, name = Path(file).relative_to(landing).parts
     assert (folder, len(day)) == ("responses", 10)
     assert name.startswith(f"{load.load_id}.")
-    assert pq.read_schema(file).equals(SCHEMA)  # type: ignore[no-untyped-call]
+    assert pq.read_schema(file).equals(SCHEMA)
     assert [Row(**values) for values in landed(landing)] == [row(1), row(2, None)]
 
 
@@ -228,7 +229,7 @@ async def test_a_full_landing_is_one_clear_error_and_nothing_is_lost(
     outbox.put(row(0))
     await outbox.land()
     ballast = tiny_disk / "ballast"
-    with pytest.raises(OSError, match="No space"), ballast.open("wb", buffering=0) as file:
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(65536))
     for n in (1, 2, 3):

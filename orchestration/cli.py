@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -147,10 +147,11 @@ def sandbox(
         fail(f"--universe is '{universe}', but it must be one of: {', '.join(UNIVERSES)}", code=2)
     if replay is not None and not (replay / "replay.json").is_file():
         fail(f"--replay is '{replay}', but there is no replay.json in it", code=2)
-    from ingest.sandbox.app import run_sandbox
+    from ingest.sandbox.server import run_sandbox
 
     log_to_stderr()
-    run_sandbox("127.0.0.1", chosen.sandbox_port, replay, universe or chosen.universe, seed)
+    mode: Literal["simulate", "replay"] = "simulate" if simulate else "replay"
+    run_sandbox("127.0.0.1", chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)
 
 
 @app.command(short_help="Tell how old the served data is and what fails.")

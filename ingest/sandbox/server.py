@@ -53,6 +53,8 @@ def create_app(
         world, replay = build_world(build_universe(universe), seed, clock), None
     app: App = Sanic(next(_names))
     app.config.ACCESS_LOG = False
+    app.config.MOTD = False
+    app.config.TOUCHUP = False  # rewrites Sanic's source, which works for one app a process; tests start many
     app.config.FALLBACK_ERROR_FORMAT = "json"
     app.config.KEEP_ALIVE_TIMEOUT = 75
     app.config.WEBSOCKET_PING_INTERVAL = 180  # Binance pings every three minutes and waits ten for the pong

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sanic import Request, Sanic
-from sanic.exceptions import NotFound
+from sanic.exceptions import BadURL, NotFound
 from sanic.response import HTTPResponse, redirect
 from sanic.router import Router
 
@@ -32,6 +32,18 @@ class PlainPathRouter(Router):
 
     def _get(self, path: str, method: str, host: str | None) -> Any:
         return super()._get(UNRESERVED.sub(lambda match: unquote(match[0]), path), method, host)
+
+
+class AnyUrlRequest(Request):
+    """A request whose URL need not parse: Sanic answers one that does not by closing the connection."""
+
+    __slots__ = ()
+
+    def __init__(self, url_bytes: bytes, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().__init__(url_bytes, *args, **kwargs)
+        except BadURL:
+            super().__init__(b"*", *args, **kwargs)
 
 
 class Service:
@@ -123,15 +135,20 @@ class Service:
 
 
 def _inside(folder: Path | None, name: str) -> Path | None:
-    if folder is None or "\0" in name:
+    if folder is None:
         return None
-    path = (folder / name).resolve()
-    return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+    try:
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+    except (OSError, ValueError):  # names that no file can have
+        return None
 
 
 def create_app(serving: Path, docs: Path | None = None) -> Sanic[Any, Any]:
     """The application on the replica folder `serving`, with the generated dbt documentation of `docs` at /dbt/."""
-    app: Sanic[Any, Any] = Sanic("tidemark", router=PlainPathRouter(), configure_logging=False)
+    app: Sanic[Any, Any] = Sanic(
+        "tidemark", router=PlainPathRouter(), request_class=AnyUrlRequest, configure_logging=False
+    )
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
     service = Service(serving)

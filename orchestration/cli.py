@@ -19,7 +19,14 @@ EPILOG = "\n\n".join(
     + [f"{setting.name} (default: {setting.default}): {setting.meaning}" for setting in SETTINGS]
 )
 
-app = typer.Typer(help=HELP, epilog=EPILOG, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    help=HELP,
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
 
 
 def main() -> None:
@@ -151,7 +158,10 @@ def sandbox(
 
     log_to_stderr()
     mode: Literal["simulate", "replay"] = "simulate" if simulate else "replay"
-    run_sandbox("127.0.0.1", chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)
+    try:
+        run_sandbox("127.0.0.1", chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)
+    except ValueError as error:
+        fail(str(error))
 
 
 @app.command(short_help="Tell how old the served data is and what fails.")

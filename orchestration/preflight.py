@@ -25,7 +25,9 @@ def check_folders(settings: Settings) -> None:
     for folder in folders:
         _prove_writable(folder, "TIDEMARK_HOME")
     if "://" not in settings.landing:
-        _prove_writable(Path(settings.landing), "TIDEMARK_LANDING")
+        # dlt makes the landing itself, and would refuse an empty one that somebody else made.
+        landing = Path(settings.landing)
+        _prove_writable(landing if landing.exists() else landing.parent, "TIDEMARK_LANDING")
     if not settings.warehouse.startswith("md:"):
         _prove_writable(Path(settings.warehouse).parent, "TIDEMARK_WAREHOUSE")
 

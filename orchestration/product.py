@@ -2,21 +2,18 @@
 
 import asyncio
 import json
-import os
 import signal
 import socket
-import sys
 import time
 import urllib.request
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from orchestration import preflight
-from orchestration.settings import REPOSITORY, Settings
-from orchestration.supervisor import Command, Outcome, Supervisor
+from orchestration import commands, preflight
+from orchestration.settings import Settings
+from orchestration.supervisor import Outcome, Supervisor
 
 FIRST_LOAD_S = 90.0
 READY_S = 90.0
@@ -113,9 +110,10 @@ class Product:
         landed = await asyncio.to_thread(last_load, settings)
         self.keep("recorder", "record")
         self.keep("server", "serve")
-        parse = self.start(self.supervisor.run(self.tidemark("dbt-parse", "parse")))
+        parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
         await self.first_edition(landed, parse)
-        self.start_dagster()
+        for command in commands.dagster(settings):
+            self.start(self.supervisor.keep(command))
         docs = self.start(self.make_docs())
         await self.wait_port(settings.dagster_port, "Dagster")
         await docs
@@ -125,7 +123,11 @@ class Product:
     async def first_edition(self, landed: str | None, parse: "asyncio.Task[Any]") -> None:
         """Build and publish as soon as the first new load is committed, without waiting for Dagster."""
         deadline = time.monotonic() + FIRST_LOAD_S
+        told = None
         while (load := await asyncio.to_thread(last_load, self.settings, landed)) is None:
+            if (problem := self.landing_error()) and problem != told:
+                self.say(f"recorder: {problem}")
+                told = problem
             if time.monotonic() > deadline:
                 self.say(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
                 return
@@ -134,13 +136,13 @@ class Product:
         await parse
         for step, done in (("build", "built"), ("publish", "published")):
             begin = time.monotonic()
-            outcome = await self.supervisor.run(self.tidemark(f"first-{step}", step))
+            outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
             if outcome.code != 0:
                 self.tell_failure(f"the first {step} failed", outcome)
                 self.say("Dagster tries again every minute")
                 return
-            told = outcome.tail[-1] if outcome.tail else ""
-            self.say(f"{done} in {time.monotonic() - begin:.1f} s: {told}")
+            result = outcome.tail[-1] if outcome.tail else ""
+            self.say(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
         await self.first_answer()
 
     async def first_answer(self) -> None:
@@ -153,28 +155,8 @@ class Product:
             await asyncio.sleep(0.1)
         self.say(f"the API does not answer {url} yet, see {self.settings.logs / 'server.log'}")
 
-    def start_dagster(self) -> None:
-        """Code server, daemon and UI as three processes: measured, `dagster dev` takes twice the CPU to start.
-
-        They meet at a socket inside DAGSTER_HOME, which is their working folder: a socket's path must be short.
-        """
-        home = self.settings.dagster_home
-        home.joinpath("dagster.yaml").write_text(REPOSITORY.joinpath("orchestration", "dagster.yaml").read_text())
-        home.joinpath("workspace.yaml").write_text(
-            "load_from:\n  - grpc_server: {socket: code.sock, location_name: tidemark}\n"
-        )
-        code = ("api", "grpc", "-m", "orchestration.definitions", "--socket", "code.sock")
-        port = str(self.settings.dagster_port)
-        for name, program, *words in (
-            ("dagster-code", "dagster", *code, "--location-name", "tidemark"),
-            ("dagster-daemon", "dagster-daemon", "run", "-w", "workspace.yaml"),
-            ("dagster-ui", "dagster-webserver", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", port),
-        ):
-            argv = (str(Path(sys.executable).with_name(program)), *words)
-            self.start(self.supervisor.keep(Command(name, argv, self.environ(), home)))
-
     async def make_docs(self) -> None:
-        outcome = await self.supervisor.run(self.tidemark("docs", "docs"))
+        outcome = await self.supervisor.run(commands.tidemark(self.settings, "docs", "docs"))
         if outcome.code != 0:
             self.tell_failure("the dbt docs were not made", outcome)
 
@@ -195,6 +177,15 @@ class Product:
                 self.say(f"no new edition for {QUIET_S / 60:.0f} minutes: `tidemark status` tells more")
                 warned = True
 
+    def landing_error(self) -> str | None:
+        """Why the recorder of this run could land nothing, if that is so."""
+        try:
+            state = json.loads((self.settings.recorder / "state.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        ours = state["started_ms"] / 1000 > time.time() - (time.monotonic() - self.started)
+        return state["landing_error"] or state["journal_error"] if ours else None
+
     def edition(self) -> dict[str, Any] | None:
         try:
             current: dict[str, Any] = json.loads((self.settings.serving / "current.json").read_bytes())
@@ -212,19 +203,7 @@ class Product:
         self.say(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
 
     def keep(self, name: str, *words: str) -> None:
-        self.start(self.supervisor.keep(self.tidemark(name, *words)))
-
-    def tidemark(self, name: str, *words: str) -> Command:
-        return Command(name, (sys.executable, "-m", "orchestration.cli", *words), self.environ(), REPOSITORY)
-
-    def environ(self) -> dict[str, str]:
-        """What every process is told: the settings, and where the installed programs (dbt) are."""
-        programs = str(Path(sys.executable).parent)
-        return self.settings.environ() | {
-            "DAGSTER_HOME": str(self.settings.dagster_home),
-            "PATH": os.pathsep.join([programs, os.environ.get("PATH", os.defpath)]),
-            "PYTHONUNBUFFERED": "1",
-        }
+        self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
 
     def tell_failure(self, what: str, outcome: Outcome) -> None:
         self.say(f"{what} ({outcome.reason})")

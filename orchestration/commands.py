@@ -1,0 +1,47 @@
+"""The command lines and environments of the product's processes."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from orchestration.settings import REPOSITORY, Settings
+from orchestration.supervisor import Command
+
+PROGRAMS = Path(sys.executable).parent
+
+
+def environ(settings: Settings) -> dict[str, str]:
+    """What every process is told: the settings, and where the installed programs (dbt) are."""
+    return settings.environ() | {
+        "DAGSTER_HOME": str(settings.dagster_home),
+        "PATH": os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", os.defpath)]),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def tidemark(settings: Settings, name: str, *words: str) -> Command:
+    """One of our own commands as a process called `name`."""
+    return Command(name, (sys.executable, "-m", "orchestration.cli", *words), environ(settings), REPOSITORY)
+
+
+def dagster(settings: Settings) -> list[Command]:
+    """Dagster as code server, daemon and UI: one process fewer than `dagster dev`, and half its CPU to start.
+
+    They meet at a socket inside DAGSTER_HOME, which is their working folder because the path of a socket must be
+    short. The code server is our own process, so that the supervisor restarts it like the others.
+    """
+    home = settings.dagster_home
+    shutil.copyfile(REPOSITORY / "orchestration" / "dagster.yaml", home / "dagster.yaml")
+    workspace = home / "workspace.yaml"
+    workspace.write_text("load_from:\n  - grpc_server: {socket: code.sock, location_name: tidemark}\n")
+    code = ("api", "grpc", "-m", "orchestration.definitions", "--socket", "code.sock", "--location-name", "tidemark")
+    ui = ("-w", workspace.name, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
+    return [
+        Command(name, (str(PROGRAMS / program), *words), environ(settings), home)
+        for name, program, words in (
+            ("dagster-code", "dagster", code),
+            ("dagster-daemon", "dagster-daemon", ("run", "-w", workspace.name)),
+            ("dagster-ui", "dagster-webserver", ui),
+        )
+    ]

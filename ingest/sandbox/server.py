@@ -1,12 +1,15 @@
 """The stand-in server: one process that serves the venues at `/<host>/<real path>` over HTTP and WebSocket."""
 
+import asyncio
 import itertools
+import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import uvloop
 from sanic import Sanic
 from sanic.request import Request
 from sanic.response import HTTPResponse
@@ -96,7 +99,7 @@ def create_app(
 
 @asynccontextmanager
 async def serving(app: App, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
-    """Serve the app inside the running event loop; gives its base URL. For tests."""
+    """Serve the app inside the running event loop; gives its base URL."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((host, port))
@@ -124,6 +127,19 @@ def run_sandbox(
     start_ms: int | None = None,
     rate_limits: bool = True,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, in this process. ReplayError and ValueError come before anything listens."""
+    """Serve until SIGINT or SIGTERM, in this process.
+
+    ReplayError, ValueError and a busy port's OSError come before anything is served.
+    """
     app = create_app(mode, universe, seed, replay_dir, start_ms, rate_limits=rate_limits)
-    app.run(host=host, port=port, single_process=True, access_log=False, motd=False)
+
+    async def serve() -> None:
+        # Not Sanic's own runner: it can lose a signal that comes while the server is still starting.
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with serving(app, host, port):
+            await ended.wait()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())

@@ -12,7 +12,7 @@ from sanic import Sanic
 from sanic.request import Request
 from sanic.server.websockets.impl import WebsocketImplProtocol
 
-from ingest.sandbox.dispatch import Sandbox, transport
+from ingest.sandbox.dispatch import Sandbox, hosts, transport
 from ingest.sandbox.replay import RecordedStream, split_host
 from ingest.sandbox.streams import Connection
 
@@ -134,31 +134,42 @@ async def _play(connection: Connection, stream: RecordedStream) -> None:
             await asyncio.sleep(1 / stream.rate)
 
 
-def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
-    """The WebSocket paths of the recorded streams, with and without the host."""
-    assert sandbox.replay is not None
-
-    def listener(stream: RecordedStream) -> Any:
-        async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, host: str = "") -> None:
-            async with _connected(sandbox, request, ws) as connection:
-                playing: asyncio.Task[None] | None = None
-                if stream.venue != "bybit":
-                    connection.topics.add("*")
+async def _replay(sandbox: Sandbox, stream: RecordedStream, request: Request[Any, Any], ws: Any) -> None:
+    bybit = stream.venue == "bybit"
+    async with _connected(sandbox, request, ws) as connection:
+        connection.topics |= set() if bybit else {"*"}
+        playing = None if bybit else asyncio.create_task(_play(connection, stream))
+        try:
+            async for text in ws:
+                if not bybit:
+                    continue
+                reply = _bybit_reply(connection, _message(text), "replay")
+                await ws.send(orjson.dumps(reply).decode())
+                if connection.topics and playing is None:
                     playing = asyncio.create_task(_play(connection, stream))
-                try:
-                    async for text in ws:
-                        if stream.venue != "bybit":
-                            continue
-                        reply = _bybit_reply(connection, _message(text), "replay")
-                        await ws.send(orjson.dumps(reply).decode())
-                        if connection.topics and playing is None:
-                            playing = asyncio.create_task(_play(connection, stream))
-                finally:
-                    if playing is not None:
-                        playing.cancel()
+        finally:
+            if playing is not None:
+                playing.cancel()
 
-        return listen
 
-    for number, stream in enumerate(sandbox.replay.streams):
-        app.add_websocket_route(listener(stream), f"/<host:str>{stream.path}", name=f"replay_ws_{number}")
-        app.add_websocket_route(listener(stream), stream.path, name=f"replay_ws_bare_{number}")
+def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
+    """The WebSocket paths of the recorded streams, with and without the host.
+
+    Routes end in a placeholder, because Sanic never matches a literal `!forceOrder@arr`.
+    """
+    assert sandbox.replay is not None
+    replay = sandbox.replay
+
+    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, name: str) -> None:
+        venue, _, path = split_host(unquote(request.path))
+        stream = replay.stream(venue, path)
+        if stream is None:
+            await ws.close(4404, f"no recorded stream at {path}")
+        else:
+            await _replay(sandbox, stream, request, ws)
+
+    parents = {(stream.venue, stream.path.rpartition("/")[0]) for stream in replay.streams}
+    routes = {parent for _, parent in parents}
+    routes |= {f"/{host}{parent}" for venue, parent in parents for host in hosts(venue)}
+    for route in sorted(routes):
+        app.add_websocket_route(listen, f"{route}/<name:str>", name=f"replay_ws_{route}".replace("/", "_"))

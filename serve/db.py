@@ -24,7 +24,7 @@ POLL_S = 0.25
 QUERY_LIMIT_S = 5.0
 # How long an edition outlives a pointer to a replica that cannot be opened. Holding it for ever would keep the
 # publisher from the one file that it may write.
-GRACE_S = 10.0
+GRACE_S = 5.0
 WORKERS = 4
 T = TypeVar("T")
 log = logging.getLogger("tidemark.serve")

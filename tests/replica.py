@@ -110,16 +110,16 @@ order by base, type, venue, t
 MARKETS_SQL = """
 create table markets as
 select base, sum(vol24h) filter (type = 'perp') as perp_vol24h, sum(vol24h) filter (type = 'spot') as spot_vol24h,
-    sum(oi) as oi_usd, 0.0001 as funding_avg, list(distinct venue order by venue) as venues, bool_and(hip3) as hip3,
-    ['layer-1'] as cat, 0.01 as oi_1h, null::double as oi_4h, 0.03 as oi_24h, 0.00002 as funding_spread,
+    sum(oi) as oi_usd, 1e-4 as funding_avg, list(distinct venue order by venue) as venues, bool_and(hip3) as hip3,
+    ['layer-1'] as cat, 1e-2 as oi_1h, null::double as oi_4h, 3e-2 as oi_24h, 2e-5 as funding_spread,
     coalesce(list(entry order by oi desc) filter (type = 'perp'), []) as perps,
     coalesce(list(entry order by vol24h desc) filter (type = 'spot'), []) as spots
 from (
     select *, {'venue': venue, 'symbol': symbol, 'quote': 'USDT', 'price': level, 'vol24h': vol24h, 'funding': funding,
-        'oi_usd': oi, 'px_1h': 0.01, 'px_4h': null::double, 'px_24h': -0.02, 'oi_1h': null::double,
+        'oi_usd': oi, 'px_1h': 1e-2, 'px_4h': null::double, 'px_24h': -2e-2, 'oi_1h': null::double,
         'oi_4h': null::double, 'oi_24h': null::double, 'url': 'https://example.org/' || symbol, 'hip3': hip3} as entry
     from (select *, 1e6 * (i + 1) as vol24h, case when type = 'perp' then 1e7 * (i + 1) end as oi,
-        case when type = 'perp' then 0.0001 end as funding from market_list)
+        case when type = 'perp' then 1e-4 end as funding from market_list)
 )
 group by base
 """
@@ -138,8 +138,8 @@ create table tiers (step text, step_ms bigint, keep_days int);
 """
 
 
-def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, published_ms: int | None = None) -> None:
-    """Write a whole replica file as the publisher leaves it."""
+def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> None:
+    """Write a whole replica file as the publisher leaves it, with at most `max_days` of history."""
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
@@ -147,7 +147,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, publish
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
         con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         for step, ms, days, _ in TIERS:
-            bounds = {"step": step, "ms": ms, "lo": (as_of_ms - days * DAY) // ms * ms, "hi": as_of_ms}
+            bounds = {"step": step, "ms": ms, "lo": (as_of_ms - min(days, max_days) * DAY) // ms * ms, "hi": as_of_ms}
             con.execute(MARKET_SQL.format(**bounds))
             con.execute(BASE_SQL.format(**bounds))
         con.execute(MARKETS_SQL)
@@ -163,19 +163,20 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, publish
             ("bybit", minute - 5 * MINUTE, "503 Service Unavailable", minute, 2, 4),
             ("hyperliquid", minute, None, None, 4, 0),
         ])  # fmt: skip
-        published = published_ms or as_of_ms + 5_000
-        con.execute("insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, published, as_of_ms - 3 * DAY])
+        con.execute(
+            "insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, as_of_ms + 5_000, as_of_ms - 3 * DAY]
+        )
         con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
         con.executemany("insert into tiers values (?, ?, ?)", [(step, ms, keep) for step, ms, _, keep in TIERS])
         con.execute("drop table market_list")
 
 
-def publish(serving: Path, edition_id: int, as_of_ms: int = AS_OF_MS) -> Path:
+def publish(serving: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> Path:
     """Publish an edition into the replica that nobody reads, then flip the pointer. Returns the file."""
     serving.mkdir(parents=True, exist_ok=True)
     path = serving / f"replica_{'ab'[edition_id % 2]}.duckdb"
     fresh = serving / f"edition_{edition_id}.duckdb"
-    build_replica(fresh, edition_id, as_of_ms)
+    build_replica(fresh, edition_id, as_of_ms, max_days)
     wait_for_lock(path)
     fresh.replace(path)
     pointer = {"replica": path.name, "edition_id": edition_id, "as_of_ms": as_of_ms, "published_ms": as_of_ms + 5_000}

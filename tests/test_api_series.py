@@ -135,6 +135,7 @@ def test_exactly_one_selector(api: Api) -> None:
 @pytest.mark.requirement("series:base:case", "series:base:unknown")
 def test_coins(api: Api) -> None:
     assert api.series("price", base="pEpE")["base"] == "PEPE"
+    assert api.series("price", base="xyz:tsla")["base"] == "xyz:TSLA"
     answer = api.get("/api/series/price?base=NOPE")
     assert (answer.status, answer.body) == (404, b'{"error":"unknown coin"}')
 
@@ -169,7 +170,7 @@ def test_a_metric_where_it_never_is(api: Api) -> None:
 def test_an_empty_history_is_empty_arrays(api: Api) -> None:
     got = api.series("price", base="BTC", start=1_000_000_000_000, end=1_000_003_600_000)
     assert (got["t"], got["v"], got["gaps"]) == ([], [], [])
-    assert api.series("price", base="TSLA", type="spot")["v"] == []
+    assert api.series("price", base="XYZ:tsla", type="spot")["v"] == []
     assert (
         api.series("liquidations", base="BTC", venue="binance", start=1_000_000_000_000, end=1_000_003_600_000)["t"]
         == []

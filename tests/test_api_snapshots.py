@@ -26,7 +26,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 @pytest.mark.requirement("markets:shape", "markets:values")
 def test_markets(api: Api) -> None:
     coins = api.get("/api/markets").json["coins"]
-    assert {coin["base"] for coin in coins} == {"BTC", "ETH", "PEPE", "TSLA"}
+    assert {coin["base"] for coin in coins} == {"BTC", "ETH", "PEPE", "xyz:TSLA"}
     volumes = [coin["perp_vol24h"] for coin in coins]
     assert volumes == sorted(volumes, reverse=True)
     entries = {}

@@ -1,0 +1,268 @@
+"""The `tidemark` command as a person runs it: help, wrong usage, what is in the way, status."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration.settings import SETTINGS
+from tests import replica
+from tests.api_server import free_port, running, until
+
+TIDEMARK = str(Path(sys.executable).with_name("tidemark"))
+COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "status")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """A home of its own on ports of its own."""
+    ports = {name: str(free_port()) for name in ("TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")}
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("TIDEMARK_")}
+    return {**bare, **ports, "TIDEMARK_HOME": str(home), **more}
+
+
+def tidemark(env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([TIDEMARK, *words], env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def sentence(done: "subprocess.CompletedProcess[str]") -> str:
+    """The one line that a failure is."""
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_help_names_every_command_and_setting(tmp_path: Path) -> None:
+    done = tidemark(environment(tmp_path), "--help")
+    assert done.returncode == 0
+    assert set(COMMANDS) <= set(re.findall(r"^  (\w+) ", done.stdout, re.M))
+    for setting in SETTINGS:
+        assert setting.name in done.stdout
+        assert setting.meaning in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, tmp_path: Path) -> None:
+    done = tidemark(environment(tmp_path), command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: tidemark {command}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_wrong_setting_is_one_sentence_and_code_2(command: str, tmp_path: Path) -> None:
+    done = tidemark(environment(tmp_path, TIDEMARK_UNIVERSE="huge"), command)
+    assert done.returncode == 2
+    assert sentence(done) == "tidemark: TIDEMARK_UNIVERSE is 'huge', but it must be one of: small, full."
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sandbox"], "either --simulate or --replay"),
+        (["sandbox", "--simulate", "--replay", "."], "either --simulate or --replay"),
+        (["sandbox", "--replay", "/nowhere"], "no replay.json"),
+        (["sandbox", "--simulate", "--universe", "huge"], "one of: small, full"),
+        (["dmo"], "No such command"),
+        (["record", "--twice"], "No such option"),
+    ],
+)
+def test_wrong_usage_is_code_2(words: list[str], message: str, tmp_path: Path) -> None:
+    done = tidemark(environment(tmp_path), *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "up"])
+@pytest.mark.parametrize("variable", ["TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT"])
+def test_a_busy_port_is_one_sentence_before_anything_starts(command: str, variable: str, tmp_path: Path) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = str(busy.getsockname()[1])
+        done = tidemark(environment(tmp_path, **{variable: port}), command)
+    assert done.returncode == 1
+    assert sentence(done) == f"tidemark: Port {port} on 127.0.0.1 is already in use; set {variable} to a free one."
+    assert not list(tmp_path.glob("logs/*"))
+
+
+@pytest.mark.parametrize("variable", ["TIDEMARK_HOME", "TIDEMARK_LANDING", "TIDEMARK_WAREHOUSE"])
+def test_an_unwritable_folder_is_one_sentence_before_anything_starts(variable: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    done = tidemark(environment(tmp_path / "home", **{variable: str(file / "inside" / "deep")}), "demo")
+    assert done.returncode == 1
+    told = sentence(done)
+    assert str(file) in told
+    assert "cannot be written to" in told
+    assert variable in told
+
+
+def test_recordings_of_real_and_simulated_markets_do_not_mix(tmp_path: Path) -> None:
+    (tmp_path / "origin").write_text("the real exchanges\n")
+    done = tidemark(environment(tmp_path), "demo")
+    assert done.returncode == 1
+    assert "must not mix with simulated exchanges" in sentence(done)
+    assert not list(tmp_path.glob("logs/*"))
+
+
+def test_a_second_supervisor_on_the_same_home_is_refused(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from orchestration.preflight import lock_home; "
+        "lock_home(Path(sys.argv[1])); print('locked', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        done = tidemark(environment(tmp_path), "up")
+    finally:
+        holder.communicate()
+    assert done.returncode == 1
+    assert f"already runs on {tmp_path} (process {holder.pid})" in sentence(done)
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def status(env: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    done = tidemark(env, "status", "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_status_before_anything_was_published(tmp_path: Path) -> None:
+    code, found = status(environment(tmp_path))
+    assert code == 1
+    assert found["state"] == "unhealthy"
+    assert found["edition"] is None
+    text = tidemark(environment(tmp_path), "status").stdout
+    assert text.startswith("unhealthy: nothing has been published yet")
+
+
+@pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy")])
+def test_status_from_the_files(age_s: int, code: int, state: str, tmp_path: Path) -> None:
+    replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms() - age_s * 1000, max_days=1)
+    got, found = status(environment(tmp_path))
+    assert (got, found["state"], found["edition"]) == (code, state, 7)
+    assert found["age_s"] >= age_s
+    assert found["source"] == str(tmp_path / "serving")
+    assert {venue["venue"] for venue in found["venues"]} == {"binance", "bybit", "hyperliquid"}
+    text = tidemark(environment(tmp_path), "status").stdout
+    for venue in found["venues"]:
+        assert re.search(rf"{venue['venue']} +(last good minute|no good minute)", text)
+
+
+@pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy")])
+def test_status_from_the_running_api(age_s: int, code: int, state: str, tmp_path: Path) -> None:
+    replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms() - age_s * 1000, max_days=1)
+    port = free_port()
+    with running(tmp_path / "serving", port) as api:
+        until(lambda: api.get("/api/status").json["edition"], lambda edition: edition == 7)
+        got, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
+    assert (got, found["state"], found["edition"]) == (code, state, 7)
+    assert found["source"] == f"http://127.0.0.1:{port}/api/status"
+
+
+def test_status_does_not_believe_the_api_of_another_home(tmp_path: Path) -> None:
+    replica.publish(tmp_path / "other", 50, as_of_ms=now_ms(), max_days=1)
+    port = free_port()
+    with running(tmp_path / "other", port) as api:
+        until(lambda: api.get("/api/status").json["edition"], lambda edition: edition == 50)
+        code, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
+    assert (code, found["edition"]) == (1, None)
+
+
+def test_status_tells_the_recorder_s_trouble(tmp_path: Path) -> None:
+    replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms() - 60_000, max_days=1)
+    state = {"last_landed_ms": now_ms() - 10_000, "landing_error": "no space left on device", "venues": {}}
+    (tmp_path / "recorder").mkdir()
+    (tmp_path / "recorder" / "state.json").write_text(json.dumps(state))
+    env = environment(tmp_path)
+    _, found = status(env)
+    assert found["recorder_lag_s"] >= 10
+    assert found["build_lag_s"] == pytest.approx(50, abs=1)
+    assert "no space left on device" in tidemark(env, "status").stdout
+
+
+def processes_of(home: Path) -> dict[int, str]:
+    """The running processes that know this home by their environment, with their command lines."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environ, command = (folder / "environ").read_bytes(), (folder / "cmdline").read_bytes()
+            dead = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            continue
+        if f"TIDEMARK_HOME={home}".encode() in environ.split(b"\0") and not dead:
+            found[int(folder.name)] = command.replace(b"\0", b" ").decode()
+    return found
+
+
+def price(port: int) -> float | None:
+    """The newest BTC price that the API serves."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/series/price?base=BTC", timeout=10) as response:
+            values = json.load(response).get("v", [])
+    except (OSError, ValueError):
+        return None
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+@pytest.mark.timeout(900)
+def test_the_demo_from_nothing_to_an_answer_through_a_crash_to_a_clean_stop(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    env = environment(home)
+    port = int(env["TIDEMARK_API_PORT"])
+    output = tmp_path / "output"
+    with output.open("wb") as out:
+        demo = subprocess.Popen([TIDEMARK, "demo"], env=env, stdout=out, stderr=out)
+    try:
+        until(lambda: price(port), lambda value: value is not None or demo.poll() is not None, 300)
+        assert demo.poll() is None, output.read_text()
+        assert (price(port) or 0) > 0
+        until(output.read_text, lambda text: "Try this" in text, 300)
+
+        server = next(pid for pid, command in processes_of(home).items() if command.endswith("cli serve "))
+        os.kill(server, signal.SIGKILL)
+        until(output.read_text, lambda text: "server stopped (killed by SIGKILL); it starts again in 1 s" in text, 60)
+        until(lambda: price(port), lambda value: value is not None, 60)
+        code, found = status(env)
+        assert code == 0, found
+
+        said = output.read_text()
+        for step in (
+            "stand-in exchanges ready",
+            "landed:",
+            "built in",
+            "published in",
+            "the API answers",
+            "Dagster ready",
+        ):
+            assert step in said
+        for command in re.findall(r"^ +(curl .*)$", said, re.M):
+            tried = subprocess.run(["sh", "-c", f"{command} --silent --fail"], capture_output=True, check=False)
+            assert tried.returncode == 0, command
+            assert len(tried.stdout) > 50, command
+
+        second = tidemark(env, "demo")
+        assert second.returncode == 1
+        assert "already runs on" in second.stderr
+
+        demo.terminate()
+        assert demo.wait(60) == 0
+    finally:
+        demo.kill()
+        demo.wait()
+    until(lambda: processes_of(home), lambda left: not left, 60)

@@ -29,8 +29,9 @@ class Got:
 class SandboxClient:
     """Requests to one server."""
 
-    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession, app: Any) -> None:
         self.url = url
+        self.app = app
         self.session = session
 
     async def get(self, path: str, **params: Any) -> Got:
@@ -56,8 +57,9 @@ class SandboxClient:
 @asynccontextmanager
 async def sandbox(**options: Any) -> AsyncIterator[SandboxClient]:
     """A stand-in server in this process and a client of it."""
-    async with serving(create_app(**options)) as url, aiohttp.ClientSession() as session:
-        yield SandboxClient(url, session)
+    app = create_app(**options)
+    async with serving(app) as url, aiohttp.ClientSession() as session:
+        yield SandboxClient(url, session, app)
 
 
 def recorded(path: Path) -> Any:

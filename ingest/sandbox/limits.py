@@ -1,6 +1,7 @@
 """The venues' rate limits per client address, with their documented numbers and refusals."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ingest.sandbox.wire import Answer, json_answer
@@ -43,14 +44,15 @@ class Limits:
     """
 
     def __init__(self, enforced: bool = True) -> None:
+        self.real_ms: Callable[[], int] = lambda: time.monotonic_ns() // 1_000_000
         self._enforced = enforced
         self._uses: dict[tuple[str, str], _Use] = {}
 
     def _use(self, pool: str, address: str, now_ms: int) -> _Use:
         use = self._uses.setdefault((address, pool), _Use())
         width = POOLS[pool].window_ms
-        window = (now_ms // width, int(time.monotonic() * 1000) // width)
-        if window[0] != use.window[0] or window[1] != use.window[1]:
+        window = (now_ms // width, self.real_ms() // width)
+        if window != use.window:
             use.window, use.used, use.refused = window, 0, 0
         return use
 

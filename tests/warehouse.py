@@ -1,7 +1,8 @@
-"""A warehouse to test with: the pipeline's tables, landed Parquet files and dbt runs, all real and in a folder of their own."""
+"""A warehouse to test with: the pipeline's tables, landed Parquet files and dbt runs, all real, in one folder."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ create table if not exists pipeline.builds (
 
 RESPONSES = pa.schema(
     [
-        pa.field("tick_ms", pa.int64(), nullable=False),
+        ("tick_ms", pa.int64()),
         ("venue", pa.string()),
         ("endpoint", pa.string()),
         ("key", pa.string()),
@@ -111,15 +112,37 @@ class Warehouse:
             raise AssertionError(f"dbt {' '.join(arguments)} failed:\n{run.stdout[-6000:]}\n{run.stderr[-2000:]}")
         return run
 
-    def build(self, rows: Iterable[dict[str, Any]], select: str = "path:models/staging path:models/intermediate") -> Path:
-        """Land rows as one file and build their ticks; seeds must be there."""
+    def build(self, rows: Iterable[dict[str, Any]], *select: str) -> Path:
+        """Land rows as one file and build their ticks; the seeds and the staging views must be there."""
         rows = list(rows)
         ticks = sorted({row["tick_ms"] for row in rows})
         file = self.land(f"load_{ticks[0]}_{len(list(self.folder.glob('*.parquet')))}", rows)
         self.window([file], ticks)
-        self.dbt("run", "--select", *select.split())
+        self.dbt("run", "--select", *(select or ("path:models/intermediate",)))
         return file
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with duckdb.connect(self.path, read_only=True) as db:
             return db.execute(query, list(parameters)).fetchall()
+
+    def snapshot(self, tables: Iterable[str]) -> dict[str, list[tuple[Any, ...]]]:
+        """Every row of some tables, in an order of their own: equal snapshots are equal tables."""
+        return {table: self.rows(f"select * from {table} order by all") for table in tables}
+
+    def keep(self) -> None:
+        """Remember the warehouse as it is now, for reset()."""
+        shutil.copyfile(self.path, self.folder / "kept.duckdb")
+
+    def reset(self) -> "Warehouse":
+        """Put the warehouse back to what keep() remembered. Its path stays, so dbt need not parse the project again."""
+        shutil.copyfile(self.folder / "kept.duckdb", self.path)
+        return self
+
+
+def seeded(folder: Path) -> Warehouse:
+    """A new warehouse with the pipeline's tables, the seeds and every staging and intermediate model, empty."""
+    warehouse = Warehouse(folder).create()
+    warehouse.dbt("seed")
+    warehouse.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
+    warehouse.keep()
+    return warehouse

@@ -1,4 +1,4 @@
-{{ config(materialized="table") }}
+{{ config(incremental_strategy="replace_all") }}
 {#- What was not recorded, as intervals: failed runs as they are, and the holes between recorded ones. -#}
 with runs as (
   select * from {{ ref("recording_runs") }}

@@ -1,4 +1,4 @@
-{{ config(replace_on="start_ms", replace_buckets=runs_to_replace()) }}
+{{ config(incremental_strategy="replace_runs") }}
 {#- Minutes of one outcome, joined into runs. A build decides only the minutes that it touches: it cuts them out of the
     stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}

@@ -1,4 +1,4 @@
-{{ config(materialized="table") }}
+{{ config(incremental_strategy="replace_all") }}
 {#- Every coin as of the newest minute, with its markets. A value that is more than 5 minutes older than the time it
     stands for is unknown; a market that has none drops out. -#}
 {%- set max_age_ms = 300000 %}

@@ -1,4 +1,4 @@
-{{ config(materialized="table") }}
+{{ config(incremental_strategy="replace_all") }}
 {#- What each venue's recording last did. Metadata is asked by the hour: the last two hours hold the newest outcome of
     every endpoint. -#}
 with outcomes as (

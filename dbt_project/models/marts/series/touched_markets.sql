@@ -1,4 +1,4 @@
-{{ config(materialized="table") }}
+{{ config(incremental_strategy="replace_all") }}
 -- What a build touches beside the minutes it recorded: bars and liquidations that belong to other minutes.
 with window_ticks as (
   select tick_ms from {{ source("pipeline", "window_ticks") }}

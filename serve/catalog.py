@@ -4,6 +4,7 @@ Nothing about a single metric is written here: definitions and data change toget
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ METRIC_NAMES = (
     "taker-net-flow", "top-vs-crowd", "volume", "whale-vs-retail",
 )  # fmt: skip
 VENUES = ("binance", "bybit", "hyperliquid", "bitget", "okx", "gate", "mexc", "kucoin", "aster", "lighter")
+log = logging.getLogger("tidemark.serve")
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 
@@ -59,10 +61,15 @@ class Catalog:
 
 
 def read_catalog(rows: Iterable[tuple[str, str]]) -> Catalog:
-    """The catalog from the replica's (metric, definition JSON) rows."""
-    metrics = tuple(_metric(name, json.loads(definition)) for name, definition in rows)
+    """The catalog from the replica's (metric, definition JSON) rows. One that is unusable leaves the others alone."""
+    metrics = []
+    for name, definition in rows:
+        try:
+            metrics.append(_metric(name, json.loads(definition)))
+        except (ValueError, TypeError, KeyError) as error:
+            log.warning("metric %s is not served: %s", name, error)
     by_name = {name: metric for metric in metrics for name in (metric.name, *metric.aliases)}
-    return Catalog(metrics, by_name)
+    return Catalog(tuple(metrics), by_name)
 
 
 def _metric(name: str, definition: dict[str, object]) -> Metric:
@@ -73,8 +80,8 @@ def _metric(name: str, definition: dict[str, object]) -> Metric:
     for field_name, target in declared.items() if isinstance(declared, dict) else ():
         column = target["column"] if isinstance(target, dict) else target
         if not IDENTIFIER.fullmatch(column) or not IDENTIFIER.fullmatch(field_name):
-            raise ValueError(f"metric {name}: {field_name!r} from {column!r} is not a plain identifier")
+            raise ValueError(f"{field_name!r} from {column!r} is not a plain identifier")
         fields[field_name] = column
     if not fields:
-        raise ValueError(f"metric {name} declares no fields")
+        raise ValueError("it declares no fields")
     return Metric(**{**known, **lists, "name": name, "fields": fields})  # type: ignore[arg-type]

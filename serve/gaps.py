@@ -1,55 +1,75 @@
 """Unrecorded periods as responses list them: merged over what concerns a metric, one reason at a time."""
 
-from typing import Any
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from serve.catalog import Metric
 from serve.edition import Reader
+from serve.params import UNIT_MS
 from serve.timerange import Span
 
 # Most telling first: where two endpoints of a venue failed differently in the same minute, the first one is named.
 REASONS = ("recorder_down", "venue_unreachable", "venue_error", "partial")
-SQL = """
+# Gaps are merged once an edition and kind, over the least of these lookbacks that holds the range: most ask for a day.
+LOOKBACKS_MS = (2 * UNIT_MS["d"], 35 * UNIT_MS["d"])
+OPEN = "sum(sum(opened) filter (reason = '{}')) over by_time"
+# How many gaps of each reason are open at each edge, as running sums: a join of overlaps would be quadratic.
+SQL = f"""
 with concerned as (
-    select start_ms, end_ms, venue, reason, list_position($reasons, reason) as severity
-    from gaps
-    where endpoint is null or (list_contains($endpoints, endpoint) and ($venue is null or venue = $venue))
+    select start_ms, end_ms, venue, reason from gaps
+    where end_ms > $since
+        and (endpoint is null or (list_contains($endpoints, endpoint) and ($venue is null or venue = $venue)))
 ),
 edges as (
-    select distinct venue, unnest([start_ms, end_ms]) as edge from concerned
+    select venue, start_ms as t, reason, 1 as opened from concerned
+    union all
+    select venue, end_ms, reason, -1 from concerned
 ),
 cells as (
-    select venue, edge as start_ms, lead(edge) over (partition by venue order by edge) as end_ms from edges
+    select venue, t as start_ms, lead(t) over by_time as end_ms,
+        case {" ".join(f"when {OPEN.format(reason)} > 0 then '{reason}'" for reason in REASONS)} end as reason
+    from edges group by venue, t
+    window by_time as (partition by venue order by t)
 ),
-named as (
-    select cells.venue, cells.start_ms, cells.end_ms, arg_min(reason, severity) as reason
-    from cells join concerned
-        on cells.venue is not distinct from concerned.venue
-        and concerned.start_ms < cells.end_ms and concerned.end_ms > cells.start_ms
-    group by all
-),
-islands as (
-    select *, sum(apart) over (partition by venue, reason order by start_ms) as island
+runs as (
+    select *, sum(changed) over (partition by venue order by start_ms) as run
     from (
-        select *, (start_ms is distinct from lag(end_ms) over same_kind)::int as apart
-        from named
-        window same_kind as (partition by venue, reason order by start_ms)
+        select *, (reason is distinct from lag(reason) over (partition by venue order by start_ms))::int as changed
+        from cells
     )
 )
 select min(start_ms) as "start", max(end_ms) as "end", venue, reason
-from islands group by venue, reason, island order by "start", "end", venue nulls first, reason
+from runs where reason is not null
+group by venue, reason, run order by "start", "end", venue nulls first
 """
+
+
+class Merged(NamedTuple):
+    """All gaps of a kind by start, and how far those up to each one reach."""
+
+    gaps: list[dict[str, Any]]
+    starts: list[int]
+    reach: list[int]
 
 
 def gaps_within(db: Reader, metric: Metric, kind: str, venue: str | None, span: Span) -> list[dict[str, Any]]:
     """The gaps of a metric (of one venue, if given) that touch the range, clipped to it."""
-    endpoints = [name for name in metric.endpoints if _concerns(name, kind)]
-    arguments = {"reasons": list(REASONS), "endpoints": endpoints, "venue": venue}
-    merged = db.once(("gaps", tuple(endpoints), venue), lambda: db.rows(SQL, arguments))
+    endpoints = tuple(name for name in metric.endpoints if _concerns(name, kind))
+    now = db.edition.as_of_ms
+    since = next((now - lookback for lookback in LOOKBACKS_MS if now - lookback <= span.start), 0)
+    merged = db.once(("gaps", endpoints, venue, since), lambda: _merge(db, endpoints, venue, since))
+    first, last = bisect_right(merged.reach, span.start), bisect_left(merged.starts, span.end)
     return [
         {**gap, "start": max(gap["start"], span.start), "end": min(gap["end"], span.end)}
-        for gap in merged
-        if gap["start"] < span.end and gap["end"] > span.start
+        for gap in merged.gaps[first:last]
+        if gap["end"] > span.start
     ]
+
+
+def _merge(db: Reader, endpoints: tuple[str, ...], venue: str | None, since: int) -> Merged:
+    gaps = db.rows(SQL, {"endpoints": list(endpoints), "venue": venue, "since": since})
+    return Merged(gaps, [gap["start"] for gap in gaps], list(accumulate((gap["end"] for gap in gaps), max)))
 
 
 def _concerns(endpoint: str, kind: str) -> bool:

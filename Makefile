@@ -30,7 +30,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/sqlfluff lint --disable-progress-bar dbt_project/models dbt_project/tests
+	TIDEMARK_WAREHOUSE=:memory: $(BIN)/sqlfluff lint --disable-progress-bar --processes 2 dbt_project/models dbt_project/tests
 
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix .

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestration import supervisor, warden
+from orchestration.preflight import PreflightError, lock_home
 from orchestration.supervisor import Command, Pace, Supervisor
 
 QUICK = Pace(first=0.05, longest=0.4, steady=60, grace=5)
@@ -141,6 +142,33 @@ asyncio.run(main())
         await killed.wait()
     grandchild = int(words(log)[1])
     await until(lambda: not lives(grandchild))
+
+
+async def test_a_start_after_a_kill_waits_until_the_former_processes_have_ended(tmp_path: Path) -> None:
+    slow = "import signal, sys, time; " + "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), sys.exit())); "
+    slow += "import os; print('pid', os.getpid(), flush=True); time.sleep(600)"
+    script = f"""
+import asyncio, sys
+from pathlib import Path
+from orchestration.preflight import lock_home
+from orchestration.supervisor import Command, Supervisor
+async def main():
+    home = Path({str(tmp_path)!r})
+    async with Supervisor(home, print, keep_open=(lock_home(home),)) as running:
+        await running.keep(Command("slow", (sys.executable, "-c", {slow!r})))
+asyncio.run(main())
+"""
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
+    try:
+        await until(lambda: len(words(tmp_path / "slow.log")) == 2)
+        with pytest.raises(PreflightError, match=f"already runs on .* process {killed.pid}"):
+            lock_home(tmp_path)
+    finally:
+        killed.kill()
+        await killed.wait()
+    lock = await asyncio.to_thread(lock_home, tmp_path)
+    assert not lives(int(words(tmp_path / "slow.log")[1]))
+    os.close(lock)
 
 
 def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

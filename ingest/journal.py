@@ -24,12 +24,12 @@ MEMORY_ROWS = 200_000
 def read(path: Path) -> pa.Table:
     """Every finished batch of a journal. A tail that was cut off by a crash ends the reading, nothing else does."""
     batches: list[pa.RecordBatch] = []
+    # Read by Python, so that a disk that fails to read is an error and does not pass for the end of the journal.
+    data = pa.py_buffer(path.read_bytes())
     try:
-        with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
+        with pa.ipc.open_stream(data) as stream:
             for batch in stream:
                 batches.append(batch)
-    except FileNotFoundError:
-        raise
     except (pa.ArrowInvalid, OSError):
         log.warning("Journal %s ends in an unfinished batch, %d batches are whole", path.name, len(batches))
     return pa.Table.from_batches(batches, SCHEMA).combine_chunks()

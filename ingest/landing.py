@@ -158,6 +158,8 @@ class Landing:
         os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
         os.environ["RUNTIME__LOG_LEVEL"] = "CRITICAL"
         os.environ["RESTORE_FROM_DESTINATION"] = "false"
+        # The next round tries again; trying here for seconds only keeps that round waiting.
+        os.environ["LOAD__RAISE_ON_MAX_RETRIES"] = "2"
         os.environ["LOAD__DELETE_COMPLETED_JOBS"] = "true"
         import dlt
 

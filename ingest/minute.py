@@ -29,6 +29,13 @@ async def record_minute(
         schedule.done(row)
         emit(row)
 
+    async def guarded(endpoint: Endpoint) -> None:
+        try:
+            await fan_out(endpoint)
+        except Exception as error:
+            log.exception("%s %s", client.venue.name, endpoint.name)
+            finish(_row(client, endpoint, Ask("", tick_ms, 0), f"not asked: {error!r}"))
+
     async def fan_out(endpoint: Endpoint) -> None:
         for name in schedule.unknown(endpoint):
             if other := tasks.get(name):
@@ -40,7 +47,7 @@ async def record_minute(
         await asyncio.gather(*(_record(client, endpoint, ask, deadline, finish) for ask in asks))
 
     for endpoint in schedule.due(tick_ms):
-        tasks[endpoint.name] = asyncio.create_task(fan_out(endpoint), name=f"{client.venue.name} {endpoint.name}")
+        tasks[endpoint.name] = asyncio.create_task(guarded(endpoint))
     try:
         await asyncio.gather(*tasks.values())
     finally:
@@ -73,7 +80,9 @@ async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float,
 
 def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:
     missing = schedule.unknown(endpoint)
-    return f"not asked: {' and '.join(missing)} gave no keys yet" if missing else "not asked: there are no keys"
+    if endpoint.each and endpoint.each.of.endpoint in missing:
+        return f"not asked: {endpoint.each.of.endpoint} gave no keys yet"
+    return "not asked: there are no keys"
 
 
 def _row(client: Client, endpoint: Endpoint, ask: Ask, error: str) -> Row:

@@ -206,24 +206,30 @@ async def record(
     *,
     venues: Sequence[Venue] = VENUES,
     pace: Pace | None = None,
-) -> None:
-    """Record into `home` (the recorder's folder) and land into `landing` until SIGTERM or SIGINT."""
+) -> str | None:
+    """Record into `home` (the recorder's folder) and land into `landing` until SIGTERM or SIGINT.
+
+    The result says why the last landing failed; its rows are then in the journal.
+    """
     with lock(home):
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop.set)
-        await Recorder(home, landing, venues_url, venues, pace).run(once, stop)
+        recorder = Recorder(home, landing, venues_url, venues, pace)
+        await recorder.run(once, stop)
+        return recorder.state.landing_error
 
 
 def run_recorder(home: Path, landing: str, venues_url: str | None, once: bool = False) -> int:
     """The recorder as a process: its exit code. Progress goes to the log."""
     try:
-        asyncio.run(record(home, landing, venues_url, once))
+        fault = asyncio.run(record(home, landing, venues_url, once))
     except RecorderBusy as busy:
         log.error("%s", busy)
         return 1
     except OSError as error:
         log.error("The recorder's folder %s cannot be used: %s", home, error.strerror or error)
         return 1
-    return 0
+    # One minute was asked for and is not in the landing; a recorder that is stopped lands it at its next start.
+    return 1 if once and fault else 0

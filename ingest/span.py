@@ -7,6 +7,7 @@ import orjson
 from ingest.client import now_ms
 from ingest.rows import Row
 
+STOPPED = "the recorder was stopped"
 BUSY_MS, QUIET_MS = 1_000, 10_000
 """A fragment with messages is written after a second, a quiet one after ten: a crash loses no more than that."""
 

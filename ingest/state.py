@@ -10,6 +10,7 @@ from typing import TextIO
 import orjson
 
 from ingest.rows import Row
+from ingest.span import STOPPED
 
 
 class RecorderBusy(Exception):
@@ -44,7 +45,7 @@ class State:
         venue = self.venues[row.venue]
         if row.error is None:
             venue.last_ok_ms = row.received_ms
-        else:
+        elif row.error != STOPPED:
             venue.last_error = " ".join(filter(None, (row.endpoint, row.key))) + f": {row.error}"
             venue.last_error_ms = row.received_ms or row.requested_ms
 

@@ -12,7 +12,7 @@ from ingest.client import USER_AGENT, now_ms
 from ingest.endpoint import Stream, Venue, address
 from ingest.rows import Row
 from ingest.schedule import Catalogue
-from ingest.span import Span
+from ingest.span import STOPPED, Span
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class StreamRecorder:
     async def _connect(self, session: aiohttp.ClientSession) -> str:
         """One connection from open to end; the reason of its end."""
         self._span, self._reason, self._subscribed = None, None, set()
-        reason = "the recorder was stopped"
+        reason = STOPPED
         try:
             async with asyncio.timeout(CONNECT_S):
                 ws = await session.ws_connect(
@@ -87,7 +87,7 @@ class StreamRecorder:
             self.connected = False
             if self._span:
                 self._span.close(reason)
-            elif reason != "the recorder was stopped":
+            elif reason != STOPPED:
                 self._failed(reason)
         return reason
 

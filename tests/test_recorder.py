@@ -147,6 +147,21 @@ async def test_a_fault_in_one_venue_leaves_the_others_alone(tmp_path: Path) -> N
     }
 
 
+async def test_an_unusable_landing_is_said_and_keeps_the_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The minute is recorded all the same; with a landing that works the next start lands it."""
+    (tmp_path / "file").touch()
+    venue = Venue("test", (POOL,), (TICKERS,))
+    with serving(market) as server:
+        home = tmp_path / "recorder"
+        fault = await record(home, str(tmp_path / "file" / "landing"), server.url, True, venues=(venue,))
+        assert str(tmp_path / "file" / "landing") in (fault or "")
+        assert json.loads((home / "state.json").read_text())["landing_error"] == fault
+        assert sum(line.levelname == "ERROR" for line in caplog.records) == 1
+        (tmp_path / "file").unlink()
+        assert await record(home, str(tmp_path / "file" / "landing"), server.url, True, venues=(venue,)) is None
+    assert len({identity(row) for row in landed(tmp_path / "file" / "landing")}) == 2
+
+
 def test_cadence() -> None:
     """Everything at the first minute, hourly ones then at the full hour, a failed one again at the next minute."""
     hourly = replace(TICKERS, name="instruments", every_s=3600)

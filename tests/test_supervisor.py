@@ -161,7 +161,7 @@ asyncio.run(main())
     killed = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
     try:
         await until(lambda: len(words(tmp_path / "slow.log")) == 2)
-        with pytest.raises(PreflightError, match=f"already runs on .* process {killed.pid}"):
+        with pytest.raises(PreflightError, match=f"already runs on .* .process {killed.pid}"):
             lock_home(tmp_path)
     finally:
         killed.kill()

@@ -9,6 +9,7 @@ from orchestration.settings import REPOSITORY, Settings
 from orchestration.supervisor import Command
 
 PROGRAMS = Path(sys.executable).parent
+WORKSPACE = "workspace.yaml"
 
 
 def environ(settings: Settings) -> dict[str, str]:
@@ -25,23 +26,28 @@ def tidemark(settings: Settings, name: str, *words: str) -> Command:
     return Command(name, (sys.executable, "-m", "orchestration.cli", *words), environ(settings), REPOSITORY)
 
 
+def prepare_dagster(settings: Settings) -> Command:
+    """Write DAGSTER_HOME's files; the command makes or migrates its database, which the others would all do at once."""
+    home = settings.dagster_home
+    shutil.copyfile(REPOSITORY / "orchestration" / "dagster.yaml", home / "dagster.yaml")
+    workspace = "load_from:\n  - grpc_server: {socket: code.sock, location_name: tidemark}\n"
+    (home / WORKSPACE).write_text(workspace)
+    return Command("dagster-migrate", (str(PROGRAMS / "dagster"), "instance", "migrate"), environ(settings), home)
+
+
 def dagster(settings: Settings) -> list[Command]:
     """Dagster as code server, daemon and UI: one process fewer than `dagster dev`, and half its CPU to start.
 
     They meet at a socket inside DAGSTER_HOME, which is their working folder because the path of a socket must be
     short. The code server is our own process, so that the supervisor restarts it like the others.
     """
-    home = settings.dagster_home
-    shutil.copyfile(REPOSITORY / "orchestration" / "dagster.yaml", home / "dagster.yaml")
-    workspace = home / "workspace.yaml"
-    workspace.write_text("load_from:\n  - grpc_server: {socket: code.sock, location_name: tidemark}\n")
     code = ("api", "grpc", "-m", "orchestration.definitions", "--socket", "code.sock", "--location-name", "tidemark")
-    ui = ("-w", workspace.name, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
+    ui = ("-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
     return [
-        Command(name, (str(PROGRAMS / program), *words), environ(settings), home)
+        Command(name, (str(PROGRAMS / program), *words), environ(settings), settings.dagster_home)
         for name, program, words in (
             ("dagster-code", "dagster", code),
-            ("dagster-daemon", "dagster-daemon", ("run", "-w", workspace.name)),
+            ("dagster-daemon", "dagster-daemon", ("run", "-w", WORKSPACE)),
             ("dagster-ui", "dagster-webserver", ui),
         )
     ]

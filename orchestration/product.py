@@ -112,6 +112,9 @@ class Product:
         self.keep("server", "serve")
         parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
         await self.first_edition(landed, parse)
+        prepared = await self.supervisor.run(commands.prepare_dagster(settings))
+        if prepared.code != 0:
+            self.tell_failure("Dagster's database could not be prepared", prepared)
         for command in commands.dagster(settings):
             self.start(self.supervisor.keep(command))
         docs = self.start(self.make_docs())

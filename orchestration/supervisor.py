@@ -5,6 +5,7 @@ It knows nothing about what the processes do; `product.py` says which ones make 
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from orchestration import warden
 ROTATE_BYTES = 10_000_000
 ROTATED_KEPT = 3
 TAIL_LINES = 5
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass(frozen=True)
@@ -165,4 +167,4 @@ def tail(path: Path, begin: int) -> tuple[str, ...]:
     with path.open("rb") as log:
         log.seek(max(begin, path.stat().st_size - 8_000))
         lines = log.read().decode(errors="replace").splitlines()
-    return tuple(line.rstrip() for line in lines if line.strip())[-TAIL_LINES:]
+    return tuple(COLOUR.sub("", line).rstrip() for line in lines if line.strip())[-TAIL_LINES:]

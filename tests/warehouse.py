@@ -29,21 +29,20 @@ create table if not exists pipeline.builds (
 );
 """
 
-RESPONSES = pa.schema(
-    [
-        ("tick_ms", pa.int64()),
-        ("venue", pa.string()),
-        ("endpoint", pa.string()),
-        ("key", pa.string()),
-        ("params", pa.string()),
-        ("status", pa.int64()),
-        ("requested_ms", pa.int64()),
-        ("received_ms", pa.int64()),
-        ("attempts", pa.int64()),
-        ("error", pa.string()),
-        ("body", pa.string()),
-    ]
-)
+COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("tick_ms", pa.int64()),
+    ("venue", pa.string()),
+    ("endpoint", pa.string()),
+    ("key", pa.string()),
+    ("params", pa.string()),
+    ("status", pa.int64()),
+    ("requested_ms", pa.int64()),
+    ("received_ms", pa.int64()),
+    ("attempts", pa.int64()),
+    ("error", pa.string()),
+    ("body", pa.string()),
+]
+RESPONSES = pa.schema(COLUMNS)
 
 
 def response(tick_ms: int, venue: str, endpoint: str, body: Any, **other: Any) -> dict[str, Any]:

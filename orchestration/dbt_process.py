@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,6 +35,11 @@ def dbt_executable() -> str:
     if not found:
         raise PipelineError(f"dbt is not installed beside {sys.executable}: install the project's requirements first")
     return found
+
+
+def dbt_version() -> str:
+    """The installed dbt's version."""
+    return version("dbt-core")
 
 
 def dbt_environment(settings: Settings, target: Path) -> dict[str, str]:

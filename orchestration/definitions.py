@@ -1,0 +1,82 @@
+"""Dagster's entry: assets, the minute, hourly and daily jobs and their schedules.
+
+The UI shows the way of a number from venue to served table; the recorder and the API are processes of their own.
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from orchestration.assets import POOL, docs_asset, serving_asset, source_assets, warehouse_assets
+from orchestration.checks import freshness_check
+from orchestration.settings import Settings
+from orchestration.upkeep import end_dead_runs, mark_alive, upkeep
+
+settings = Settings.from_env()
+warehouse, serving, docs = warehouse_assets(settings), serving_asset(settings), docs_asset(settings)
+alive = freshness_check(settings)
+IN_PROGRESS = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+minute_job = dg.define_asset_job(
+    "minute",
+    selection=dg.AssetSelection.assets(warehouse, serving).without_checks(),
+    description="Wait for this minute's load, build it, publish a new edition.",
+    executor_def=dg.in_process_executor,
+    tags={"dagster/max_runtime": 3600, "dagster/priority": 10},
+)
+hourly_job = dg.define_asset_job(
+    "hourly",
+    selection=dg.AssetSelection.assets(docs) | dg.AssetSelection.all_asset_checks(),
+    description="Test the tables (dbt tests as checks), check that the recorder is alive, generate the dbt docs.",
+    executor_def=dg.in_process_executor,
+    tags={"dagster/max_runtime": 1800},
+)
+
+
+@dg.op(pool=POOL, description="Prune run history, compact the landing, trim fine tables, remove old logs.")
+def upkeep_everything(context: dg.OpExecutionContext) -> None:
+    mark_alive(settings.dagster_home, context.run_id)
+    for line in upkeep(settings, context.instance, say=context.log.info):
+        context.log.info(line)
+
+
+@dg.job(
+    name="daily",
+    executor_def=dg.in_process_executor,
+    description="Upkeep: what keeps a Tidemark that runs for years as fast as on its first day.",
+    tags={"dagster/max_runtime": 7200},
+)
+def daily_job() -> None:
+    upkeep_everything()
+
+
+@dg.schedule(cron_schedule="* * * * *", job=minute_job, default_status=dg.DefaultScheduleStatus.RUNNING)
+def every_minute(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+    """One run at a time: a minute whose run would have to wait is skipped, and the next one builds both."""
+    for ended in end_dead_runs(context.instance, settings.dagster_home):
+        context.log.warning(f"run {ended} is marked as failed: its process is gone")
+    if context.instance.get_runs(dg.RunsFilter(job_name="minute", statuses=IN_PROGRESS), limit=1):
+        yield dg.SkipReason("the run of an earlier minute is not finished")
+    else:
+        yield dg.RunRequest()
+
+
+every_hour = dg.ScheduleDefinition(
+    name="every_hour", cron_schedule="7 * * * *", job=hourly_job, default_status=dg.DefaultScheduleStatus.RUNNING
+)
+every_day = dg.ScheduleDefinition(
+    name="every_day", cron_schedule="37 3 * * *", job=daily_job, default_status=dg.DefaultScheduleStatus.RUNNING
+)
+
+defs = dg.Definitions(
+    assets=[*source_assets(), warehouse, serving, docs],
+    asset_checks=[alive],
+    jobs=[minute_job, hourly_job, daily_job],
+    schedules=[every_minute, every_hour, every_day],
+)

@@ -61,12 +61,10 @@ class Service:
         """Answer one request to an endpoint."""
         if request.method == "OPTIONS":
             return options()
-        edition = self.store.edition
+        coding = coding_of(request.headers.get("accept-encoding", ""))
         try:
-            if edition is None:
-                raise self.store.outage
-            coding = coding_of(request.headers.get("accept-encoding", ""))
-            return reply(request, await self._answer(item, edition, request, path_values, coding))
+            with self.store.current() as edition:
+                return reply(request, await self._answer(item, edition, request, path_values, coding))
         except ApiError as wrong:
             return error(wrong.status, wrong.message, wrong.headers)
         except Unavailable as outage:

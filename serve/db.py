@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -33,8 +33,9 @@ log = logging.getLogger("tidemark.serve")
 class Store:
     """Follows current.json and runs queries on the edition it names."""
 
-    def __init__(self, serving: Path, on_change: Callable[[], None]) -> None:
+    def __init__(self, serving: Path, on_change: Callable[[], None], query_limit_s: float = QUERY_LIMIT_S) -> None:
         self.serving = serving
+        self.query_limit_s = query_limit_s
         self.on_change = on_change
         self.edition: Edition | None = None
         self.outage = Unavailable("no replica has been published", missing=True)
@@ -60,8 +61,20 @@ class Store:
         await asyncio.to_thread(self.pool.shutdown)
         self._adopt(None)
 
+    @contextlib.contextmanager
+    def current(self) -> Iterator[Edition]:
+        """The edition of now, which stays open until the block ends."""
+        edition = self.edition
+        if edition is None:
+            raise self.outage.with_traceback(None)  # one instance, raised often: it must not collect frames
+        edition.readers += 1
+        try:
+            yield edition
+        finally:
+            self._release(edition)
+
     async def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
-        """Run `fn` in a worker thread on `edition`, which stays open until it has ended, within the time limit."""
+        """Run `fn` in a worker thread on `edition`, which stays open until that has ended, within the time limit."""
         loop = asyncio.get_running_loop()
         edition.readers += 1
         future = self.pool.submit(self._run, edition, fn)
@@ -73,7 +86,7 @@ class Store:
         try:
             return await asyncio.wrap_future(future)
         except duckdb.InterruptException:
-            raise Unavailable(f"a query took longer than {QUERY_LIMIT_S:g} s") from None
+            raise Unavailable(f"a query took longer than {self.query_limit_s:g} s") from None
         except duckdb.Error as error:
             self._report(f"edition {edition.edition_id} cannot be read: {error}")
             if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
@@ -99,7 +112,7 @@ class Store:
             await asyncio.sleep(POLL_S)
             now = time.monotonic()
             for started, cursor in list(self._running.values()):
-                if now - started > QUERY_LIMIT_S:
+                if now - started > self.query_limit_s:
                     # A query that ends at this very moment has closed its cursor.
                     with contextlib.suppress(duckdb.Error):
                         cursor.interrupt()

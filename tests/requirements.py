@@ -83,6 +83,7 @@ EDITIONS = {
     "edition:swap": Requirement("G 5", "a publish is served within a second and no reader sees an error"),
     "edition:bound": Requirement("G 6", "a response comes from one edition from start to end"),
     "edition:released": Requirement("G 5", "the former replica is let go, so that the publisher can write it"),
+    "edition:query-limit": Requirement("G 5", "a query is ended at its time limit; the next one is answered"),
     "edition:recovers": Requirement("I 7", "readers recover by themselves from a missing, broken or cut replica"),
 }
 
@@ -104,6 +105,7 @@ HTTP = {
     "http:gzip": Requirement("P 2", "gzip where accepted and the body is over 1 KB; the same bytes inside"),
     "http:cache-control": Requirement("P 2", "Cache-Control by TTL, Vary, and no-store for ages and errors"),
     "http:paths": Requirement("P 2", "a trailing slash and percent-encoding do not matter"),
+    "cache:bounded": Requirement("G Numbers", "kept answers stay within a bound of bytes; the oldest make room"),
     "http:stampede": Requirement("G 6", "equal questions at once get one and the same answer"),
     "openapi:valid": Requirement("P 2", "/openapi.json is valid OpenAPI 3.1"),
     "openapi:complete": Requirement(

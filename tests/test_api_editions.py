@@ -9,6 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from serve.db import Store
+from serve.errors import Unavailable
 from tests.api_server import Api, free_port, running, until
 from tests.replica import AS_OF_MS, MINUTE, wait_for_lock, write_pointer
 from tests.replica import publish as publish_replica
@@ -83,8 +85,7 @@ def test_readers_see_no_error_while_editions_are_published(api: Api) -> None:
     checks: list[Callable[[int], int]] = [
         lambda n: check_series(api),
         lambda n: check_series(api),
-        lambda n: check_varied(api, n),
-        lambda n: check_varied(api, n + 500),
+        *(lambda n, k=k: check_varied(api, n + 100 * k) for k in range(8)),
         lambda n: check_markets(api),
     ]
     readers = [threading.Thread(target=read, args=(check,)) for check in checks]
@@ -169,6 +170,22 @@ def test_a_replica_cut_short_under_its_readers(api: Api) -> None:
     until(lambda: edition(api), lambda served: served == 2)
     assert check_series(api) == 2
     assert "Traceback" not in api.log.read_text()
+
+
+@pytest.mark.requirement("edition:query-limit")
+async def test_a_query_without_end_is_ended(tmp_path: Path) -> None:
+    serving = tmp_path / "serving"
+    publish(serving, 1)
+    store = Store(serving, lambda: None, query_limit_s=0.1)
+    await store.start()
+    with store.current() as edition, pytest.raises(Unavailable, match="longer than"):
+        await store.execute(
+            edition, lambda db: db.value("select count(*) from range(100000000000) where range % 7 = 3")
+        )
+    with store.current() as edition:
+        assert await store.execute(edition, lambda db: db.value("select edition_id from edition")) == 1
+    await store.stop()
+    wait_for_lock(serving / "replica_b.duckdb")
 
 
 @pytest.mark.requirement("edition:recovers")

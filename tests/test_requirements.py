@@ -38,7 +38,7 @@ def test_every_api_test_names_a_requirement() -> None:
         f"{path.name}: {node.name}"
         for path in sorted(HERE.glob("test_api_*.py"))
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
         if "requirement" not in ast.unparse(ast.Module(body=[*map(ast.Expr, node.decorator_list)], type_ignores=[]))
     ]
     assert unmarked == []

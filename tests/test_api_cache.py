@@ -32,17 +32,17 @@ async def test_the_oldest_answers_make_room() -> None:
 
 @pytest.mark.requirement("http:stampede")
 async def test_equal_questions_are_built_once_even_if_the_first_client_leaves() -> None:
-    cache, go, built = ResponseCache(), asyncio.Event(), []
+    cache, begun, go, built = ResponseCache(), asyncio.Event(), asyncio.Event(), []
 
     async def make() -> Stored:
         built.append(1)
+        begun.set()
         await go.wait()
         return body(10)
 
     first = asyncio.create_task(cache.build("key", make))
     others = [asyncio.create_task(cache.build("key", make)) for _ in range(5)]
-    while not built:
-        await asyncio.sleep(0)
+    await begun.wait()
     first.cancel()
     go.set()
     assert await asyncio.gather(*others) == [body(10)] * 5

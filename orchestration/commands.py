@@ -9,7 +9,7 @@ from orchestration.settings import REPOSITORY, Settings
 from orchestration.supervisor import Command
 
 PROGRAMS = Path(sys.executable).parent
-WORKSPACE = "workspace.yaml"
+WORKSPACE, SOCKET = "workspace.yaml", "code.sock"
 
 
 def environ(settings: Settings) -> dict[str, str]:
@@ -30,18 +30,24 @@ def prepare_dagster(settings: Settings) -> Command:
     """Write DAGSTER_HOME's files; the command makes or migrates its database, which the others would all do at once."""
     home = settings.dagster_home
     shutil.copyfile(REPOSITORY / "orchestration" / "dagster.yaml", home / "dagster.yaml")
-    workspace = "load_from:\n  - grpc_server: {socket: code.sock, location_name: tidemark}\n"
+    workspace = f"load_from:\n  - grpc_server: {{socket: {SOCKET}, location_name: tidemark}}\n"
     (home / WORKSPACE).write_text(workspace)
+    code_socket(settings).unlink(missing_ok=True)
     return Command("dagster-migrate", (str(PROGRAMS / "dagster"), "instance", "migrate"), environ(settings), home)
+
+
+def code_socket(settings: Settings) -> Path:
+    """Where the code server listens once it has read the definitions."""
+    return settings.dagster_home / SOCKET
 
 
 def dagster(settings: Settings) -> list[Command]:
     """Dagster as code server, daemon and UI: one process fewer than `dagster dev`, and half its CPU to start.
 
     They meet at a socket inside DAGSTER_HOME, which is their working folder because the path of a socket must be
-    short. The code server is our own process, so that the supervisor restarts it like the others.
+    short. The code server is first: a daemon that does not find it looks again only after a minute.
     """
-    code = ("api", "grpc", "-m", "orchestration.definitions", "--socket", "code.sock", "--location-name", "tidemark")
+    code = ("api", "grpc", "-m", "orchestration.definitions", "--socket", SOCKET, "--location-name", "tidemark")
     ui = ("-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
     return [
         Command(name, (str(PROGRAMS / program), *words), environ(settings), settings.dagster_home)

@@ -1,17 +1,15 @@
 """The running product: which processes `tidemark demo` and `tidemark up` run, in which order, and what they tell."""
 
 import asyncio
-import json
+import contextlib
 import signal
-import socket
 import time
-import urllib.request
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from orchestration import commands, preflight
+from orchestration import commands, preflight, probes
 from orchestration.settings import Settings
 from orchestration.supervisor import Outcome, Supervisor
 
@@ -58,24 +56,30 @@ class Product:
         self.settings = settings
         self.demo = demo
         self.started = time.monotonic()
+        self.started_ms = time.time() * 1000
         self.supervisor = Supervisor(settings.logs, self.say, keep_open=(lock,))
         self.tasks: set[asyncio.Task[Any]] = set()
+        self.last: set[asyncio.Task[Any]] = set()
 
     def say(self, text: str) -> None:
         """One line for the person in front of it, with the time since the start; also kept in logs/supervisor.log."""
-        print(f"{time.monotonic() - self.started:7.1f} s  {text}", flush=True)
-        with (self.settings.logs / "supervisor.log").open("a") as log:
+        # A closed terminal or a full disk must not end the product.
+        with contextlib.suppress(OSError):
+            print(f"{time.monotonic() - self.started:7.1f} s  {text}", flush=True)
+        with contextlib.suppress(OSError), (self.settings.logs / "supervisor.log").open("a") as log:
             log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
 
     async def run(self) -> None:
         stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        asked: list[float] = []
 
         def on_signal() -> None:
-            # A second Ctrl-C means: now.
-            self.supervisor.hurry = stop.is_set()
+            # A second Ctrl-C means: now. What comes at once is the same one, passed on by make.
+            asked.append(loop.time())
+            self.supervisor.hurry = asked[-1] - asked[0] > 1
             stop.set()
 
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, on_signal)
         async with self.supervisor:
@@ -84,13 +88,17 @@ class Product:
             await asyncio.wait({story, stopped}, return_when=asyncio.FIRST_COMPLETED)
             stopped.cancel()
             self.say("stopping every process")
-            for task in self.tasks:
-                task.cancel()
-            ended = await asyncio.gather(*self.tasks, return_exceptions=True)
+            # The stand-ins go last: the recorder must not take their end for an outage.
+            ended = await self.end(self.tasks - self.last) + await self.end(self.last)
         self.say("stopped; the next start goes on from here")
         for error in ended:
             if isinstance(error, Exception):
                 raise error
+
+    async def end(self, tasks: set[asyncio.Task[Any]]) -> list[Any]:
+        for task in tasks:
+            task.cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         task = asyncio.create_task(work)
@@ -101,22 +109,21 @@ class Product:
         """From nothing to a served answer, then on and on."""
         settings = self.settings
         self.say(f"state is kept in {settings.home}; each process logs to {settings.logs}")
-        before = self.edition()
+        before = probes.edition(self.settings)
         if before:
-            self.say(f"goes on from edition {before['edition_id']} of {clock(before['as_of_ms'])}, served at once")
+            self.say(
+                f"goes on from edition {before['edition_id']} of {probes.clock(before['as_of_ms'])}, served at once"
+            )
+        self.start(self.supervisor.keep_logs_short())
         if self.demo:
-            self.keep("sandbox", "sandbox", "--simulate")
+            self.last = {self.keep("sandbox", "sandbox", "--simulate")}
             await self.wait_port(settings.sandbox_port, "stand-in exchanges")
-        landed = await asyncio.to_thread(last_load, settings)
+        landed = await asyncio.to_thread(probes.last_load, settings)
         self.keep("recorder", "record")
         self.keep("server", "serve")
         parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
         await self.first_edition(landed, parse)
-        prepared = await self.supervisor.run(commands.prepare_dagster(settings))
-        if prepared.code != 0:
-            self.tell_failure("Dagster's database could not be prepared", prepared)
-        for command in commands.dagster(settings):
-            self.start(self.supervisor.keep(command))
+        await self.start_dagster()
         docs = self.start(self.make_docs())
         await self.wait_port(settings.dagster_port, "Dagster")
         await docs
@@ -127,8 +134,8 @@ class Product:
         """Build and publish as soon as the first new load is committed, without waiting for Dagster."""
         deadline = time.monotonic() + FIRST_LOAD_S
         told = None
-        while (load := await asyncio.to_thread(last_load, self.settings, landed)) is None:
-            if (problem := self.landing_error()) and problem != told:
+        while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
+            if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != told:
                 self.say(f"recorder: {problem}")
                 told = problem
             if time.monotonic() > deadline:
@@ -150,13 +157,21 @@ class Product:
 
     async def first_answer(self) -> None:
         url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"
-        deadline = time.monotonic() + READY_S
-        while time.monotonic() < deadline:
-            if (price := await asyncio.to_thread(first_number, url)) is not None:
-                self.say(f"the API answers: BTC costs {price:,.2f} USD ({url})")
-                return
-            await asyncio.sleep(0.1)
-        self.say(f"the API does not answer {url} yet, see {self.settings.logs / 'server.log'}")
+        if await until(lambda: probes.first_number(url) is not None):
+            price = await asyncio.to_thread(probes.first_number, url)
+            self.say(f"the API answers: BTC costs {price:,.2f} USD ({url})")
+        else:
+            self.say(f"the API does not answer {url} yet, see {self.settings.logs / 'server.log'}")
+
+    async def start_dagster(self) -> None:
+        prepared = await self.supervisor.run(commands.prepare_dagster(self.settings))
+        if prepared.code != 0:
+            self.tell_failure("Dagster's database could not be prepared", prepared)
+        code_server, *others = commands.dagster(self.settings)
+        self.start(self.supervisor.keep(code_server))
+        await until(commands.code_socket(self.settings).exists)
+        for command in others:
+            self.start(self.supervisor.keep(command))
 
     async def make_docs(self) -> None:
         outcome = await self.supervisor.run(commands.tidemark(self.settings, "docs", "docs"))
@@ -165,14 +180,14 @@ class Product:
 
     async def follow_editions(self) -> None:
         """A line for every edition; a warning when they stop coming."""
-        last, since, warned = self.edition(), time.monotonic(), False
+        last, since, warned = probes.edition(self.settings), time.monotonic(), False
         while True:
             await asyncio.sleep(1)
-            edition = self.edition()
+            edition = probes.edition(self.settings)
             if edition and edition != last:
                 age = edition["published_ms"] - edition["as_of_ms"]
                 self.say(
-                    f"edition {edition['edition_id']}: data of {clock(edition['as_of_ms'])}, "
+                    f"edition {edition['edition_id']}: data of {probes.clock(edition['as_of_ms'])}, "
                     f"served {age / 1000:.1f} s later"
                 )
                 last, since, warned = edition, time.monotonic(), False
@@ -180,33 +195,14 @@ class Product:
                 self.say(f"no new edition for {QUIET_S / 60:.0f} minutes: `tidemark status` tells more")
                 warned = True
 
-    def landing_error(self) -> str | None:
-        """Why the recorder of this run could land nothing, if that is so."""
-        try:
-            state = json.loads((self.settings.recorder / "state.json").read_bytes())
-        except (OSError, ValueError):
-            return None
-        ours = state["started_ms"] / 1000 > time.time() - (time.monotonic() - self.started)
-        return state["landing_error"] or state["journal_error"] if ours else None
-
-    def edition(self) -> dict[str, Any] | None:
-        try:
-            current: dict[str, Any] = json.loads((self.settings.serving / "current.json").read_bytes())
-        except (OSError, ValueError):
-            return None
-        return current
-
     async def wait_port(self, port: int, what: str) -> None:
-        deadline = time.monotonic() + READY_S
-        while time.monotonic() < deadline:
-            if await asyncio.to_thread(listens, port):
-                self.say(f"{what} ready on http://127.0.0.1:{port}")
-                return
-            await asyncio.sleep(0.1)
-        self.say(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
+        if await until(lambda: probes.listens(port)):
+            self.say(f"{what} ready on http://127.0.0.1:{port}")
+        else:
+            self.say(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
 
-    def keep(self, name: str, *words: str) -> None:
-        self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
+    def keep(self, name: str, *words: str) -> "asyncio.Task[Any]":
+        return self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
 
     def tell_failure(self, what: str, outcome: Outcome) -> None:
         self.say(f"{what} ({outcome.reason})")
@@ -218,31 +214,11 @@ class Product:
         print(ADDRESSES.format(api=api, dagster=f"http://127.0.0.1:{self.settings.dagster_port}"), flush=True)
 
 
-def last_load(settings: Settings, after: str | None = None) -> str | None:
-    """The newest committed load, if there is one after the given one."""
-    from ingest.landing import committed_loads
-
-    loads = committed_loads(settings.landing, after)
-    return loads[-1].load_id if loads else None
-
-
-def clock(ms: int) -> str:
-    return f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S} UTC"
-
-
-def listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-def first_number(url: str) -> float | None:
-    """The newest value of a series that the API serves, if it serves one."""
-    try:
-        with urllib.request.urlopen(url, timeout=5) as response:
-            values = json.load(response).get("v", [])
-    except (OSError, ValueError):
-        return None
-    return next((value for value in reversed(values) if value is not None), None)
+async def until(found: Callable[[], bool]) -> bool:
+    """Wait until something is there; False if it is not in time."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        if await asyncio.to_thread(found):
+            return True
+        await asyncio.sleep(0.1)
+    return False

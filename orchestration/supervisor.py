@@ -6,6 +6,7 @@ It knows nothing about what the processes do; `product.py` says which ones make 
 import asyncio
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,6 +120,13 @@ class Supervisor:
             self._tell_warden("-", process.pid)
         return Outcome(code, tail(path, begin))
 
+    async def keep_logs_short(self) -> None:
+        """Look once a minute whether a log has become long."""
+        while True:
+            for path in self.logs.glob("*.log"):
+                await asyncio.to_thread(rotate, path)
+            await asyncio.sleep(60)
+
     async def _end_group(self, group: int) -> None:
         """Stop what is left of a process group: SIGTERM, then SIGKILL after the grace."""
         if not warden.group_lives(group):
@@ -151,20 +159,28 @@ def start_warden(keep_open: tuple[int, ...]) -> "subprocess.Popen[str]":
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """The log file, for appending; a long one is put aside first (`<name>.log.1` is the newest of those)."""
+    """The log file, for appending; a long one is put aside first."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > ROTATE_BYTES:
-        for number in range(ROTATED_KEPT - 1, 0, -1):
-            older = path.with_name(f"{path.name}.{number}")
-            if older.exists():
-                older.replace(path.with_name(f"{path.name}.{number + 1}"))
-        path.replace(path.with_name(f"{path.name}.1"))
+    rotate(path)
     return path.open("ab")
+
+
+def rotate(path: Path) -> None:
+    """Put a long log aside as `<name>.log.1`, the newest of those kept, and empty it: a process may be writing it."""
+    if not path.exists() or path.stat().st_size <= ROTATE_BYTES:
+        return
+    for number in range(ROTATED_KEPT - 1, 0, -1):
+        older = path.with_name(f"{path.name}.{number}")
+        if older.exists():
+            older.replace(path.with_name(f"{path.name}.{number + 1}"))
+    shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+    os.truncate(path, 0)
 
 
 def tail(path: Path, begin: int) -> tuple[str, ...]:
     """The last lines that were written to a log after the position `begin`."""
     with path.open("rb") as log:
-        log.seek(max(begin, path.stat().st_size - 8_000))
+        size = path.stat().st_size
+        log.seek(max(begin if begin <= size else 0, size - 8_000))
         lines = log.read().decode(errors="replace").splitlines()
     return tuple(COLOUR.sub("", line).rstrip() for line in lines if line.strip())[-TAIL_LINES:]

@@ -23,7 +23,7 @@ closed as (
     qualify row_number() over (partition by venue, type, symbol, opened_ms order by tick_ms desc, requested_ms desc) = 1
 ),
 
-identified as (
+identified as materialized (
     select
         b.opened_ms as minute_ms,
         i.market_id,
@@ -51,13 +51,11 @@ identified as (
 select new.*
 from identified as new
 {% if is_incremental() %}
-where not exists (
-    select 1
+-- What an earlier build took from a later tick stays.
+anti join (
+    select old.market_id, old.minute_ms
     from {{ this }} as old
-    where
-        old.market_id = new.market_id
-        and old.minute_ms = new.minute_ms
-        and old.tick_ms > new.tick_ms
-        and old.minute_ms >= (select min(identified.minute_ms) from identified)
-)
+    join identified as n on old.market_id = n.market_id and old.minute_ms = n.minute_ms
+    where old.tick_ms > n.tick_ms
+) as later on new.market_id = later.market_id and new.minute_ms = later.minute_ms
 {% endif %}

@@ -2,6 +2,7 @@
 -- interest, funding per 8 hours. A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier,
 -- open interest is multiplied; contracts × price of a contract needs neither.
 {{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{#- How long a funding interval counts after it was seen: 5 minutes. #}
 {% set carry_ms = 300000 %}
 with binance_intervals_read as (
     select distinct tick_ms from {{ ref('stg_binance__funding_intervals') }} where reject is null
@@ -70,13 +71,19 @@ quote_rates as (
     group by all
 ),
 
--- The interval in force, where the same minute did not say it: the last one said, at most 5 minutes before.
-intervals as (
-    select market_id, minute_ms as interval_seen_ms, interval_h from identified where interval_h is not null
+converted as (
+    select m.*, case when m.usd_like then 1 else r.usd end as quote_usd
+    from identified as m
+    left join quote_rates as r on m.minute_ms = r.minute_ms and m.venue = r.venue and m.quote = r.quote
+),
+
+-- Earlier minutes count only with an interval that they observed themselves: what was carried is not carried on.
+timeline as (
+    select *, case when interval_h is not null then minute_ms end as seen_ms, true as in_window from converted
     {% if is_incremental() %}
     {%- set window = run_query('select min(tick_ms), max(tick_ms) from ' ~ source('pipeline', 'window_ticks')).rows[0] %}
-    union all
-    select market_id, minute_ms, funding_interval_h
+    union all by name
+    select market_id, minute_ms, funding_interval_h as interval_h, interval_seen_ms as seen_ms, false as in_window
     from {{ this }}
     where
         minute_ms between {{ window[0] or 0 }} - {{ carry_ms }} and {{ window[1] or 0 }}
@@ -85,32 +92,38 @@ intervals as (
     {% endif %}
 ),
 
-converted as (
-    select m.*, case when m.usd_like then 1 else r.usd end as quote_usd
-    from identified as m
-    left join quote_rates as r on m.minute_ms = r.minute_ms and m.venue = r.venue and m.quote = r.quote
+-- The interval in force: the minute's own, else the last one seen.
+known as (
+    select
+        *,
+        last_value(interval_h ignore nulls) over recent as funding_interval_h,
+        max(seen_ms) over recent as interval_seen_ms
+    from timeline
+    window recent as (
+        partition by market_id order by minute_ms range between {{ carry_ms }} preceding and current row
+    )
 )
 
 select
-    m.minute_ms,
-    m.market_id,
-    m.venue,
-    m.type,
-    m.symbol,
-    m.base,
-    m.quote,
-    m.hip3,
-    m.aggregated,
-    m.observed_ms,
-    m.last * m.quote_usd / m.multiplier as price,
-    m.mark * m.quote_usd / m.multiplier as mark_price,
-    m.index_ * m.quote_usd / m.multiplier as index_price,
-    m.vol24h * m.quote_usd as vol24h_usd,
-    m.oi * m.multiplier as oi_base,
-    m.oi * m.mark * m.quote_usd as oi_usd,
-    m.rate as funding_rate,
-    case when m.minute_ms - i.interval_seen_ms <= {{ carry_ms }} then i.interval_h end as funding_interval_h,
-    case when m.minute_ms - i.interval_seen_ms <= {{ carry_ms }} then i.interval_seen_ms end as interval_seen_ms,
-    m.rate * 8 / case when m.minute_ms - i.interval_seen_ms <= {{ carry_ms }} then i.interval_h end as funding_8h
-from converted as m
-asof left join intervals as i on m.market_id = i.market_id and m.minute_ms >= i.interval_seen_ms
+    minute_ms,
+    market_id,
+    venue,
+    type,
+    symbol,
+    base,
+    quote,
+    hip3,
+    aggregated,
+    observed_ms,
+    last * quote_usd / multiplier as price,
+    mark * quote_usd / multiplier as mark_price,
+    index_ * quote_usd / multiplier as index_price,
+    vol24h * quote_usd as vol24h_usd,
+    oi * multiplier as oi_base,
+    oi * mark * quote_usd as oi_usd,
+    rate as funding_rate,
+    funding_interval_h,
+    interval_seen_ms,
+    rate * 8 / funding_interval_h as funding_8h
+from known
+where in_window

@@ -1,0 +1,115 @@
+"""A warehouse with hand-written intermediate facts, and the real dbt project that builds the marts from them."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import yaml
+from dbt.adapters.duckdb import DuckDBConnectionManager
+from dbt.cli.main import dbtRunner
+from dbt.contracts.graph.manifest import Manifest
+
+PROJECT = Path(__file__).parents[1] / "dbt_project"
+MINUTE = 60_000
+T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, the start of a bucket of every step
+STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
+FACTS = (
+    "instruments", "int_market_minutes", "int_market_bars", "int_liquidations", "int_response_minutes",
+    "int_stream_minutes", "int_touched_minutes",
+)  # fmt: skip
+Row = Mapping[str, Any]
+
+
+@cache
+def fact_columns() -> dict[str, dict[str, str]]:
+    """Columns and types of the intermediate tables, as the project documents them."""
+    models = yaml.safe_load((PROJECT / "models/intermediate/_intermediate.yml").read_text())["models"]
+    return {model["name"]: {column["name"]: column["data_type"] for column in model["columns"]} for model in models}
+
+
+class Warehouse:
+    """A DuckDB file with facts; `build` runs the marts for a window as the pipeline does."""
+
+    manifest: Manifest | None = None
+
+    def __init__(self, folder: Path, monkeypatch: Any) -> None:
+        self.path = folder / "warehouse.duckdb"
+        self.options = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--quiet"]
+        self.options += ["--log-level-file", "none", "--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
+        monkeypatch.setenv("TIDEMARK_WAREHOUSE", str(self.path))
+        self.path.unlink(missing_ok=True)
+        with self.connect() as con:
+            con.execute("create schema pipeline; create table pipeline.window_ticks (tick_ms bigint)")
+            for table in FACTS:
+                columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
+                con.execute(f"create table {table} ({columns})")
+            con.execute("create table venues as from read_csv(?, all_varchar = true)", [str(PROJECT / "seeds/venues.csv")])
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        return duckdb.connect(str(self.path))
+
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        with self.connect() as con:
+            for row in rows:
+                names, marks = ", ".join(row), ", ".join("?" * len(row))
+                con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
+
+    def build(self, ticks: Iterable[int], *arguments: str) -> None:
+        """One window: its ticks and everything that they touch."""
+        with self.connect() as con:
+            con.execute("delete from pipeline.window_ticks; delete from int_touched_minutes")
+            con.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
+            con.execute("""
+                insert into int_touched_minutes
+                select tick_ms from pipeline.window_ticks
+                union select minute_ms from int_market_bars semi join pipeline.window_ticks using (tick_ms)
+                union select ts - ts % 60000 from int_liquidations semi join pipeline.window_ticks using (tick_ms)
+            """)
+        self.dbt("run", "--select", "marts", *arguments)
+
+    def dbt(self, command: str, *arguments: str) -> None:
+        """Run dbt inside this process: parsed once, its lock on the file released afterwards."""
+        cls = type(self)
+        if cls.manifest is None:
+            cls.manifest = dbtRunner().invoke(["parse", *self.options]).result  # type: ignore[assignment]
+        outcome = dbtRunner(manifest=cls.manifest).invoke([command, *arguments, *self.options])
+        DuckDBConnectionManager.close_all_connections()
+        failed = [f"{r.node.name}: {r.message}" for r in outcome.result or [] if r.status in ("error", "fail")]  # type: ignore[union-attr]
+        assert outcome.success, failed or outcome.exception
+
+    def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        with self.connect() as con:
+            return con.execute(sql, parameters).fetchall()
+
+    def records(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        with self.connect() as con:
+            found = con.execute(sql, parameters)
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def market(market_id: str, base: str, **changes: Any) -> dict[str, Any]:
+    """The identity columns of a market with a USDT quote."""
+    venue, kind, symbol = market_id.split(":", 2)
+    identity = {"market_id": market_id, "venue": venue, "type": kind, "symbol": symbol, "base": base, "quote": "USDT"}
+    return {**identity, "hip3": False, "aggregated": True, **changes}
+
+
+def instrument(identity: Row, **changes: Any) -> dict[str, Any]:
+    """A row of `instruments` for a market."""
+    known = {"base_raw": identity["base"], "multiplier": 1.0, "usd_like": True, "category": [], "metadata": True}
+    return {**identity, **known, "seen_ms": T0, **changes}
+
+
+def response(tick_ms: int, venue: str, endpoint: str, asked: int = 1, ok: int = 1, unreachable: int = 0, **more: Any) -> Row:
+    """One row of `int_response_minutes`."""
+    counts = {"asked": asked, "ok": ok, "failed": asked - ok, "unreachable": unreachable, "broken": 0}
+    return {"tick_ms": tick_ms, "venue": venue, "endpoint": endpoint, **counts, **more}
+
+
+def stream(tick_ms: int, venue: str, connected_ms: int = MINUTE, key: str = "", **more: Any) -> Row:
+    """One row of `int_stream_minutes` for the liquidation stream."""
+    row = {"tick_ms": tick_ms, "venue": venue, "endpoint": "liquidations", "key": key, "connected_ms": connected_ms}
+    return {**row, **more}

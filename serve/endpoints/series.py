@@ -130,11 +130,18 @@ def _csv(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Bod
 
 
 def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
-    """Nothing found for a venue: if it never has this metric, the question is wrong, and the answer says where."""
+    """Nothing found for a venue: if it never has this metric, the question is wrong, and the answer says where.
+
+    A venue that was asked for it in vain has it all the same: it has gaps, and the question gets them.
+    """
     if query.venue is None:
         return
     table = f"series_base_{db.edition.tiers[-1].step}"
-    sql = f"select list(distinct venue order by venue) from {table} where venue <> 'all' and {_known(definition)}"
+    kinds = ", ".join(f"'{name}'" for name in definition.endpoints)
+    sql = f"""select list(distinct venue order by venue) from (
+        select venue from {table} where venue <> 'all' and {_known(definition)}
+        union select venue from gaps where venue is not null and endpoint in ({kinds})
+    )"""
     having = db.once(("venues", definition.name), lambda: db.value(sql) or [])
     if having and query.venue not in having:
         raise BadParameter("venue", query.venue, f"{definition.name} is recorded on {', '.join(having)}", having)

@@ -1,0 +1,53 @@
+"""Minute boundary → served, with the whole product running and requests coming in all the time."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.product import Product, get
+
+MINUTE_MS = 60_000
+
+
+def measure(home: Path, universe: str, minutes: int) -> dict[str, Any]:
+    """Watches `minutes` minute boundaries of a running demo.
+
+    For each boundary: seconds until the API serves an edition recorded after it. Beside it a loop asks for series and
+    markets without a pause longer than 50 ms, as clients would.
+    """
+    product = Product(home, universe)
+    stop = threading.Event()
+    requests = {"answered": 0, "failed": 0}
+
+    def ask() -> None:
+        paths = ("/api/series/price?base=BTC", "/api/series/oi?base=ETH&step=1m", "/api/markets")
+        while not stop.is_set():
+            for path in paths:
+                try:
+                    get(product.api + path)
+                    requests["answered"] += 1
+                except OSError:
+                    requests["failed"] += 1
+                stop.wait(0.05)
+
+    with product.running("demo", ready=f"{product.api}/api/markets", seconds=240):
+        load = threading.Thread(target=ask)
+        load.start()
+        try:
+            # The first boundaries still share the machine with the start of the Dagster UI.
+            waits = [_wait_for_boundary(product) for _ in range(minutes + 2)][2:]
+        finally:
+            stop.set()
+            load.join()
+    return {"universe": universe, "seconds": [round(wait, 2) for wait in waits], **requests}
+
+
+def _wait_for_boundary(product: Product) -> float:
+    """Seconds from the next minute boundary until an edition recorded after it is served."""
+    boundary = (int(time.time() * 1000) // MINUTE_MS + 1) * MINUTE_MS
+    while True:
+        edition = get(f"{product.api}/api/status").get("edition") or {}
+        if (edition.get("as_of_ms") or 0) >= boundary:
+            return time.time() - boundary / 1000
+        time.sleep(0.1)

@@ -1,0 +1,109 @@
+"""The product as a benchmark runs it: a home of its own, free ports, commands as whole processes with their cost."""
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+TIDEMARK = str(Path(sys.executable).parent / "tidemark")
+
+
+def free_port() -> int:
+    """A loopback TCP port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a finished command and its children took: seconds of wall clock and of CPU, peak memory in MB."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+
+@dataclass
+class Product:
+    """One home with its settings."""
+
+    home: Path
+    universe: str
+    api_port: int = field(default_factory=free_port)
+    dagster_port: int = field(default_factory=free_port)
+    sandbox_port: int = field(default_factory=free_port)
+
+    @property
+    def api(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}"
+
+    @property
+    def sandbox(self) -> str:
+        return f"http://127.0.0.1:{self.sandbox_port}"
+
+    def env(self) -> dict[str, str]:
+        return os.environ | {
+            "TIDEMARK_HOME": str(self.home),
+            "TIDEMARK_UNIVERSE": self.universe,
+            "TIDEMARK_API_PORT": str(self.api_port),
+            "TIDEMARK_DAGSTER_PORT": str(self.dagster_port),
+            "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
+            "TIDEMARK_VENUES_URL": self.sandbox,
+        }
+
+    def run(self, *words: str) -> Cost:
+        """Runs a `tidemark` command to its end; raises if it fails."""
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run([TIDEMARK, *words], env=self.env(), check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return Cost(time.perf_counter() - start, cpu, after.ru_maxrss / 1024)
+
+    @contextmanager
+    def running(self, *words: str, ready: str, seconds: float = 120) -> Iterator[int]:
+        """Runs a long-lived `tidemark` command while the block runs, once `ready` answers; yields its process id."""
+        log = (self.home / f"bench-{words[0]}.log").open("w")
+        process = subprocess.Popen([TIDEMARK, *words], env=self.env(), stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for(ready, seconds)
+            yield process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def get(url: str) -> Any:
+    """The JSON at a URL."""
+    with urllib.request.urlopen(url, timeout=30) as response:
+        return json.loads(response.read())
+
+
+def wait_for(url: str, seconds: float) -> None:
+    """Waits until a URL answers 200; raises what it last said when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            get(url)
+            return
+        except (OSError, urllib.error.URLError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that at least `share` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(len(ordered) * share * 1000) // 1000) - 1)]

@@ -1,0 +1,144 @@
+"""The request path: cached against a static body on the same Sanic, uncached against the bare DuckDB query."""
+
+import http.client
+import itertools
+import json
+import multiprocessing
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from benchmarks.product import Product, free_port, get, percentile, wait_for
+
+REQUESTS = 3000
+QUERIES = 400
+METRICS = {
+    "price": "price",
+    "oi": "oi_usd",
+    "funding": "funding_8h",
+    "volume": "volume_usd",
+}
+
+
+def measure(product: Product, label: str) -> dict[str, Any]:
+    """Serves the product's current replica and measures both paths; client and server share the machine."""
+    with product.running("serve", ready=f"{product.api}/api/status") as pid:
+        path = "/api/series/price?base=BTC&range=1d"
+        body = _body(product.api_port, path)
+        cached = _throughput(product.api_port, path, pid)
+        port = free_port()
+        static = multiprocessing.get_context("spawn").Process(target=_serve_static, args=(port, body))
+        static.start()
+        try:
+            wait_for(f"http://127.0.0.1:{port}/", 30)
+            baseline = _throughput(port, "/", static.pid or 0)
+        finally:
+            static.terminate()
+            static.join()
+        served = _uncached(product)
+    bare = _bare(product)
+    return {
+        "replica": label,
+        "body_kb": round(len(body) / 1024, 1),
+        "cached_per_cpu_s": round(cached),
+        "static_per_cpu_s": round(baseline),
+        "cached_ratio": round(cached / baseline, 2),
+        "served_p50_ms": round(percentile(served, 0.5), 2),
+        "served_p99_ms": round(percentile(served, 0.99), 2),
+        "bare_p50_ms": round(percentile(bare, 0.5), 2),
+        "bare_p99_ms": round(percentile(bare, 0.99), 2),
+        "ratio_p50": round(percentile(served, 0.5) / percentile(bare, 0.5), 2),
+    }
+
+
+def _serve_static(port: int, body: bytes) -> None:
+    """The same Sanic in the same way, but the body is there already."""
+    from sanic import Request, Sanic, raw
+    from sanic.response import HTTPResponse
+
+    app = Sanic("static", configure_logging=False)
+
+    @app.get("/")
+    async def index(request: Request) -> HTTPResponse:
+        return raw(body, content_type="application/json")
+
+    app.run("127.0.0.1", port, single_process=True, access_log=False, motd=False)
+
+
+def _body(port: int, path: str) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    body = connection.getresponse().read()
+    connection.close()
+    return body
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def _throughput(port: int, path: str, pid: int) -> float:
+    """Requests per CPU second of the server: what the server costs, whatever the client beside it costs."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    for _ in range(200):
+        connection.request("GET", path)
+        connection.getresponse().read()
+    before = _cpu_s(pid)
+    for _ in range(REQUESTS):
+        connection.request("GET", path)
+        connection.getresponse().read()
+    connection.close()
+    return REQUESTS / (_cpu_s(pid) - before)
+
+
+def _questions(product: Product) -> list[tuple[str, str, str]]:
+    """(metric, base, step) of different queries, so that none is answered from the cache."""
+    coins = get(f"{product.api}/api/markets")["coins"]
+    bases = [coin["base"] for coin in coins if coin["oi_usd"]]
+    steps = ("1m", "5m", "1h")
+    questions = itertools.product(METRICS, steps, bases)
+    return list(itertools.islice(questions, 0, None, max(1, len(bases) * 12 // QUERIES)))[:QUERIES]
+
+
+RANGES = {"1m": "1d", "5m": "5d", "1h": "30d"}
+
+
+def _uncached(product: Product) -> list[float]:
+    """Milliseconds of different series requests over one kept connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", product.api_port, timeout=30)
+    times = []
+    for metric, base, step in _questions(product):
+        start = time.perf_counter()
+        connection.request("GET", f"/api/series/{metric}?base={base}&step={step}&range={RANGES[step]}")
+        response = connection.getresponse()
+        response.read()
+        times.append((time.perf_counter() - start) * 1000)
+        if response.status != 200:
+            raise RuntimeError(f"{metric} {base} {step}: HTTP {response.status}")
+    connection.close()
+    return times
+
+
+def _bare(product: Product) -> list[float]:
+    """Milliseconds of the same questions as bare queries of the same replica, results as arrays."""
+    current = json.loads((product.home / "serving" / "current.json").read_text())
+    con = duckdb.connect(str(product.home / "serving" / current["replica"]), read_only=True, config={"threads": 2})
+    lengths = {"1m": 1, "5m": 5, "1h": 30}
+    with product.running("serve", ready=f"{product.api}/api/status"):
+        questions = _questions(product)
+    times = []
+    for metric, base, step in questions:
+        since = current["as_of_ms"] - lengths[step] * 86_400_000
+        start = time.perf_counter()
+        con.execute(
+            f"select t, {METRICS[metric]} from series_base_{step} "
+            "where base = ? and type = 'perp' and venue = 'all' and t >= ? and t < ? order by t",
+            [base, since, current["as_of_ms"]],
+        ).fetchnumpy()
+        times.append((time.perf_counter() - start) * 1000)
+    con.close()
+    return times

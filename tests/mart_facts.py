@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 import yaml
-from dbt.adapters.duckdb import DuckDBConnectionManager
+from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
 
@@ -36,8 +36,16 @@ class Warehouse:
 
     def __init__(self, folder: Path, monkeypatch: Any) -> None:
         self.path = folder / "warehouse.duckdb"
-        self.options = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--quiet"]
-        self.options += ["--log-level-file", "none", "--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
+        self.options = [
+            "--project-dir",
+            str(PROJECT),
+            "--profiles-dir",
+            str(PROJECT),
+            "--quiet",
+            "--log-level-file",
+            "none",
+        ]
+        self.options += ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
         monkeypatch.setenv("TIDEMARK_WAREHOUSE", str(self.path))
         self.path.unlink(missing_ok=True)
         with self.connect() as con:
@@ -45,7 +53,8 @@ class Warehouse:
             for table in FACTS:
                 columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
                 con.execute(f"create table {table} ({columns})")
-            con.execute("create table venues as from read_csv(?, all_varchar = true)", [str(PROJECT / "seeds/venues.csv")])
+            seed = str(PROJECT / "seeds/venues.csv")
+            con.execute("create table venues as from read_csv(?, all_varchar = true)", [seed])
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(str(self.path))
@@ -75,7 +84,7 @@ class Warehouse:
         if cls.manifest is None:
             cls.manifest = dbtRunner().invoke(["parse", *self.options]).result  # type: ignore[assignment]
         outcome = dbtRunner(manifest=cls.manifest).invoke([command, *arguments, *self.options])
-        DuckDBConnectionManager.close_all_connections()
+        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
         failed = [f"{r.node.name}: {r.message}" for r in outcome.result or [] if r.status in ("error", "fail")]  # type: ignore[union-attr]
         assert outcome.success, failed or outcome.exception
 
@@ -103,13 +112,12 @@ def instrument(identity: Row, **changes: Any) -> dict[str, Any]:
     return {**identity, **known, "seen_ms": T0, **changes}
 
 
-def response(tick_ms: int, venue: str, endpoint: str, asked: int = 1, ok: int = 1, unreachable: int = 0, **more: Any) -> Row:
+def response(tick_ms: int, venue: str, endpoint: str, asked: int = 1, ok: int = 1, unreachable: int = 0) -> Row:
     """One row of `int_response_minutes`."""
     counts = {"asked": asked, "ok": ok, "failed": asked - ok, "unreachable": unreachable, "broken": 0}
-    return {"tick_ms": tick_ms, "venue": venue, "endpoint": endpoint, **counts, **more}
+    return {"tick_ms": tick_ms, "venue": venue, "endpoint": endpoint, **counts}
 
 
-def stream(tick_ms: int, venue: str, connected_ms: int = MINUTE, key: str = "", **more: Any) -> Row:
+def stream(tick_ms: int, venue: str, connected_ms: int = MINUTE) -> Row:
     """One row of `int_stream_minutes` for the liquidation stream."""
-    row = {"tick_ms": tick_ms, "venue": venue, "endpoint": "liquidations", "key": key, "connected_ms": connected_ms}
-    return {**row, **more}
+    return {"tick_ms": tick_ms, "venue": venue, "endpoint": "liquidations", "key": "", "connected_ms": connected_ms}

@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,8 @@ def recorded(draw: st.DrawFn) -> tuple[Facts, list[list[int]]]:
     bars = st.tuples(st.sampled_from(MINUTES), st.sampled_from(MARKETS))
     for minute, identity in draw(st.lists(bars, max_size=8, unique_by=lambda bar: (bar[0], bar[1]["market_id"]))):
         # A bar comes with any later tick of the list: one minute after, or by the hourly catch-up.
-        asked = draw(st.sampled_from([tick for tick in ticks if tick > minute] or [None]))
-        if asked is not None:
+        if later := [tick for tick in ticks if tick > minute]:
+            asked = draw(st.sampled_from(later))
             flows = {name: draw(amounts) for name in FLOWS[:3]}
             when = {"minute_ms": T0 + minute * MINUTE, "tick_ms": T0 + asked * MINUTE}
             facts["int_market_bars"].append({**when, **identity, **flows})
@@ -64,7 +65,7 @@ def recorded(draw: st.DrawFn) -> tuple[Facts, list[list[int]]]:
         facts["int_liquidations"].append({**event, **keys, "usd": draw(amounts)})
     order = draw(st.permutations(ticks))
     cuts = sorted(draw(st.sets(st.integers(1, len(order)), max_size=3)) | {0, len(order)})
-    windows = [list(order[start:end]) for start, end in zip(cuts, cuts[1:], strict=False)]
+    windows = [list(order[start:end]) for start, end in pairwise(cuts)]
     again = draw(st.sampled_from(windows))
     return facts, [*windows, again]
 

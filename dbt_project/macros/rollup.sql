@@ -108,3 +108,8 @@ coalesce(
   where {{ target }}.t = fresh.t and {{ target }}.{{ key }} = fresh.{{ key }};
   insert into {{ target }} ({{ columns }}) select {{ columns }} from {{ rows }}
 {% endmacro %}
+
+{#- True if two sums of the same numbers agree: both unknown, or apart by no more than the order of summing explains. -#}
+{% macro same_number(one, other) -%}
+({{ one }} is not distinct from {{ other }} or coalesce(abs({{ one }} - {{ other }}) <= 1e-9 * greatest(abs({{ one }}), 1), false))
+{%- endmacro %}

@@ -1,0 +1,24 @@
+-- What flows in a bucket of a tier is what flows in its parts in the finer tier, for each bucket of the newest day touched.
+with day as (
+  select {{ bucket("max(minute_ms)", "1d") }} as since_ms from {{ ref("int_touched_minutes") }}
+)
+{% for step in steps() if step != "1m" %}
+{%- set finer = finer_step(step) %}
+select '{{ step }}' as step, *
+from (
+  select t, market_id, volume_usd, liq_long_usd, liq_short_usd, funding_n
+  from {{ ref("series_market_" ~ step) }} where t >= (select since_ms from day)
+) as whole
+full join (
+  select
+    {{ bucket("t", step) }} as t, market_id, sum(volume_usd) as volume_usd, sum(liq_long_usd) as liq_long_usd,
+    sum(liq_short_usd) as liq_short_usd, sum(funding_n) as funding_n
+  from {{ ref("series_market_" ~ finer) }} where t >= (select since_ms from day)
+  group by all
+) as parts using (t, market_id)
+where whole.funding_n is distinct from parts.funding_n
+  {%- for column in ["volume_usd", "liq_long_usd", "liq_short_usd"] %}
+  or not {{ same_number("whole." ~ column, "parts." ~ column) }}
+  {%- endfor %}
+{{ "union all" if not loop.last }}
+{% endfor %}

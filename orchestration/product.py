@@ -15,6 +15,7 @@ from orchestration.supervisor import Outcome, Supervisor
 
 FIRST_LOAD_S = 90.0
 READY_S = 90.0
+ANSWER_S = 15.0
 QUIET_S = 180.0
 ADDRESSES = """
   API          {api}   (description: {api}/openapi.json)
@@ -157,11 +158,11 @@ class Product:
 
     async def first_answer(self) -> None:
         url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"
-        if await until(lambda: probes.first_number(url) is not None):
+        if await until(lambda: probes.first_number(url) is not None, ANSWER_S):
             price = await asyncio.to_thread(probes.first_number, url)
             self.say(f"the API answers: BTC costs {price:,.2f} USD ({url})")
         else:
-            self.say(f"the API does not answer {url} yet, see {self.settings.logs / 'server.log'}")
+            self.say("no BTC price is served yet: `tidemark status` tells what each exchange answered")
 
     async def start_dagster(self) -> None:
         prepared = await self.supervisor.run(commands.prepare_dagster(self.settings))
@@ -214,9 +215,9 @@ class Product:
         print(ADDRESSES.format(api=api, dagster=f"http://127.0.0.1:{self.settings.dagster_port}"), flush=True)
 
 
-async def until(found: Callable[[], bool]) -> bool:
+async def until(found: Callable[[], bool], seconds: float = READY_S) -> bool:
     """Wait until something is there; False if it is not in time."""
-    deadline = time.monotonic() + READY_S
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if await asyncio.to_thread(found):
             return True

@@ -29,6 +29,7 @@ from orchestration.writer import writer_lock
 # Everything that opens the warehouse or writes the replicas shares this pool, which has one place.
 POOL = "warehouse"
 LANDING = dg.AssetKey(["landing", "responses"])
+BUILT = "tidemark/built"
 # How long a minute's run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 TESTS = ("test", "--exclude-resource-type", "unit_test")
@@ -45,6 +46,11 @@ class Translator(DagsterDbtTranslator):
         if folders[0] == "marts":
             return "_".join(folders[:2])
         return folders[0]
+
+    def get_tags(self, dbt_resource_props: Mapping[str, Any]) -> Mapping[str, str]:
+        """Views and seeds only change with the project: a minute's run has no need of them."""
+        moves = dbt_resource_props["config"].get("materialized") not in ("view", "seed")
+        return {BUILT: "every_minute" if moves else "on_change"}
 
 
 def source_assets() -> list[dg.AssetSpec]:
@@ -129,18 +135,18 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
             return
         wait_for_minute(settings.landing, _this_minute_ms(), LOAD_WAIT_S, context.log.info)
         done: list[OpenWindow] = []
-        told: set[str] = set()
+        wanted = set(context.selected_output_names)
         with writer_lock(settings.home, "build", say=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
             for opened in windows_to_build(settings, stop_after_s=WINDOWS_S):
                 context.log.info(f"building {len(opened.window.ticks)} minutes from {len(opened.window.files)} files")
                 for event in stream(context, start_dbt(settings, opened.arguments, lock=lock)):
-                    # One run may build several windows, but Dagster takes an asset's output once.
-                    name = getattr(event, "output_name", None)
-                    if name is None or name not in told:
-                        yield event
-                    if name is not None:
-                        told.add(name)
+                    # Views are not part of the minute, and of several windows' outputs Dagster takes one.
+                    if isinstance(event, dg.Output):
+                        if event.output_name not in wanted:
+                            continue
+                        wanted.remove(event.output_name)
+                    yield event
                 done.append(opened)
         _tell_arrivals(context, settings, done)
 

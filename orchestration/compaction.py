@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import fsspec  # type: ignore[import-untyped]
+import fsspec
 
 from ingest.landing import LOADS, PIPELINE, Load, committed_loads
 from orchestration.settings import Settings

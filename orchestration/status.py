@@ -17,7 +17,7 @@ State = dict[str, Any]
 
 def read_status(settings: Settings) -> State:
     """The body of GET /api/status, and with it: where it is from, and what the recorder on this machine says."""
-    found = _from_api(settings) or _from_files(settings)
+    found = _judged(_from_api(settings) or _from_files(settings))
     recorder = _json(settings.recorder / "state.json")
     if recorder:
         # Fresher than the served data, and still there when the pipeline is not.
@@ -32,6 +32,15 @@ def read_status(settings: Settings) -> State:
             if found["as_of"] is not None:
                 found["build_lag_s"] = _seconds(max(0, landed_ms - found["as_of"]))
     return {"home": str(settings.home), **found}
+
+
+def _judged(found: State) -> State:
+    """Data that is new but holds no good answer of any exchange is not healthy either."""
+    good = [venue["last_good_ms"] for venue in found["venues"] if venue["last_good_ms"] is not None]
+    if found["state"] == "healthy" and time.time() * 1000 - max(good, default=0) > UNHEALTHY_AFTER_S * 1000:
+        minutes = UNHEALTHY_AFTER_S // 60
+        return found | {"state": "unhealthy", "summary": f"no exchange has answered well for {minutes} minutes"}
+    return found
 
 
 def as_text(found: State) -> str:

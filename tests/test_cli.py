@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from orchestration.settings import SETTINGS
@@ -133,6 +134,10 @@ def test_a_second_supervisor_on_the_same_home_is_refused(tmp_path: Path) -> None
     assert f"already runs on {tmp_path} (process {holder.pid})" in sentence(done)
 
 
+def current(home: Path) -> str:
+    return (home / "serving" / "current.json").read_text()
+
+
 def now_ms() -> int:
     return int(time.time() * 1000)
 
@@ -173,6 +178,15 @@ def test_status_from_the_running_api(age_s: int, code: int, state: str, tmp_path
         got, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
     assert (got, found["state"], found["edition"]) == (code, state, 7)
     assert found["source"] == f"http://127.0.0.1:{port}/api/status"
+
+
+def test_status_is_unhealthy_when_no_exchange_answers(tmp_path: Path) -> None:
+    replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms(), max_days=1)
+    with duckdb.connect(str(tmp_path / "serving" / json.loads(current(tmp_path))["replica"])) as con:
+        con.execute("update recording_status set last_good_ms = null")
+    code, found = status(environment(tmp_path))
+    assert (code, found["state"]) == (1, "unhealthy")
+    assert found["summary"] == "no exchange has answered well for 3 minutes"
 
 
 def test_status_does_not_believe_the_api_of_another_home(tmp_path: Path) -> None:

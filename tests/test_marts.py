@@ -55,7 +55,8 @@ def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
     assert warehouse.rows(total) == [(12.0, 80.0)]
     with warehouse.connect() as con:
         con.execute("update series_market_5m set volume_usd = volume_usd + 1")
-        con.execute("update series_base_1m set oi_usd = oi_usd + 1")
+        con.execute("update series_base_1m set volume_usd = volume_usd + 1")
+        con.execute("update markets set oi_usd = oi_usd + 1")
     with pytest.raises(AssertionError) as caught:
         warehouse.dbt("test", "--select", "marts", "--exclude", "test_type:unit")
     for failed in ("mart_tiers_agree", "mart_base_series_add_up_markets", "mart_markets_match_series"):

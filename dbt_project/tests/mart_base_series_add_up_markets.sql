@@ -1,12 +1,8 @@
 -- Open interest, volume and liquidations of a coin are those of its aggregated markets, in each of the last three hours' minutes.
-with recent as (
-  select (select max(minute_ms) from {{ ref("int_touched_minutes") }}) - 10800000 as since_ms
-),
-
-coins as (
+with coins as (
   select t, base, oi_usd, volume_usd, liq_long_usd, liq_short_usd, n_markets
   from {{ ref("series_base_1m") }}
-  where type = 'all' and venue = 'all' and t >= (select since_ms from recent)
+  where type = 'all' and venue = 'all' and t >= {{ newest_minute() }} - 10800000
 ),
 
 markets as (
@@ -14,7 +10,7 @@ markets as (
     t, base, sum(oi_usd) as oi_usd, sum(volume_usd) as volume_usd, sum(liq_long_usd) as liq_long_usd,
     sum(liq_short_usd) as liq_short_usd, count(*) as n_markets
   from {{ ref("series_market_1m") }}
-  where aggregated and t >= (select since_ms from recent)
+  where aggregated and t >= {{ newest_minute() }} - 10800000
   group by t, base
 )
 

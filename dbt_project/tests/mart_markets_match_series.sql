@@ -1,26 +1,28 @@
--- A coin's open interest in the live table is the newest bucket of its series, where no market of it is carried over from
--- an earlier minute. Coins that HIP-3 alone trades have no series.
+-- A coin's open interest in the live table is that of its listed markets in the newest minute of the series, where none of
+-- it is carried over from an earlier minute. Coins that HIP-3 alone trades have no series.
 with newest as (
   select {{ newest_minute() }} as t
 ),
 
-bucket as (
-  select base, oi_usd
-  from {{ ref("series_base_1m") }}
-  where t = (select t from newest) and type = 'all' and venue = 'all'
+listed as (
+  select base, entry.venue as venue, entry.symbol as symbol
+  from (select base, unnest(perps) as entry from {{ ref("markets") }} where not hip3)
 ),
 
-carried as (
-  select base
-  from {{ ref("series_market_1m") }}
-  where t between (select t from newest) - 300000 and (select t from newest) and oi_usd is not null
-  group by base, market_id
-  having max(t) < (select t from newest)
+series as (
+  select
+    base, sum(oi_usd) filter (t = (select t from newest)) as oi_usd,
+    bool_or(oi_usd is not null and t < (select t from newest) and last_ms < (select t from newest)) as carried
+  from (
+    select *, max(if(oi_usd is not null, t, null)) over (partition by market_id) as last_ms
+    from {{ ref("series_market_1m") }}
+    where aggregated and type = 'perp' and t between (select t from newest) - 300000 and (select t from newest)
+  )
+  semi join listed using (base, venue, symbol)
+  group by base
 )
 
-select markets.base, markets.oi_usd, bucket.oi_usd as series_oi_usd
+select markets.base, markets.oi_usd, series.oi_usd as series_oi_usd
 from {{ ref("markets") }} as markets
-join bucket on markets.base = bucket.base
-anti join carried on markets.base = carried.base
-anti join {{ ref("instruments") }} as leaving on markets.base = leaving.base and leaving.delisted_ms <= (select t from newest)
-where not {{ same_number("markets.oi_usd", "bucket.oi_usd") }}
+join series on markets.base = series.base
+where not carried and not {{ same_number("markets.oi_usd", "series.oi_usd") }}

@@ -1,6 +1,6 @@
--- What flows in a bucket of a tier is what flows in its parts in the finer tier, for each bucket of the newest day touched.
+-- What flows in a bucket of a tier is what flows in its parts in the finer tier, for each bucket of the newest day.
 with day as (
-  select {{ bucket("max(minute_ms)", "1d") }} as since_ms from {{ ref("int_touched_minutes") }}
+  select {{ bucket(newest_minute(), "1d") }} as since_ms
 )
 {% for step in steps() if step != "1m" %}
 {%- set finer = finer_step(step) %}

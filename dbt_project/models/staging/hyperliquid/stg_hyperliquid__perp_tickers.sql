@@ -1,6 +1,6 @@
--- metaAndAssetCtxs of the core exchange (key '') and of each HIP-3 dex; one row per coin. The body is [meta, contexts]
--- with contexts in the order of meta.universe and no names in them: unequal lengths make the whole body unusable.
--- funding is a fraction per HOUR; openInterest counts both sides, in the coin's own unit (kPEPE: thousands of coins);
+-- metaAndAssetCtxs of the core exchange (key '') and of each HIP-3 dex (which may have no coin yet); one row per
+-- coin. The body is [meta, contexts] with contexts in the order of meta.universe and no names in them: unequal lengths
+-- make the whole body unusable. funding is a fraction per HOUR; openInterest counts both sides, in the coin's own unit (kPEPE: thousands of coins);
 -- dayNtlVlm is USD; midPx is null without a book. Delisted coins stay in the universe. collateralToken is the number of
 -- the quote token; bodies before it existed are core ones, which are on USDC (0).
 with recorded as (
@@ -14,7 +14,7 @@ with recorded as (
                     ),
                     lambda z: {'coin': z[1], 'ctx': z[2], 'collateral': body ->> '$[0].collateralToken'}
                 )
-        end") }}
+        end", may_be_empty=true) }}
 )
 
 select

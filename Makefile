@@ -3,7 +3,9 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
+# pip's own lines are many: count them. A pipe hides a failure, so that leaves a mark.
+COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; fflush() } /^Installing/ { print "\n  unpacking" }'
 LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --no-strip-extras --quiet
 .DEFAULT_GOAL := help
@@ -50,17 +52,21 @@ clean:
 	@test -n "$(PYTHON)" || { echo "Tidemark needs Python 3.11 or newer; none was found. Install it, or name it: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tidemark needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) -V 2>&1)."; exit 1; }
 	@echo "Making .venv with $$($(PYTHON) -V)"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
 .venv/installed: .venv/bin/python requirements.lock pyproject.toml
-	@echo "Installing the locked requirements into .venv (once; a few minutes on a slow line)"
-	@$(PIP) --require-hashes -r requirements.lock
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@echo "Installing the locked requirements into .venv: $$(grep -c == requirements.lock) packages, once"
+	@rm -f .venv/failed
+	@{ $(PIP) --require-hashes -r requirements.lock || touch .venv/failed; } | $(COUNT)
+	@test ! -e .venv/failed
+	@$(PIP) --quiet --no-deps --no-build-isolation -e .
 	@touch $@ && echo "Installed"
 
 .venv/installed-dev: .venv/installed requirements-dev.lock
 	@echo "Installing what tests and lint need"
-	@$(PIP) --require-hashes -r requirements-dev.lock
+	@rm -f .venv/failed
+	@{ $(PIP) --require-hashes -r requirements-dev.lock || touch .venv/failed; } | $(COUNT)
+	@test ! -e .venv/failed
 	@touch $@
 
 .venv/lock/bin/uv: .venv/bin/python

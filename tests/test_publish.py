@@ -1,0 +1,303 @@
+"""Publishes: the replica equals the warehouse, editions only rise, and readers are served whatever happens."""
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from orchestration.publish import Edition, publish_locked, read_current
+from orchestration.replica import DAY_MS, HOUR_MS, MINUTE_MS, SMALL_TABLES, TIERS, Tier, series_tables
+from orchestration.watermark import prepare
+from orchestration.writer import PipelineError, WriterBusyError
+from tests.pipeline_home import polling_reader
+
+T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, a Wednesday
+COINS = [f"C{n}" for n in range(8)]
+
+
+def quiet(_: str) -> None:
+    """No progress lines."""
+
+
+class Warehouse:
+    """A warehouse whose marts are computed from (market, bucket, restatement), as builds would leave them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "warehouse.duckdb")
+        self.serving = folder / "serving"
+        self.manifest = folder / "manifest.json"
+        self.define({"price": {"title": "Price"}})
+        self.builds = 0
+        with duckdb.connect(self.path) as con:
+            prepare(con)
+            con.execute(
+                "create table market_index as select 'v:perp:' || c as market_id, c as base from unnest(?) t(c)",
+                [COINS],
+            )
+            con.execute("create table gaps as select 1 as start_ms; create table markets as select 'C0' as base")
+            con.execute("create table recording_status as select 'v' as venue")
+            con.execute("create table main.touched_markets (minute_ms bigint, market_id varchar, base varchar)")
+            for tier in TIERS:
+                con.execute(
+                    f"create table series_market_{tier.step} (t bigint, market_id varchar, base varchar, price double);"
+                    f"create table series_base_{tier.step} "
+                    "(t bigint, base varchar, type varchar, venue varchar, price double)"
+                )
+
+    def define(self, metrics: dict[str, Any]) -> None:
+        model = {"resource_type": "model", "name": "series_base_1m", "config": {"meta": {"metrics": metrics}}}
+        self.manifest.write_text(json.dumps({"nodes": {"model": model}}))
+
+    def build(self, *minutes: int, late: tuple[tuple[int, str], ...] = ()) -> None:
+        """A finished build: whole minutes, and single coins in other minutes; every touched number changes."""
+        self.builds += 1
+        with duckdb.connect(self.path) as con:
+            for tier in TIERS:
+                for minute in minutes:
+                    self._restate(con, tier, minute - minute % tier.step_ms, COINS)
+                for minute, coin in late:
+                    self._restate(con, tier, minute - minute % tier.step_ms, [coin])
+            con.execute(
+                "insert into pipeline.builds values (?, ?, ?, ?, ?, ?)",
+                [self.builds, 0, self.builds, max(minutes) + 20_000, list(minutes), list(minutes)],
+            )
+            con.execute(
+                "insert into pipeline.loads values (?, 'f', ?, ?, 1, ?)",
+                [str(self.builds), min(minutes), max(minutes), self.builds],
+            )
+            for minute, coin in late:
+                con.execute(
+                    "insert into pipeline.late_rows values (?, ?, ?, ?)", [self.builds, minute, f"v:perp:{coin}", coin]
+                )
+
+    def _restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, t: int, coins: list[str]) -> None:
+        for subject, columns in (("market", "'v:perp:' || c, c"), ("base", "c, 'perp', 'v'")):
+            table = f"series_{subject}_{tier.step}"
+            con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
+            con.execute(
+                f"insert into {table} select ?, {columns}, ? from unnest(?) u(c)", [t, float(self.builds), coins]
+            )
+
+    def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
+        return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    made = Warehouse(tmp_path)
+    made.build(T0)
+    return made
+
+
+def served(warehouse: Warehouse) -> Path:
+    current = read_current(warehouse.serving)
+    assert current is not None
+    return warehouse.serving / str(current["replica"])
+
+
+def rows(database: str | Path, query: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(database), read_only=True) as con:
+        return con.execute(query).fetchall()
+
+
+def assert_same(warehouse: Warehouse, tiers: tuple[Tier, ...] = TIERS, since: int = 0) -> None:
+    for table in series_tables(tiers):
+        query = f"select * from {table} where t >= {since} order by all"
+        assert rows(served(warehouse), query) == rows(warehouse.path, query), table
+    for table in SMALL_TABLES:
+        assert rows(served(warehouse), f"from {table}") == rows(warehouse.path, f"from {table}"), table
+
+
+def test_an_edition_equals_the_warehouse_and_replicas_alternate(warehouse: Warehouse) -> None:
+    for minute in range(1, 7):
+        late = ((T0 + (minute - 1) * MINUTE_MS, COINS[minute]),)
+        warehouse.build(T0 + minute * MINUTE_MS, late=late)
+        edition = warehouse.publish()
+        assert edition is not None
+        assert edition.edition_id == minute
+        assert edition.replica == f"replica_{'ab'[(minute - 1) % 2]}.duckdb"
+        assert_same(warehouse)
+        row = (minute, edition.as_of_ms, edition.published_ms, T0, warehouse.builds)
+        assert rows(served(warehouse), "from edition") == [row]
+    current = json.loads((warehouse.serving / "current.json").read_text())
+    assert set(current) == {"replica", "edition_id", "as_of_ms", "published_ms"}
+    assert current["as_of_ms"] == T0 + 6 * MINUTE_MS + 20_000
+
+
+def test_catalog_and_tiers_are_part_of_the_edition(warehouse: Warehouse) -> None:
+    warehouse.publish()
+    assert rows(served(warehouse), "select metric, definition ->> 'title' from catalog") == [("price", "Price")]
+    assert rows(served(warehouse), "select step, keep_days from tiers where step in ('1m', '1d') order by 1") == [
+        ("1d", None),
+        ("1m", 7),
+    ]
+    warehouse.define({"price": {"title": "Last price"}})
+    edition = warehouse.publish()
+    assert edition is not None
+    assert edition.edition_id == 2
+    assert rows(served(warehouse), "select definition ->> 'title' from catalog") == [("Last price",)]
+
+
+def test_nothing_new_is_no_edition_unless_forced(warehouse: Warehouse) -> None:
+    assert warehouse.publish() is not None
+    assert warehouse.publish() is None
+    forced = warehouse.publish(force=True)
+    assert forced is not None
+    assert forced.edition_id == 2
+    assert_same(warehouse)
+
+
+def test_nothing_built_is_no_edition(tmp_path: Path) -> None:
+    assert publish_locked(str(tmp_path / "none.duckdb"), tmp_path, tmp_path / "none.json", say=quiet) is None
+    assert Warehouse(tmp_path).publish() is None
+
+
+def test_an_interrupted_build_is_not_published(warehouse: Warehouse) -> None:
+    with duckdb.connect(warehouse.path) as con:
+        con.execute("insert into pipeline.window_ticks values (1)")
+    with pytest.raises(PipelineError, match="did not finish"):
+        warehouse.publish()
+
+
+def test_late_rows_restate_sealed_periods(warehouse: Warehouse) -> None:
+    """Finished hours are ordered by coin; a late row goes in, and the hour is in order again two hours on."""
+    for minute in range(0, 4 * 60, 10):
+        warehouse.build(T0 + minute * MINUTE_MS)
+        warehouse.publish()
+    warehouse.build(T0 + 4 * HOUR_MS, late=((T0 + 5 * MINUTE_MS, "C3"), (T0 + 10 * MINUTE_MS, "C7")))
+    for step in range(2):
+        warehouse.publish(force=True)
+        assert_same(warehouse)
+        hours = rows(
+            served(warehouse),
+            "select period_ms, is_sealed, is_late from seals where table_name = 'series_market_1m' order by 1",
+        )
+        assert hours[:2] == [(T0, True, False), (T0 + HOUR_MS, True, False)], step
+        assert hours[-1] == (T0 + 4 * HOUR_MS, False, False)
+        stored = rows(
+            served(warehouse), f"select base, t from series_market_1m where t < {T0 + HOUR_MS} order by rowid"
+        )
+        assert stored == sorted(stored)
+
+
+def test_only_kept_periods_are_served(warehouse: Warehouse) -> None:
+    tiers = tuple(replace(tier, keep_days=1) if tier.step in ("1m", "5m") else tier for tier in TIERS)
+    for day in range(4):
+        warehouse.build(T0 + day * DAY_MS + HOUR_MS + MINUTE_MS)
+        warehouse.publish(tiers)
+        warehouse.publish(tiers, force=True)
+    as_of = T0 + 3 * DAY_MS + HOUR_MS + MINUTE_MS + 20_000
+    assert rows(served(warehouse), "select count(distinct t) from series_market_1d") == [(4,)]
+    for tier in tiers[:2]:
+        assert_same(warehouse, (tier,), tier.kept_from(as_of))
+        assert rows(served(warehouse), f"select min(t) >= {tier.kept_from(as_of)} from series_market_{tier.step}") == [
+            (True,)
+        ]
+    assert tiers[0].kept_from(as_of) == T0 + 2 * DAY_MS + HOUR_MS
+
+
+def test_periods_are_whole_in_utc() -> None:
+    week, month = TIERS[3], TIERS[5]
+    assert week.period_of(T0) == (T0 - 2 * DAY_MS, T0 + 5 * DAY_MS)
+    assert month.period_of(T0) == (T0 - 3 * DAY_MS, T0 + 28 * DAY_MS)
+
+
+def test_other_columns_or_another_warehouse_make_the_replica_anew(warehouse: Warehouse) -> None:
+    warehouse.publish()
+    warehouse.publish(force=True)
+    with duckdb.connect(warehouse.path) as con:
+        con.execute("alter table series_market_5m add column volume_usd double")
+    warehouse.publish()
+    assert_same(warehouse)
+    with duckdb.connect(warehouse.path) as con:
+        con.execute("update pipeline.builds set finished_ms = 99")
+        con.execute("update series_market_1m set price = 99")
+    edition = warehouse.publish()
+    assert edition is not None
+    assert edition.edition_id == 4
+    assert_same(warehouse)
+
+
+def test_a_damaged_replica_is_made_anew(warehouse: Warehouse) -> None:
+    warehouse.publish()
+    (warehouse.serving / "replica_b.duckdb").write_bytes(b"no database" * 1000)
+    warehouse.build(T0 + MINUTE_MS)
+    assert warehouse.publish() is not None
+    assert_same(warehouse)
+
+
+def test_a_reader_of_the_other_replica_makes_publish_wait_then_fail_clearly(warehouse: Warehouse) -> None:
+    warehouse.publish()
+    warehouse.publish(force=True)
+    warehouse.build(T0 + MINUTE_MS)
+    hold = "import duckdb, sys; con = duckdb.connect(sys.argv[1], read_only=True); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold, str(warehouse.serving / "replica_a.duckdb")]
+    reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert reader.stdout is not None
+        reader.stdout.readline()
+        before = (warehouse.serving / "current.json").read_bytes()
+        with pytest.raises(WriterBusyError, match=r"a reader still holds .*replica_a"):
+            warehouse.publish(reader_wait_s=0.2)
+        assert (warehouse.serving / "current.json").read_bytes() == before
+    finally:
+        reader.communicate()
+    assert warehouse.publish() is not None
+    assert_same(warehouse)
+
+
+def _processes(warehouse: Warehouse, seam: str = "") -> Iterator["subprocess.Popen[bytes]"]:
+    code = f"import os, sys\nfrom pathlib import Path\nimport orchestration.publish as p\n{seam}\n"
+    code += "p.publish_locked(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))"
+    command = [sys.executable, "-c", code, warehouse.path, str(warehouse.serving), str(warehouse.manifest)]
+    while True:
+        yield subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def test_killed_publishes_keep_serving_and_the_next_repairs(warehouse: Warehouse) -> None:
+    """`kill -9` at random points while a reader polls: it never fails, editions rise, the end equals the warehouse."""
+    warehouse.publish()
+    chance = random.Random(5)
+    with polling_reader(warehouse.serving) as seen:
+        for minute, process in zip(range(1, 25), _processes(warehouse), strict=False):
+            try:
+                process.wait(chance.uniform(0.05, 0.6))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            warehouse.build(T0 + minute * MINUTE_MS, late=((T0, COINS[minute % 8]),))
+        assert warehouse.publish() is not None
+    assert_same(warehouse)
+    editions = [edition for edition, _ in seen]
+    assert editions == sorted(editions)
+
+
+@pytest.mark.parametrize(
+    "seam",
+    [
+        "p.replica.copy_touched = lambda *a: os.kill(os.getpid(), 9)",
+        "p.replica.drop_old = lambda *a: os.kill(os.getpid(), 9)",
+        "p._point_to = lambda *a: os.kill(os.getpid(), 9)",
+        "Path.replace = lambda *a: os.kill(os.getpid(), 9)",
+    ],
+    ids=["before the changes", "after the changes", "before the pointer", "while the pointer flips"],
+)
+def test_a_publish_that_dies_at_a_seam_is_repaired(seam: str, warehouse: Warehouse) -> None:
+    warehouse.publish()
+    warehouse.publish(force=True)
+    warehouse.build(T0 + MINUTE_MS)
+    before = rows(served(warehouse), "from edition")
+    process = next(_processes(warehouse, seam))
+    assert process.wait(60) == -9
+    assert rows(served(warehouse), "from edition") == before
+    edition = warehouse.publish()
+    assert edition is not None
+    assert edition.edition_id > 2
+    assert_same(warehouse)

@@ -1,0 +1,213 @@
+"""Builds: windows of committed loads, the watermark last, nothing lost or doubled whenever a build is killed."""
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ingest.landing import committed_loads
+from orchestration import dbt_process
+from orchestration.settings import Settings
+from orchestration.transform import build
+from orchestration.watermark import close_window, prepare
+from orchestration.windows import LandingFileError, next_window
+from orchestration.writer import PipelineError, WriterBusyError, connection, writer_lock
+from tests.pipeline_home import MINUTE, T0, command_env, land_minutes, run, settings_for, start, tables
+
+MINUTES = [T0 + n * MINUTE for n in range(4)]
+
+
+def quiet(_: str) -> None:
+    """No progress lines."""
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A home with four landed minutes, its manifest made, nothing built."""
+    settings = settings_for(tmp_path_factory.mktemp("landed"))
+    land_minutes(settings, MINUTES)
+    dbt_process.prepare_manifest(settings, quiet)
+    return settings
+
+
+@pytest.fixture(scope="module")
+def undisturbed(landed: Settings, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The same landing, built in one go."""
+    settings = copied(landed, tmp_path_factory.mktemp("undisturbed"))
+    assert build(settings, say=quiet) is not None
+    assert all(rows for name, rows in tables(settings.warehouse).items() if name != "gaps")
+    return settings
+
+
+def copied(settings: Settings, home: Path) -> Settings:
+    """A home of its own with the same landing and manifest."""
+    shutil.copytree(settings.home, home, dirs_exist_ok=True)
+    return settings_for(home)
+
+
+def planned(settings: Settings, **bounds: int) -> list[tuple[int, ...]]:
+    """The windows that would be built from nothing, as if each had been."""
+    windows = []
+    with duckdb.connect() as con:
+        prepare(con)
+        con.execute("create table main.int_touched_minutes (minute_ms bigint)")
+        con.execute("create table main.touched_markets (minute_ms bigint, market_id varchar, base varchar)")
+        while window := next_window(con, settings.landing, **bounds):
+            windows.append(window.ticks)
+            close_window(con, window)
+    return windows
+
+
+def test_windows_are_bounded_by_ticks_and_by_bytes(landed: Settings) -> None:
+    assert planned(landed) == [tuple(MINUTES)]
+    assert planned(landed, max_ticks=3) == [tuple(MINUTES[:3]), tuple(MINUTES[3:])]
+    assert planned(landed, max_bytes=1) == [(minute,) for minute in MINUTES]
+
+
+def test_a_window_holds_older_loads_with_rows_of_its_ticks(landed: Settings, tmp_path: Path) -> None:
+    settings = copied(landed, tmp_path)
+    with duckdb.connect() as con:
+        prepare(con)
+        for load, tick in zip(_loads(settings), MINUTES, strict=True):
+            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], tick, tick])
+        assert next_window(con, settings.landing) is None
+        land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert window.ticks == (MINUTES[1],)
+    assert len(window.files) == 2
+    assert _loads(settings)[1][1] in window.files
+
+
+def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_path: Path) -> None:
+    """Where the fine tables are trimmed, a late row's day is built from all of its minutes."""
+    settings = copied(landed, tmp_path)
+    with duckdb.connect() as con:
+        prepare(con)
+        for load, tick in zip(_loads(settings), MINUTES, strict=True):
+            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], tick, tick])
+        con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
+        land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert window.ticks == tuple(MINUTES)
+
+
+def _loads(settings: Settings) -> list[tuple[str, str]]:
+    return [(load.load_id, load.files[0]) for load in committed_loads(settings.landing)]
+
+
+def test_a_missing_or_broken_file_is_named(landed: Settings, tmp_path: Path) -> None:
+    settings = copied(landed, tmp_path)
+    file = Path(_loads(settings)[2][1])
+    file.write_bytes(b"PAR1 cut off")
+    with pytest.raises(LandingFileError, match=file.name):
+        build(settings, say=quiet)
+    assert not _built(settings)
+
+
+def test_a_failing_model_is_named_and_the_watermark_stays(
+    landed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = copied(landed, tmp_path / "home")
+    project = tmp_path / "project"
+    shutil.copytree(dbt_process.PROJECT, project)
+    model = next(project.rglob("int_market_minutes.sql"))
+    model.write_text(model.read_text().replace("{{ config", "select 1 / nothing_of_this_name;\n{{ config", 1))
+    monkeypatch.setattr(dbt_process, "PROJECT", project)
+    shutil.rmtree(settings.dbt_target)
+    with pytest.raises(PipelineError, match="int_market_minutes"):
+        build(settings, say=quiet)
+    assert not _built(settings)
+
+
+def _built(settings: Settings) -> list[tuple[int, list[int]]]:
+    with connection(settings.warehouse, read_only=True) as con:
+        return con.execute("select build_id, ticks from pipeline.builds order by 1").fetchall()
+
+
+def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
+    landed: Settings, undisturbed: Settings, tmp_path: Path
+) -> None:
+    assert build(undisturbed, say=quiet) is None
+    settings = copied(landed, tmp_path)
+    result = build(settings, max_ticks=2, say=quiet)
+    assert result is not None
+    assert [len(made.ticks) for made in result.builds] == [2, 2]
+    assert (result.ticks, result.loads, result.more) == (4, 4, False)
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_a_rebuild_makes_the_same(undisturbed: Settings, tmp_path: Path) -> None:
+    settings = copied(undisturbed, tmp_path)
+    assert build(settings, rebuild=True, say=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_killed_builds_lose_nothing_and_double_nothing(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:
+    """`kill -9` at random points of a build, dbt left behind: the next build makes what an undisturbed one makes."""
+    settings = copied(landed, tmp_path)
+    chance = random.Random(2)
+    for _ in range(5):
+        process = start(settings, "build")
+        try:
+            process.wait(chance.uniform(1.0, 8.0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.communicate()
+    run(settings, "build")
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+    assert [tick for _, ticks in _built(settings) for tick in ticks] == MINUTES
+
+
+@pytest.mark.parametrize("point", ["open_window", "dbt", "close_window"])
+def test_a_build_that_dies_at_a_seam_is_done_again(
+    point: str, landed: Settings, undisturbed: Settings, tmp_path: Path
+) -> None:
+    """After the window is written, after dbt, and inside the watermark's transaction."""
+    settings = copied(landed, tmp_path)
+    die = "import os, orchestration.transform as t, orchestration.watermark as w\n"
+    die += {
+        "open_window": "t.run_dbt = lambda *a, **k: os.kill(os.getpid(), 9)\n",
+        "dbt": "t.close_window = lambda *a, **k: os.kill(os.getpid(), 9)\n",
+        "close_window": "w._insert_build = lambda *a, **k: os.kill(os.getpid(), 9)\n",
+    }[point]
+    assert _python(settings, die + "from orchestration.settings import Settings\nt.build(Settings.from_env())") == -9
+    assert not _built(settings)
+    assert build(settings, say=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def _python(settings: Settings, code: str) -> int:
+    return subprocess.run([sys.executable, "-c", code], env=command_env(settings), timeout=300).returncode
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    with (
+        writer_lock(tmp_path, "build", say=quiet),
+        pytest.raises(WriterBusyError, match="build"),
+        writer_lock(tmp_path, "publish", wait_s=0, say=quiet),
+    ):
+        pass
+    with writer_lock(tmp_path, "publish", wait_s=0, say=quiet):
+        pass
+
+
+def test_a_child_that_outlives_its_parent_is_still_the_writer(tmp_path: Path) -> None:
+    with writer_lock(tmp_path, "build", say=quiet) as lock:
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock,))
+    with pytest.raises(WriterBusyError), writer_lock(tmp_path, "publish", wait_s=0, say=quiet):
+        pass
+    child.communicate()
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            with writer_lock(tmp_path, "publish", wait_s=0, say=quiet):
+                return
+        except WriterBusyError:
+            assert time.monotonic() < deadline

@@ -126,7 +126,7 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
         exclude="resource_type:unit_test",
     )
     def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        mark_alive(settings.dagster_home, context.run_id)
+        mark_alive(settings.dagster_home, context.run.run_id)
         if not context.selected_asset_keys:
             with writer_lock(settings.home, "dbt tests", say=context.log.info) as lock:
                 yield from stream(
@@ -135,7 +135,7 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
             return
         wait_for_minute(settings.landing, _this_minute_ms(), LOAD_WAIT_S, context.log.info)
         done: list[OpenWindow] = []
-        wanted = set(context.selected_output_names)
+        wanted = set(context.op_execution_context.selected_output_names)
         with writer_lock(settings.home, "build", say=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
             for opened in windows_to_build(settings, stop_after_s=WINDOWS_S):
@@ -212,7 +212,7 @@ def docs_asset(settings: Settings) -> dg.AssetsDefinition:
         description="What every table, column and metric means, generated from the dbt project and the warehouse.",
     )
     def docs(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-        mark_alive(settings.dagster_home, context.run_id)
+        mark_alive(settings.dagster_home, context.run.run_id)
         return dg.MaterializeResult(metadata={"folder": str(make_docs(settings))})
 
     return docs

@@ -77,6 +77,8 @@ def remove_old_logs(settings: Settings, now: float | None = None) -> int:
 
 def mark_alive(dagster_home: Path, run_id: str) -> None:
     """Hold a lock for as long as this process lives, by which others tell that the run's process is there."""
+    if run_id in _held:
+        return
     folder = dagster_home / "alive"
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / run_id, os.O_RDWR | os.O_CREAT, 0o644)

@@ -1,0 +1,163 @@
+"""Dagster's definitions: they load, show the way from venue to served table, and their jobs do the pipeline's work."""
+
+import importlib
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dagster as dg
+import duckdb
+import pytest
+import yaml
+
+from ingest.venues import VENUES
+from orchestration.settings import REPOSITORY, Settings
+from tests.pipeline_home import MINUTE, land_minutes, settings_for, tables
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return settings_for(tmp_path_factory.mktemp("dagster_home"))
+
+
+@pytest.fixture(scope="module")
+def definitions(settings: Settings) -> Iterator[ModuleType]:
+    """The definitions of this home, as a code server loads them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.environ().items():
+            patch.setenv(name, value)
+        yield importlib.reload(importlib.import_module("orchestration.definitions"))
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """An instance with the committed configuration."""
+    settings.dagster_home.mkdir(parents=True, exist_ok=True)
+    shutil.copy(REPOSITORY / "orchestration" / "dagster.yaml", settings.dagster_home)
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as made:
+        yield made
+
+
+def graph(definitions: ModuleType) -> Any:
+    return definitions.defs.resolve_asset_graph()
+
+
+def test_the_lineage_leads_from_every_venue_to_the_served_edition(definitions: ModuleType) -> None:
+    assets = graph(definitions)
+    above, waiting = set[dg.AssetKey](), [dg.AssetKey(["serving", "edition"])]
+    while waiting:
+        parents = assets.get(waiting.pop()).parent_keys - above
+        above |= parents
+        waiting += parents
+    assert {dg.AssetKey(["venue", venue.name]) for venue in VENUES} <= above
+    assert {dg.AssetKey(["landing", "responses"]), dg.AssetKey("raw_window"), dg.AssetKey("series_base_1d")} <= above
+
+
+def test_every_asset_explains_itself(definitions: ModuleType) -> None:
+    assets = graph(definitions)
+    groups = {assets.get(key).group_name for key in assets.get_all_asset_keys()}
+    assert groups == {
+        "venues", "landing", "reference_data", "staging", "intermediate", "marts_series", "marts_gaps", "marts_live",
+        "serving",
+    }  # fmt: skip
+    assert [key for key in assets.get_all_asset_keys() if not assets.get(key).description] == []
+
+
+def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definitions: ModuleType) -> None:
+    repository = definitions.defs.get_repository_def()
+    assert {
+        (schedule.name, schedule.cron_schedule, schedule.default_status.value) for schedule in repository.schedule_defs
+    } == {
+        ("every_minute", "* * * * *", "RUNNING"),
+        ("every_hour", "7 * * * *", "RUNNING"),
+        ("every_day", "37 3 * * *", "RUNNING"),
+    }
+    landing = graph(definitions).get(dg.AssetKey(["landing", "responses"]))
+    assert landing.freshness_policy is not None
+
+
+def test_whatever_opens_the_warehouse_is_in_one_pool(definitions: ModuleType, instance: dg.DagsterInstance) -> None:
+    for job in ("minute", "hourly", "daily"):
+        assert {node.definition.pool for node in definitions.defs.resolve_job_def(job).nodes} == {"warehouse"}
+    config = yaml.safe_load((REPOSITORY / "orchestration" / "dagster.yaml").read_text())
+    assert config["concurrency"]["pools"] == {"default_limit": 1, "granularity": "run"}
+    assert config["telemetry"] == {"enabled": False}
+    assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
+
+
+def test_the_workspace_loads_the_definitions() -> None:
+    workspace = yaml.safe_load((REPOSITORY / "workspace.yaml").read_text())
+    assert workspace == {"load_from": [{"python_module": "orchestration.definitions"}]}
+
+
+def test_overlapping_minutes_are_skipped(definitions: ModuleType, instance: dg.DagsterInstance) -> None:
+    def evaluated() -> dg.RunRequest | dg.SkipReason:
+        with dg.build_schedule_context(instance=instance) as context:
+            return next(definitions.every_minute(context))  # type: ignore[no-any-return]
+
+    assert isinstance(evaluated(), dg.RunRequest)
+    run = instance.create_run_for_job(definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.STARTED)
+    assert isinstance(evaluated(), dg.SkipReason)
+    instance.report_run_failed(run)
+    assert isinstance(evaluated(), dg.RunRequest)
+
+
+def test_minute_hour_and_day(definitions: ModuleType, settings: Settings, instance: dg.DagsterInstance) -> None:
+    """The three jobs on a real landing: build and publish, then every dbt test and the docs, then the upkeep."""
+    now = time.time_ns() // 1_000_000
+    # The minute after this one, so that the job finds "this minute's load" whenever it starts.
+    newest = now - now % MINUTE + MINUTE
+    land_minutes(settings, [newest - MINUTE, newest])
+
+    minute = execute(definitions, instance, "minute")
+    observed = instance.fetch_observations(dg.AssetKey(["landing", "responses"]), limit=1).records
+    metadata = observed[0].asset_observation.metadata if observed and observed[0].asset_observation else {}
+    assert (metadata["minutes built"].value, metadata["loads built"].value, metadata["rows of binance"].value) == (
+        2,
+        2,
+        16,
+    )
+    assert {key.to_user_string() for key in materialized(minute)} >= {"raw_window", "series_base_1d", "serving/edition"}
+    replica = settings.serving / "replica_a.duckdb"
+    served = ("series_market_1m", "series_base_1h", "markets", "gaps")
+    assert tables(str(replica), served) == tables(settings.warehouse, served)
+    assert len(tables(str(replica), served)["markets"]) == 3
+
+    hourly = execute(definitions, instance, "hourly")
+    checks = [
+        event.event_specific_data for event in hourly.all_events if event.event_type_value == "ASSET_CHECK_EVALUATION"
+    ]
+    assert len(checks) > 20
+    assert [check.check_name for check in checks if not check.passed] == []
+    assert "recorder_is_alive" in {check.check_name for check in checks}
+    assert (settings.docs / "index.html").exists()
+
+    assert execute(definitions, instance, "daily").success
+    with duckdb.connect(settings.warehouse, read_only=True) as con:
+        assert con.execute("select count(*) from pipeline.builds").fetchone() == (1,)
+
+
+def execute(definitions: ModuleType, instance: dg.DagsterInstance, job: str) -> dg.ExecuteInProcessResult:
+    result = definitions.defs.resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=True)
+    assert result.success
+    return result  # type: ignore[no-any-return]
+
+
+def materialized(result: dg.ExecuteInProcessResult) -> set[dg.AssetKey]:
+    return {
+        event.asset_key
+        for event in result.all_events
+        if event.event_type_value == "ASSET_MATERIALIZATION" and event.asset_key
+    }
+
+
+def test_the_manifest_is_made_once(definitions: ModuleType, settings: Settings) -> None:
+    from orchestration.dbt_process import prepare_manifest
+
+    said: list[str] = []
+    manifest = prepare_manifest(settings, said.append)
+    assert said == []
+    assert manifest == Path(settings.dbt_target) / "manifest.json"

@@ -1,0 +1,180 @@
+"""Upkeep: the landing compacted without losing or doubling a row; old tables, runs and logs go; dead runs end."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import fsspec
+import pytest
+
+from ingest.landing import committed_loads
+from orchestration import compaction
+from orchestration.compaction import compact_landing
+from orchestration.replica import DAY_MS
+from orchestration.settings import Settings
+from orchestration.trim import trim_warehouse
+from orchestration.upkeep import end_dead_runs, mark_alive, prune_runs, remove_old_logs
+from orchestration.watermark import prepare
+from orchestration.windows import next_window
+from orchestration.writer import connection
+from tests.pipeline_home import MINUTE, T0, land_minutes, settings_for
+
+LATER = "2999-01-01"
+MINUTES = [T0 + n * MINUTE for n in range(3)]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Three landed minutes, noted as built."""
+    settings = settings_for(tmp_path)
+    land_minutes(settings, MINUTES)
+    with connection(settings.warehouse) as con:
+        prepare(con)
+        note_built(con, settings)
+    return settings
+
+
+def note_built(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
+    """The watermark of everything that waits, without the models."""
+    window = next_window(con, settings.landing)
+    assert window is not None
+    for row in window.finished:
+        con.execute("insert into pipeline.loads values (?, ?, ?, ?, ?, 1)", list(row))
+
+
+def landed(settings: Settings) -> list[tuple[object, ...]]:
+    files = [file for load in committed_loads(settings.landing) for file in load.files]
+    with duckdb.connect() as con:
+        return con.execute("select distinct * from read_parquet(?) order by all", [files]).fetchall()
+
+
+def test_a_compacted_day_is_one_committed_file_with_the_same_rows(settings: Settings) -> None:
+    before, loads = landed(settings), committed_loads(settings.landing)
+    assert compact_landing(settings, LATER) == 1
+    after = committed_loads(settings.landing)
+    assert [load.load_id for load in after] == [loads[-1].load_id]
+    assert landed(settings) == before
+    assert len(list(Path(settings.landing).rglob("responses/*/*"))) == 1
+    with connection(settings.warehouse) as con:
+        assert next_window(con, settings.landing) is None
+        assert {row[0] for row in con.execute("select file from pipeline.loads").fetchall()} == {after[0].files[0]}
+        land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert after[0].files[0] in window.files
+    assert compact_landing(settings, LATER) == 0, "a load that is not built is left alone"
+
+
+def test_days_that_go_on_are_left_alone(settings: Settings) -> None:
+    assert compact_landing(settings) == 0
+    assert len(committed_loads(settings.landing)) == 3
+
+
+@pytest.mark.parametrize("removals", [None, 0, 1, 3])
+def test_an_interrupted_compaction_loses_nothing(
+    settings: Settings, removals: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted after the file is written (None), or after so many originals are removed; then done again."""
+    before = landed(settings)
+
+    class Interrupted(Exception):
+        pass
+
+    class Landing(type(fsspec.filesystem("file"))):  # type: ignore[misc]
+        left = removals or 0
+
+        def rm_file(self, path: str) -> None:
+            if Landing.left == 0:
+                raise Interrupted
+            Landing.left -= 1
+            super().rm_file(path)
+
+    write = compaction._write
+    with monkeypatch.context() as patch:
+        patch.setattr(fsspec.core, "url_to_fs", lambda url: (Landing(), url))
+        if removals is None:
+
+            def write_and_stop(*arguments: object) -> None:
+                write(*arguments)  # type: ignore[arg-type]
+                raise Interrupted
+
+            patch.setattr(compaction, "_write", write_and_stop)
+        with pytest.raises(Interrupted):
+            compact_landing(settings, LATER)
+    assert landed(settings) == before
+    compact_landing(settings, LATER)
+    assert landed(settings) == before
+    assert len(committed_loads(settings.landing)) == 1
+    with connection(settings.warehouse) as con:
+        assert next_window(con, settings.landing) is None
+
+
+def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> None:
+    now = T0 + 40 * DAY_MS
+    with connection(settings.warehouse) as con:
+        for table, column in (("int_market_minutes", "minute_ms"), ("int_market_bars", "minute_ms")):
+            con.execute(f"create table {table} as select t as {column} from range({T0}, {now}, {DAY_MS}) r(t)")
+        for step in ("1m", "5m", "15m", "1h"):
+            for subject in ("market", "base"):
+                con.execute(f"create table series_{subject}_{step} as from range({T0}, {now}, {DAY_MS}) r(t)")
+        for build_id, finished in ((1, T0), (2, now - DAY_MS), (3, now)):
+            con.execute("insert into pipeline.builds values (?, 0, ?, 0, [], [])", [build_id, finished])
+            con.execute("insert into pipeline.late_rows values (?, 0, 'm', 'b')", [build_id])
+    assert trim_warehouse(settings, now) == 4 * 31 + 4 * 8
+    with connection(settings.warehouse) as con:
+        assert con.execute("select min(t) from series_market_1m").fetchone() == (now - 9 * DAY_MS,)
+        assert con.execute("select min(t) from series_base_15m").fetchone() == (now - 32 * DAY_MS,)
+        assert con.execute("select min(t) from series_base_1h").fetchone() == (T0,)
+        assert con.execute("select list(build_id order by 1) from pipeline.builds").fetchone() == ([2, 3],)
+        assert con.execute("select list(build_id order by 1) from pipeline.late_rows").fetchone() == ([2, 3],)
+        trimmed = con.execute("select value from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
+    assert trimmed == (str(now - 9 * DAY_MS),)
+
+
+@dg.job
+def nothing() -> None:
+    """A job without a step."""
+
+
+def test_old_runs_are_pruned_with_their_logs(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        runs = [nothing.execute_in_process(instance=instance).run_id for _ in range(2)]
+        (tmp_path / "storage" / runs[0]).mkdir(parents=True, exist_ok=True)
+        assert prune_runs(instance, tmp_path) == 0
+        assert prune_runs(instance, tmp_path, now=time.time() + 2 * 86_400) == 2
+        assert instance.get_runs() == []
+        assert not (tmp_path / "storage" / runs[0]).exists()
+
+
+def test_a_run_whose_process_is_gone_is_ended(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        living, dead, starting = (
+            instance.create_run_for_job(nothing, status=dg.DagsterRunStatus.STARTED).run_id for _ in range(3)
+        )
+        mark_alive(tmp_path, living)
+        code = "import sys; from pathlib import Path; from orchestration.upkeep import mark_alive; "
+        code += "mark_alive(Path(sys.argv[1]), sys.argv[2])"
+        subprocess.run([sys.executable, "-c", code, str(tmp_path), dead], check=True, timeout=60)
+        assert end_dead_runs(instance, tmp_path) == [dead]
+        run = instance.get_run_by_id(dead)
+        assert run is not None
+        assert run.status == dg.DagsterRunStatus.FAILURE
+        assert end_dead_runs(instance, tmp_path, now=time.time() + 3600) == [starting]
+
+
+def test_old_logs_are_removed(settings: Settings) -> None:
+    settings.logs.mkdir()
+    old, new = settings.logs / "recorder.log.3", settings.logs / "recorder.log"
+    for file in (old, new):
+        file.write_text("a line")
+    os.utime(old, (time.time() - 20 * 86_400,) * 2)
+    assert remove_old_logs(settings) == 1
+    assert not old.exists()
+    assert new.exists()
+    shutil.rmtree(settings.logs)
+    assert remove_old_logs(settings) == 0

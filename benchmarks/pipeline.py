@@ -1,55 +1,67 @@
 """The cost of one minute in the pipeline: build and publish, with little and with much history behind it."""
 
 import shutil
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from benchmarks import history
+from benchmarks import history, minutes, serving
 from benchmarks.product import Cost, Product
 
-
-def measure(home: Path, universe: str, days: tuple[int, ...], minutes: int) -> list[dict[str, Any]]:
-    """For each number of days of history: the median cost of building and of publishing one more recorded minute."""
-    product = Product(home, universe)
-    with product.running("sandbox", "--simulate", ready=f"{product.sandbox}/_sandbox/health"):
-        product.run("record", "--once")
-        product.run("build")
-        results = []
-        for count in days:
-            with_history = Product(home.with_name(f"{home.name}-{count}d"), universe, sandbox_port=product.sandbox_port)
-            shutil.copytree(home, with_history.home)
-            rows = history.fill(with_history.home / "warehouse.duckdb", count)
-            # Both replicas are rebuilt from nothing first: the steady state is what repeats every minute.
-            for _ in range(2):
-                _next_minute(with_history)
-            measured = [_next_minute(with_history) for _ in range(minutes)]
-            results.append(_summary(universe, count, rows, with_history, measured))
-            shutil.rmtree(with_history.home)
-        return results
+BUILD_ONE = (
+    "from orchestration.settings import Settings; from orchestration.transform import build; "
+    "build(Settings.from_env(), max_ticks=1, stop_after_s=0)"
+)
+HOUR_MS = 3_600_000
+# The first builds and publishes after a restart of history make both replicas anew: they are no steady minutes.
+WARM_UP = 2
 
 
-def _next_minute(product: Product) -> tuple[Cost, Cost]:
-    product.run("record", "--once")
-    return product.run("build"), product.run("publish")
+def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """For each number of days of history: the median cost of one more minute, then the request path over it.
+
+    Yields ("pipeline", figures) and ("serving", figures).
+    """
+    origin = Product(folder / "origin", universe)
+    # From a quarter past an hour: the measured minutes seal no hour and fall into no cadence of an hour.
+    start_ms = (int(time.time() * 1000) // HOUR_MS - 2) * HOUR_MS + 15 * minutes.MINUTE_MS
+    minutes.record(origin.home / "landing", origin.home / "dlt", universe, start_ms, 1 + WARM_UP + count)
+    _build_one(origin)
+    for number in days:
+        product = Product(folder / f"{number}d", universe)
+        shutil.copytree(origin.home, product.home)
+        rows = history.fill(product.home / "warehouse.duckdb", number)
+        measured = [(_build_one(product), product.run("publish")) for _ in range(WARM_UP + count)]
+        yield "pipeline", _summary(universe, number, rows, product, measured[WARM_UP:])
+        yield "serving", {"universe": universe, "days": number, **serving.measure(product)}
+        shutil.rmtree(product.home)
+    shutil.rmtree(origin.home)
+
+
+def _build_one(product: Product) -> Cost:
+    return product.run_command(sys.executable, "-c", BUILD_ONE)
 
 
 def _summary(
     universe: str, days: int, rows: dict[str, int], product: Product, measured: list[tuple[Cost, Cost]]
 ) -> dict[str, Any]:
-    middle = sorted(measured, key=lambda pair: pair[0].cpu_s + pair[1].cpu_s)[len(measured) // 2]
+    build, publish = sorted(measured, key=lambda pair: pair[0].cpu_s + pair[1].cpu_s)[len(measured) // 2]
     con = duckdb.connect(str(product.home / "warehouse.duckdb"), read_only=True)
-    markets = con.sql("select count(*) from market_index").fetchall()[0][0]
+    markets = con.execute("select count(*) from market_index").fetchall()[0][0]
     con.close()
     return {
         "universe": universe,
         "days": days,
         "markets": markets,
-        "rows": sum(rows.values()),
-        "build_cpu_s": round(middle[0].cpu_s, 2),
-        "build_wall_s": round(middle[0].wall_s, 2),
-        "publish_cpu_s": round(middle[1].cpu_s, 2),
-        "publish_wall_s": round(middle[1].wall_s, 2),
+        "series_rows": sum(rows.values()),
+        "build_cpu_s": round(build.cpu_s, 2),
+        "build_wall_s": round(build.wall_s, 2),
+        "publish_cpu_s": round(publish.cpu_s, 2),
+        "publish_wall_s": round(publish.wall_s, 2),
+        "cpu_s": round(build.cpu_s + publish.cpu_s, 2),
         "peak_mb": round(max(cost.peak_mb for pair in measured for cost in pair)),
     }

@@ -65,8 +65,12 @@ class Product:
 
     def run(self, *words: str) -> Cost:
         """Runs a `tidemark` command to its end; raises if it fails."""
+        return self.run_command(TIDEMARK, *words)
+
+    def run_command(self, *command: str) -> Cost:
+        """Runs any command with this product's settings to its end; raises if it fails."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([TIDEMARK, *words], env=self.env(), check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=self.env(), check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Cost(time.perf_counter() - start, cpu, after.ru_maxrss / 1024)

@@ -22,7 +22,7 @@ METRICS = {
 }
 
 
-def measure(product: Product, label: str) -> dict[str, Any]:
+def measure(product: Product) -> dict[str, Any]:
     """Serves the product's current replica and measures both paths; client and server share the machine."""
     with product.running("serve", ready=f"{product.api}/api/status") as pid:
         path = "/api/series/price?base=BTC&range=1d"
@@ -40,8 +40,8 @@ def measure(product: Product, label: str) -> dict[str, Any]:
         served = _uncached(product)
     bare = _bare(product)
     return {
-        "replica": label,
         "body_kb": round(len(body) / 1024, 1),
+        "replica_mb": round(sum(file.stat().st_size for file in (product.home / "serving").iterdir()) / 2e6),
         "cached_per_cpu_s": round(cached),
         "static_per_cpu_s": round(baseline),
         "cached_ratio": round(cached / baseline, 2),
@@ -96,7 +96,7 @@ def _throughput(port: int, path: str, pid: int) -> float:
 
 
 def _questions(product: Product) -> list[tuple[str, str, str]]:
-    """(metric, base, step) of different queries, so that none is answered from the cache."""
+    """(metric, step, base) of different queries, so that none is answered from the cache."""
     coins = get(f"{product.api}/api/markets")["coins"]
     bases = [coin["base"] for coin in coins if coin["oi_usd"]]
     steps = ("1m", "5m", "1h")
@@ -111,7 +111,7 @@ def _uncached(product: Product) -> list[float]:
     """Milliseconds of different series requests over one kept connection."""
     connection = http.client.HTTPConnection("127.0.0.1", product.api_port, timeout=30)
     times = []
-    for metric, base, step in _questions(product):
+    for metric, step, base in _questions(product):
         start = time.perf_counter()
         connection.request("GET", f"/api/series/{metric}?base={base}&step={step}&range={RANGES[step]}")
         response = connection.getresponse()
@@ -131,7 +131,7 @@ def _bare(product: Product) -> list[float]:
     with product.running("serve", ready=f"{product.api}/api/status"):
         questions = _questions(product)
     times = []
-    for metric, base, step in questions:
+    for metric, step, base in questions:
         since = current["as_of_ms"] - lengths[step] * 86_400_000
         start = time.perf_counter()
         con.execute(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import fsspec  # type: ignore[import-untyped]
+import fsspec
 import pyarrow as pa
 
 from ingest.rows import SCHEMA, Row, to_batch
@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 TABLE, LOADS = "responses", "_dlt_loads"
 LAYOUT = "{table_name}/{YYYY}-{MM}-{DD}/{load_id}.{file_id}.{ext}"
 PIPELINE = "recorder"
+MARKER = "init"
 TYPES = {pa.int64(): "bigint", pa.string(): "text"}
 
 
@@ -173,9 +174,26 @@ class Landing:
             max_state_files=1,
         )
         self._state_dir.mkdir(parents=True, exist_ok=True)
+        self._mark()
         return dlt.pipeline(
             PIPELINE, pipelines_dir=str(self._state_dir), destination=destination, dataset_name=name, dev_mode=False
         )
+
+    def _mark(self) -> None:
+        """Make dlt's marker file in the landing's folder.
+
+        dlt makes the folder and then the marker, and fails for ever on a folder that has none or half of one: a
+        mounted volume, a start that was killed in between, a full disk. It completes an empty marker.
+        """
+        try:
+            filesystem, root = fsspec.core.url_to_fs(self.landing)
+            filesystem.makedirs(root, exist_ok=True)
+            try:
+                json.loads(filesystem.cat_file(f"{root}/{MARKER}") or b"null")
+            except (FileNotFoundError, ValueError):
+                filesystem.pipe_file(f"{root}/{MARKER}", b"")
+        except OSError as error:
+            raise LandingFault(self._blame(error)) from error
 
     def _source(self, table: pa.Table) -> Any:
         import dlt

@@ -127,9 +127,7 @@ def test_minute_hour_and_day(definitions: ModuleType, settings: Settings, instan
     assert len(tables(str(replica), served)["markets"]) == 3
 
     hourly = execute(definitions, instance, "hourly")
-    checks = [
-        event.event_specific_data for event in hourly.all_events if event.event_type_value == "ASSET_CHECK_EVALUATION"
-    ]
+    checks = hourly.get_asset_check_evaluations()
     assert len(checks) > 20
     assert [check.check_name for check in checks if not check.passed] == []
     assert "recorder_is_alive" in {check.check_name for check in checks}

@@ -291,3 +291,15 @@ def test_beyond_the_bound_bodies_are_dropped_and_the_row_says_so(
     dropped = [row for row in found if row.body is None]
     assert dropped
     assert all("body dropped: the journal could not be written" in (row.error or "") for row in dropped)
+
+
+@pytest.mark.parametrize("marker", [None, b"", b'{"initial_ver'], ids=["none", "empty", "cut off"])
+def test_a_folder_that_is_there_already_is_taken(tmp_path: Path, marker: bytes | None) -> None:
+    """A mounted volume, or what a start left that was killed while it made the folder."""
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    if marker is not None:
+        (landing / "init").write_bytes(marker)
+    for n in range(2):
+        land([row(n)], str(landing), tmp_path / "dlt")
+    assert len(committed_loads(str(landing))) == 2

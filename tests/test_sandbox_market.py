@@ -120,7 +120,8 @@ def test_coins_move_together_and_takers_follow_the_price() -> None:
 
 def test_venues_differ_by_a_few_basis_points_and_prefixes_scale() -> None:
     def logs(venue: str, kind: str, symbol: str) -> np.ndarray:
-        return MARKET.price_logs(np.array([SMALL.row[venue, kind, symbol]]), np.arange(29_000_000, 29_010_000, 50))[0]
+        minutes = np.arange(29_000_000, 29_010_000, 50)
+        return np.asarray(MARKET.price_logs(np.array([SMALL.row[venue, kind, symbol]]), minutes)[0])
 
     apart = np.abs(logs("binance", "perp", "BTCUSDT") - logs("bybit", "perp", "BTCUSDT"))
     assert 0 < apart.mean() < 0.002

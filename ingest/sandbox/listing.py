@@ -68,9 +68,9 @@ def lot_decimals(price_usd: float) -> int:
     return min(8, max(0, ceil(log10(price_usd)) + 1))
 
 
-def intervals(identity: str, listed_ms: int, settled: int, before: int, changed_share: float = 0.25) -> tuple[
-    tuple[int, int], ...
-]:
+def intervals(
+    identity: str, listed_ms: int, settled: int, before: int, changed_share: float = 0.25
+) -> tuple[tuple[int, int], ...]:
     """The funding interval through the market's life: a share of markets changes it, some hastily for two days."""
     life: list[tuple[int, int]] = [(0, settled)]
     if settled != before and fraction("changes", identity) < changed_share:

@@ -80,7 +80,6 @@ def create_app(
         add_replay_sockets(app, sandbox)
         app.add_route(replay_route(sandbox), "/<path:path>", methods=["GET", "POST"], name="replay", unquote=True)
 
-
     async def start(_: App) -> None:
         hub.start()
 

@@ -36,9 +36,7 @@ class Hyperliquid:
         perps = [int(row) for row in world.universe.rows("hyperliquid", "perp")]
         # A universe only grows: its order is the order of listing, and the contexts match it by position.
         perps.sort(key=lambda row: (world.universe.listings[row].listed_ms, world.universe.listings[row].symbol))
-        self.dexes = {
-            dex: [row for row in perps if world.universe.listings[row].group == dex] for dex in ("", *DEXES)
-        }
+        self.dexes = {dex: [row for row in perps if world.universe.listings[row].group == dex] for dex in ("", *DEXES)}
         self.types: dict[str, Callable[[Ask], Answer]] = {
             "metaAndAssetCtxs": self.meta_and_contexts,
             "meta": self.meta,

@@ -110,7 +110,8 @@ def windows_to_build(
 
 def _arguments(project_changed: bool, seeds_changed: bool) -> list[str]:
     """Models alone; views only when the project changed, because they do not change between windows; seeds likewise."""
-    arguments = ["build", "--resource-type", "model"]
+    # DuckDB uses all cores for one model; a second model at a time costs memory and a tenth more CPU.
+    arguments = ["build", "--threads", "1", "--resource-type", "model"]
     if seeds_changed:
         arguments += ["--resource-type", "seed"]
     if not project_changed:

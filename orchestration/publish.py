@@ -5,10 +5,9 @@ served replica alone, and the next one repairs the other. Nothing is torn: DuckD
 """
 
 import json
-import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,15 @@ import duckdb
 
 from orchestration import replica
 from orchestration.dbt_process import prepare_manifest
+from orchestration.edition import Edition, point_to, read_current
 from orchestration.replica import TIERS, Tier
 from orchestration.settings import Settings
 from orchestration.writer import WAIT_S, PipelineError, Say, connection, writer_lock
 
 REPLICAS = ("replica_a.duckdb", "replica_b.duckdb")
 READER_WAIT_S = 20.0
+# Beyond it DuckDB goes to disk: sealing a day of a large universe sorts millions of rows.
+MEMORY = "2GB"
 # How DuckDB names a file whose content cannot be trusted, as opposed to a full disk or a lock.
 CORRUPT = (
     "Corrupt",
@@ -32,18 +34,6 @@ CORRUPT = (
     "WAL file",
 )
 THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
-
-
-@dataclass(frozen=True)
-class Edition:
-    """One published state: what `current.json` and the replica's `edition` table say."""
-
-    edition_id: int
-    as_of_ms: int
-    published_ms: int
-    recorded_since_ms: int | None
-    build_id: int
-    replica: str
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ def publish_locked(
         return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
     edition = _write(target, warehouse, source, catalog, tiers, current, reader_wait_s, say)
-    _point_to(serving, edition)
+    point_to(serving, edition)
     return edition
 
 
@@ -134,15 +124,6 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
     model = next(node for node in nodes if node["resource_type"] == "model" and node["name"] == "series_base_1m")
     metrics: dict[str, dict[str, Any]] = model["config"]["meta"]["metrics"]
     return metrics
-
-
-def read_current(serving: Path) -> dict[str, Any] | None:
-    """What readers are pointed to; None before the first publish."""
-    try:
-        current: dict[str, Any] = json.loads((serving / "current.json").read_text())
-    except FileNotFoundError:
-        return None
-    return current if (serving / current["replica"]).exists() else None
 
 
 def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]], tiers: Sequence[Tier]) -> bool:
@@ -202,6 +183,7 @@ def _fill(
     current: dict[str, Any] | None,
     anew: bool,
 ) -> Edition:
+    con.execute(f"set memory_limit = '{MEMORY}'")
     quoted = warehouse.replace("'", "''")
     con.execute(f"attach '{quoted}' as warehouse (read_only)")
     state = _state(con)
@@ -262,19 +244,3 @@ def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str]
 
 def _tier_rows(tiers: Sequence[Tier]) -> list[tuple[str, int, int | None]]:
     return [(tier.step, tier.step_ms, tier.keep_days) for tier in tiers]
-
-
-def _point_to(serving: Path, edition: Edition) -> None:
-    """Flip the pointer: on disk before it is visible, and visible at once."""
-    pointer = {name: asdict(edition)[name] for name in ("replica", "edition_id", "as_of_ms", "published_ms")}
-    written = serving / "current.json.new"
-    with written.open("w") as file:
-        json.dump(pointer, file)
-        file.flush()
-        os.fsync(file.fileno())
-    written.replace(serving / "current.json")
-    folder = os.open(serving, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

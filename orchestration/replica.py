@@ -17,8 +17,10 @@ MINUTE_MS, HOUR_MS, DAY_MS, WEEK_MS = 60_000, 3_600_000, 86_400_000, 604_800_000
 MONDAY_MS = 4 * DAY_MS
 # A period is sealed shortly after its end, and once more when late bars (asked once an hour) are in.
 SEAL_AFTER_MS, RESEAL_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS
-# A publish stops sealing after this long; the next one goes on.
-SEAL_BUDGET_S = 3.0
+# A publish begins to seal no further period after this long; the next one goes on.
+SEAL_BUDGET_S = 0.5
+# Up to so many buckets are named one by one in a query, which is cheaper than a join.
+LITERALS = 20
 SMALL_TABLES = ("gaps", "markets", "recording_status", "market_index")
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
@@ -108,10 +110,15 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
 
 def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str, order: str) -> None:
     """Delete and insert the touched rows. Literal bounds let zone maps spare the untouched past."""
-    bounds = con.execute(f"select min(t), max(t) from {touched}").fetchone()
-    if bounds is None or bounds[0] is None:
+    found = con.execute(f"select distinct t from {touched} order by t limit {LITERALS + 1}").fetchall()
+    times = [row[0] for row in found]
+    if not times:
         return
-    where = f"t between {bounds[0]} and {bounds[1]} and ({key}) in (select ({key}) from {touched})"
+    if key == "t" and len(times) <= LITERALS:
+        where = f"t in ({', '.join(map(str, times))})"
+    else:
+        lo, hi = con.execute(f"select min(t), max(t) from {touched}").fetchall()[0]
+        where = f"t between {lo} and {hi} and ({key}) in (select ({key}) from {touched})"
     con.execute(f"delete from {table} where {where}")
     con.execute(f"insert into {table} select * from warehouse.main.{table} where {where} order by {order}")
 

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from orchestration.publish import Edition, publish_locked, read_current
+from orchestration.edition import Edition, read_current
+from orchestration.publish import publish_locked
 from orchestration.replica import DAY_MS, HOUR_MS, MINUTE_MS, SMALL_TABLES, TIERS, Tier, series_tables
 from orchestration.watermark import prepare
 from orchestration.writer import PipelineError, WriterBusyError
@@ -284,7 +285,7 @@ def test_killed_publishes_keep_serving_and_the_next_repairs(warehouse: Warehouse
     [
         "p.replica.copy_touched = lambda *a: os.kill(os.getpid(), 9)",
         "p.replica.drop_old = lambda *a: os.kill(os.getpid(), 9)",
-        "p._point_to = lambda *a: os.kill(os.getpid(), 9)",
+        "p.point_to = lambda *a: os.kill(os.getpid(), 9)",
         "Path.replace = lambda *a: os.kill(os.getpid(), 9)",
     ],
     ids=["before the changes", "after the changes", "before the pointer", "while the pointer flips"],

@@ -1,5 +1,6 @@
 -- A coin's open interest in the live table is that of its listed markets in the newest minute of the series, where none of
 -- it is carried over from an earlier minute. Coins that HIP-3 alone trades have no series.
+{{ config(meta={'dagster': {'ref': {'name': 'markets'}}}) }}
 with newest as (
   select {{ newest_minute() }} as t
 ),

@@ -1,4 +1,5 @@
 -- Seed keys of several columns are unique, multipliers and OI factors positive.
+{{ config(meta={'dagster': {'ref': {'name': 'symbols'}}}) }}
 select 'symbols' as seed, venue || ' ' || symbol_base as row_key
 from {{ ref('symbols') }}
 group by all

@@ -1,6 +1,7 @@
 """The product as a benchmark runs it: a home of its own, free ports, commands as whole processes with their cost."""
 
 import json
+import math
 import os
 import resource
 import signal
@@ -109,5 +110,4 @@ def wait_for(url: str, seconds: float) -> None:
 
 def percentile(values: list[float], share: float) -> float:
     """The smallest value that at least `share` of the values do not exceed."""
-    ordered = sorted(values)
-    return ordered[max(0, -(-int(len(ordered) * share * 1000) // 1000) - 1)]
+    return sorted(values)[max(0, math.ceil(len(values) * share) - 1)]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import aiohttp
 import orjson
@@ -58,7 +59,7 @@ class Client:
         # slow down clients that look like a web page.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=venue.parallel, ttl_dns_cache=300, keepalive_timeout=75),
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json", **venue.headers},
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -122,7 +123,7 @@ class Client:
                         continue
                     attempts += 1
                     sent = True
-                    last = await self._attempt(endpoint, params, min(endpoint.timeout_s, deadline - loop.time()))
+                    last = await self._attempt(endpoint, ask.key, params, deadline - loop.time())
                 finally:
                     self._slots.release()
             except TimeoutError:
@@ -138,8 +139,9 @@ class Client:
             await asyncio.sleep(pause_s)
         return row()
 
-    async def _attempt(self, endpoint: Endpoint, params: Mapping[str, Any], timeout_s: float) -> Answer:
-        url = address(endpoint.host, endpoint.path, self.venues_url)
+    async def _attempt(self, endpoint: Endpoint, key: str, params: Mapping[str, Any], left_s: float) -> Answer:
+        timeout_s = min(endpoint.timeout_s, left_s)
+        url = address(endpoint.host, endpoint.path.replace("{key}", quote(key, safe="")), self.venues_url)
         post = {"data": orjson.dumps(params), "headers": {"Content-Type": "application/json"}}
         query = {"params": {name: str(value) for name, value in params.items()}}
         requested_ms = now_ms()

@@ -44,6 +44,7 @@ class Keys:
 class Each:
     """Fan-out: one request per key of `of`, best rank first.
 
+    of       None: only the keys of `always`
     within   only keys that this source has too (if it has been read)
     without  no key that this source has
     always   keys that are asked even when no source is known
@@ -51,7 +52,7 @@ class Each:
     rest_s   the others once in this time, spread over its minutes, the longest unasked first; None = never
     """
 
-    of: Keys
+    of: Keys | None = None
     within: Keys | None = None
     without: Keys | None = None
     always: tuple[str, ...] = ()
@@ -69,7 +70,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One kind of request. `params` is the query of a GET and the JSON body of a POST.
+    """One kind of request. `params` is the query of a GET and the JSON body of a POST; `{key}` in the path is the key.
 
     `next_page` reads a page and returns the parameters of the next one, or None after the last; the key is then the
     page's number.
@@ -122,6 +123,7 @@ class Venue:
     ban_s   HTTP status → how long to stay away from the host when the answer does not say
     fault   the venue's own error inside an answer of status 200, or None
     parallel  requests under way at once
+    headers   what the venue wants to be told with every request and connection
     """
 
     name: str
@@ -131,6 +133,7 @@ class Venue:
     ban_s: Mapping[int, float] = field(default_factory=dict)
     fault: Callable[[str], str | None] | None = None
     parallel: int = 16
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def address(host: str, path: str, venues_url: str | None, *, websocket: bool = False) -> str:

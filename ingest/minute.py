@@ -39,7 +39,8 @@ async def record_minute(
     async def fan_out(endpoint: Endpoint) -> None:
         for name in schedule.unknown(endpoint):
             if other := tasks.get(name):
-                decisive = endpoint.each is not None and name == endpoint.each.of.endpoint
+                of = endpoint.each.of if endpoint.each else None
+                decisive = of is not None and name == of.endpoint
                 await asyncio.wait([other], timeout=None if decisive else PATIENCE_S)
         asks = schedule.asks(endpoint, tick_ms)
         if not asks:
@@ -80,8 +81,9 @@ async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float,
 
 def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:
     missing = schedule.unknown(endpoint)
-    if endpoint.each and endpoint.each.of.endpoint in missing:
-        return f"not asked: {endpoint.each.of.endpoint} gave no keys yet"
+    of = endpoint.each.of if endpoint.each else None
+    if of and of.endpoint in missing:
+        return f"not asked: {of.endpoint} gave no keys yet"
     return "not asked: there are no keys"
 
 

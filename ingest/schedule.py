@@ -40,7 +40,7 @@ class Catalogue:
 
     def ranked(self, each: Each) -> list[str]:
         """The keys of a fan-out, best first."""
-        keys = self.keys(each.of) or {}
+        keys = (self.keys(each.of) if each.of else None) or {}
         within = self.keys(each.within) if each.within else None
         without = (self.keys(each.without) if each.without else None) or {}
         chosen = [key for key in keys if key not in without and (within is None or key in within)]

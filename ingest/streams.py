@@ -51,7 +51,7 @@ class StreamRecorder:
     async def run(self) -> None:
         """Connect, listen, and connect again after a pause that grows while connections fail."""
         failures = 0
-        async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT}) as session:
+        async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT, **self.venue.headers}) as session:
             while True:
                 if self.stream.topics and not self._wanted():
                     await self._wait_for_topics()

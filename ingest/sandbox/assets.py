@@ -6,8 +6,9 @@ from itertools import product
 
 from ingest.sandbox.noise import fraction
 
-STABLES = ("USDT", "USDC", "FDUSD", "USD", "USDE", "USDH", "USDT0", "USD1")
-FIAT = {"EUR": 1.08, "TRY": 0.0238, "BRL": 0.18, "JPY": 0.0066}
+STABLES = ("USDT", "USDC", "FDUSD", "USD", "USDE", "USDH", "USDT0", "USD1", "USDG", "PYUSD", "DAI")
+FIAT = {"EUR": 1.08, "TRY": 0.0238, "BRL": 0.18, "JPY": 0.0066, "KRW": 0.00069, "GBP": 1.27, "AUD": 0.65, "SGD": 0.74,
+        "AED": 0.2723}  # fmt: skip
 COINS_FULL, COINS_SMALL = 2000, 40
 
 # name:price:millions of USD traded a day on the largest perp:category. The order is the rank; 40 are `small`.

@@ -1,8 +1,8 @@
 """From a request to a venue's answer: faults first, then rate limits, then the simulated or recorded body."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -13,7 +13,8 @@ from sanic.response import HTTPResponse
 from ingest.sandbox.clock import Clock
 from ingest.sandbox.faults import Fault, Faults, changed_field, refused
 from ingest.sandbox.limits import Limits
-from ingest.sandbox.replay import VENUE_OF_HOST, Replay, split_host
+from ingest.sandbox.replay import Replay
+from ingest.sandbox.standin import StandIn
 from ingest.sandbox.streams import Hub
 from ingest.sandbox.wire import Answer, Ask, Endpoint
 from ingest.sandbox.world import World
@@ -23,20 +24,32 @@ Handler = Callable[..., Coroutine[Any, Any, HTTPResponse]]
 
 @dataclass(slots=True, eq=False)
 class Sandbox:
-    """All state of a running stand-in server; `world` in simulate, `replay` in replay."""
+    """All state of a running stand-in server; `world` in simulate, `replay` in replay; the stand-ins by venue."""
 
+    stand_ins: Mapping[str, StandIn]
     clock: Clock
     faults: Faults
     limits: Limits
     hub: Hub
     world: World | None
     replay: Replay | None
+    venue_of: dict[str, str] = field(init=False)  # by host
+
+    def __post_init__(self) -> None:
+        self.venue_of = {host: one.venue for one in self.stand_ins.values() for host in one.hosts}
+
+    def split(self, path: str) -> tuple[str | None, str, str]:
+        """(venue, host, path) of a request path; a bare path has neither venue nor host."""
+        first, _, rest = path.lstrip("/").partition("/")
+        if "." not in first:
+            return None, "", path
+        return self.venue_of.get(first), first, "/" + rest
 
     def refuse_socket(self, request: Request[Any, Any]) -> HTTPResponse | None:
         """Cut a WebSocket off before its handshake while a fault wants that."""
         if "upgrade" not in request.headers or not self.faults.active:
             return None
-        venue, host, path = split_host(request.path)
+        venue, host, path = self.split(request.path)
         for fault in self.faults.on(venue or "", host, path):
             if fault.kind == "outage" or (fault.kind == "ws_drop" and fault.options.get("refuse")):
                 return cut_off(request)
@@ -93,19 +106,22 @@ def _spoiled(request: Request[Any, Any], answer: Answer, headers: dict[str, str]
 
 
 def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
-    """The Sanic handler of one simulated endpoint."""
+    """The Sanic handler of one simulated endpoint; placeholders of its path become parameters of the query."""
+    stand_in = sandbox.stand_ins[endpoint.venue]
+    pool = sandbox.limits.pools[endpoint.pool]
 
-    async def route(request: Request[Any, Any]) -> HTTPResponse:
-        faults = sandbox.faults.on(endpoint.venue, endpoint.host, endpoint.path)
+    async def route(request: Request[Any, Any], **placeholders: str) -> HTTPResponse:
+        path = sandbox.split(request.path)[2] if placeholders else endpoint.path
+        faults = sandbox.faults.on(endpoint.venue, endpoint.host, path)
         if faults and (early := await _suffered(request, faults)) is not None:
             return early
         now_ms = sandbox.clock.now_ms()
-        if (refusal := sandbox.limits.refusal(endpoint.pool, request.ip, now_ms)) is not None:
-            return _response(refusal, {})
-        query = dict(parse_qsl(request.query_string, keep_blank_values=True))
+        if (use := sandbox.limits.exceeded(endpoint.pool, request.ip, now_ms)) is not None:
+            return _response(stand_in.refusal(use, pool, now_ms), {})
+        query = dict(parse_qsl(request.query_string, keep_blank_values=True)) | placeholders
         answer = endpoint.answer(Ask(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
         weight = endpoint.weight if answer.weight is None else answer.weight
-        headers = sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight)
+        headers = stand_in.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
         return _spoiled(request, answer, headers, faults) if faults else _response(answer, headers)
 
     return route
@@ -117,7 +133,7 @@ def replay_route(sandbox: Sandbox) -> Handler:
     replay = sandbox.replay
 
     async def route(request: Request[Any, Any], path: str) -> HTTPResponse:
-        venue, host, path = split_host("/" + path)
+        venue, host, path = sandbox.split("/" + path)
         query = dict(parse_qsl(request.query_string, keep_blank_values=True))
         body = _parsed(request)
         found = replay.find(venue, request.method, path, query, body)
@@ -129,8 +145,3 @@ def replay_route(sandbox: Sandbox) -> Handler:
         return _spoiled(request, answer, {}, faults)
 
     return route
-
-
-def hosts(venue: str) -> list[str]:
-    """The hosts of a venue."""
-    return [host for host, owner in VENUE_OF_HOST.items() if owner == venue]

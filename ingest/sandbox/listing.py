@@ -30,10 +30,12 @@ class Listing:
     listed_ms: int
     delisted_ms: int
     decimals: int
-    lot_decimals: int
+    lot_decimals: int  # negative where a lot is tens or thousands of raw base units
     intervals: tuple[tuple[int, int], ...] = ()  # (from ms, hours), oldest first; perps only
-    group: str = ""  # HIP-3 dex, or what else a venue must know
+    group: str = ""  # HIP-3 dex, or what else a venue must know; such markets are rare in the small universe
     index: int = 0  # position or token index where the venue has one
+    contract_size: float = 1.0  # raw base units of one contract, USD if inverse; for venues that count contracts
+    inverse: bool = False  # margined and settled in the coin
 
     @property
     def id(self) -> str:

@@ -9,10 +9,6 @@ import orjson
 
 from ingest.sandbox.wire import Answer
 
-VENUE_OF_HOST = {
-    "fapi.binance.com": "binance", "api.binance.com": "binance", "fstream.binance.com": "binance",
-    "api.bybit.com": "bybit", "stream.bybit.com": "bybit", "api.hyperliquid.xyz": "hyperliquid",
-}  # fmt: skip
 _RESPONSE = {"venue": str, "method": str, "path": str, "params": dict, "body": dict, "status": int, "file": str,
              "text": str, "headers": dict}  # fmt: skip
 _STREAM = {"venue": str, "path": str, "frames": str, "rate": (int, float)}
@@ -46,7 +42,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class RecordedStream:
-    """Frames that a WebSocket sends after a client has connected (Bybit: subscribed)."""
+    """Frames that a WebSocket sends after a client has connected or subscribed."""
 
     venue: str
     path: str
@@ -99,14 +95,6 @@ def contains(value: Any, wanted: Any) -> bool:
 
 def _leaves(value: Any) -> int:
     return sum(_leaves(one) for one in value.values()) if isinstance(value, dict) else int(value is not None)
-
-
-def split_host(path: str) -> tuple[str | None, str, str]:
-    """(venue, host, path) of a request path; a bare path has neither venue nor host."""
-    first, _, rest = path.lstrip("/").partition("/")
-    if "." not in first:
-        return None, "", path
-    return VENUE_OF_HOST.get(first), first, "/" + rest
 
 
 def _read(folder: Path, name: str, where: str) -> bytes:

@@ -23,12 +23,11 @@ from ingest.sandbox.replay import load_replay
 from ingest.sandbox.sockets import add_replay_sockets, add_simulated_sockets
 from ingest.sandbox.streams import Hub
 from ingest.sandbox.universe import build_universe
-from ingest.sandbox.venues import binance, bybit, hyperliquid
+from ingest.sandbox.venues import STAND_INS
 from ingest.sandbox.world import build_world
 
 App = Sanic[Any, Any]
 Mode = Literal["simulate", "replay"]
-VENUE_ENDPOINTS = (binance.endpoints, bybit.endpoints, hyperliquid.endpoints)
 _names = (f"sandbox-{number}" for number in itertools.count(1))
 
 
@@ -60,20 +59,22 @@ def create_app(
     app.config.TOUCHUP = False  # rewrites Sanic's source, which works for one app a process; tests start many
     app.config.FALLBACK_ERROR_FORMAT = "json"
     app.config.KEEP_ALIVE_TIMEOUT = 75
-    app.config.WEBSOCKET_PING_INTERVAL = 180  # Binance pings every three minutes and waits ten for the pong
+    app.config.WEBSOCKET_PING_INTERVAL = 180  # as the patient venues do: three minutes, and ten for the pong
     app.config.WEBSOCKET_PING_TIMEOUT = 600
-    hub = Hub(world, clock)
-    sandbox = Sandbox(clock, Faults(), Limits(rate_limits), hub, world, replay)
+    hub = Hub(world, clock, {one.venue: one.frames for one in STAND_INS if one.frames is not None})
+    pools = {name: pool for one in STAND_INS for name, pool in one.pools.items()}
+    stand_ins = {one.venue: one for one in STAND_INS}
+    sandbox = Sandbox(stand_ins, clock, Faults(), Limits(pools, rate_limits), hub, world, replay)
     app.ctx.sandbox = sandbox
     admin.add_routes(app, sandbox, mode)
     if world is not None:
-        for endpoints in VENUE_ENDPOINTS:
-            for endpoint in endpoints(world):
+        for one in STAND_INS:
+            for number, endpoint in enumerate(one.endpoints(world)):
                 app.add_route(
                     http_route(sandbox, endpoint),
                     f"/{endpoint.host}{endpoint.path}",
                     methods=[endpoint.method],
-                    name=f"{endpoint.venue}{endpoint.path}".replace("/", "_"),
+                    name=f"{endpoint.venue}_{number}",
                 )
         add_simulated_sockets(app, sandbox)
     else:

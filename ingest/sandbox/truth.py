@@ -5,18 +5,20 @@ from typing import Any
 import numpy as np
 
 from ingest.sandbox.derivatives import funding_hours, funding_rate, liquidations, open_interest
-from ingest.sandbox.streams import BINANCE_WINDOW_MS
 from ingest.sandbox.universe import MINUTE_MS
 from ingest.sandbox.world import World
 
 LONGEST_MINUTES = 7 * 1440
 
 
-def truth(world: World, venue: str, kind: str, symbol: str, from_ms: int, to_ms: int) -> dict[str, Any]:
+def truth(
+    world: World, venue: str, kind: str, symbol: str, from_ms: int, to_ms: int, window_ms: int | None
+) -> dict[str, Any]:
     """Per minute in [from, to): prices in USD per ONE coin, sizes in coins, money in USD; KeyError if unknown.
 
     `price` is the price at the minute's start; a ticker that is asked within the minute lies between `price` and
-    `close`. Quotes like USDT count as 1 USD. `sent` says whether the venue's stream shows the liquidation.
+    `close`. Quotes like USDT count as 1 USD. `sent` says whether the venue shows the liquidation:
+    all of them, or the latest in each `window_ms`; None where it publishes none.
     """
     row = world.universe.row[venue, kind, symbol]
     rows, listing = np.array([row]), world.universe.listings[row]
@@ -55,21 +57,21 @@ def truth(world: World, venue: str, kind: str, symbol: str, from_ms: int, to_ms:
             missing = not perp and name in ("oi_base", "funding_rate", "funding_interval_h", "mark_price")
             point[name] = None if missing else column[n].item()
         out.append(point)
-    events = _liquidations(world, row, minutes) if perp and venue != "hyperliquid" else []
+    events = _liquidations(world, row, minutes, window_ms) if perp and window_ms is not None else []
     return {"venue": venue, "type": kind, "symbol": symbol, "coin": listing.coin, "quote": listing.quote,
             "units": listing.units, "minutes": out, "liquidations": events}  # fmt: skip
 
 
-def _liquidations(world: World, row: int, minutes: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+def _liquidations(world: World, row: int, minutes: np.ndarray[Any, Any], window_ms: int) -> list[dict[str, Any]]:
     found = liquidations(world.market, np.array([row]), minutes)
     listing = world.universe.listings[row]
     out = []
     for n, ts in enumerate(found.ts.tolist()):
-        window = ts // BINANCE_WINDOW_MS
-        latest = n + 1 == len(found.ts) or found.ts[n + 1].item() // BINANCE_WINDOW_MS != window
+        following = found.ts[n + 1].item() if n + 1 < len(found.ts) else None
+        sent = window_ms == 0 or following is None or following // window_ms != ts // window_ms
         size, price = found.size[n].item(), found.price[n].item()
         out.append({
             "ts": ts, "side": "long" if found.long[n] else "short", "size_base": size * listing.units,
-            "price": price / listing.units, "usd": size * price, "sent": latest if listing.venue == "binance" else True,
+            "price": price / listing.units, "usd": size * price, "sent": sent,
         })  # fmt: skip
     return out

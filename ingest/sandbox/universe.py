@@ -1,6 +1,5 @@
 """All markets of the simulated world as columns: one row per market, over every venue that is registered here."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -8,15 +7,9 @@ import numpy as np
 
 from ingest.sandbox.assets import COINS_SMALL, Asset, assets
 from ingest.sandbox.listing import Listing, coins
-from ingest.sandbox.listings import binance, bybit, hyperliquid
 from ingest.sandbox.noise import Floats, Ints
 
 MINUTE_MS = 60_000
-VENUES: dict[str, Callable[[], list[Listing]]] = {
-    "binance": binance.listings,
-    "bybit": bybit.listings,
-    "hyperliquid": hyperliquid.listings,
-}
 SMALL_STOCKS = 6  # of each HIP-3 dex in the small universe
 
 
@@ -64,7 +57,9 @@ def build_universe(name: str) -> Universe:
     """The universe `small` or `full`."""
     if name not in ("small", "full"):
         raise ValueError(f"universe must be small or full, not {name!r}")
-    rows = [one for listings in VENUES.values() for one in listings()]
+    from ingest.sandbox.venues import STAND_INS  # the venues' own files read the world, which is made of this one
+
+    rows = [one for stand_in in STAND_INS for one in stand_in.listings()]
     if name == "small":
         rows = _small(rows)
     known = tuple(assets().values())

@@ -29,7 +29,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A path of a venue; `pool` names the rate limit that its weight counts against."""
+    """A path of a venue; `pool` names the rate limit that its weight counts against.
+
+    Parameters inside the path are written as Sanic does (`/kline/<symbol:str>`) and come in `Ask.query`.
+    """
 
     venue: str
     host: str

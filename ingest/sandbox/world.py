@@ -48,7 +48,7 @@ class World:
         self.clock = clock
         self.all_rows: Ints = np.arange(len(universe.listings))
         self.price_format = [f"%.{one.decimals}f" for one in universe.listings]
-        self.lot_format = [f"%.{one.lot_decimals}f" for one in universe.listings]
+        self.lot_format = [f"%.{max(0, one.lot_decimals)}f" for one in universe.listings]
         self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
     def remembered(self, kind: str, at: int, make: Callable[[int], T], keep: int) -> T:

@@ -1,1 +1,10 @@
-"""The wire formats of the venues: one file per venue."""
+"""The stand-ins of the venues: the wire formats, limits and streams of each in its own files."""
+
+from ingest.sandbox.standin import StandIn
+from ingest.sandbox.venues import binance, bybit, hyperliquid
+
+STAND_INS: tuple[StandIn, ...] = (
+    binance.STAND_IN,
+    bybit.STAND_IN,
+    hyperliquid.STAND_IN,
+)

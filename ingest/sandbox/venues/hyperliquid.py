@@ -4,7 +4,9 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
-from ingest.sandbox.listings.hyperliquid import DEXES
+from ingest.sandbox.limits import Pool, Use
+from ingest.sandbox.listings.hyperliquid import DEXES, listings
+from ingest.sandbox.standin import StandIn
 from ingest.sandbox.venues.candles import INTERVALS, candles
 from ingest.sandbox.venues.hyperliquid_spot import spot_contexts, spot_meta
 from ingest.sandbox.wire import Answer, Ask, Endpoint, json_answer, pointed
@@ -177,3 +179,18 @@ class Hyperliquid:
 def endpoints(world: World) -> list[Endpoint]:
     """The endpoint of Hyperliquid."""
     return [Endpoint("hyperliquid", HOST, "/info", Hyperliquid(world).info, "hyperliquid", 20, "POST")]
+
+
+def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+    """429 with the body null."""
+    return Answer(b"null", 429)
+
+
+STAND_IN = StandIn(
+    venue="hyperliquid",
+    hosts=(HOST,),
+    pools={"hyperliquid": Pool(1200, 60_000)},
+    listings=listings,
+    endpoints=endpoints,
+    refusal=refusal,
+)

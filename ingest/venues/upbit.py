@@ -1,0 +1,48 @@
+"""Upbit: Korean spot, quoted in won. Requests must never carry an Origin header: it cuts the limit to 1 in 10 s."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+
+API = "api.upbit.com"
+COVERED = ("KRW-BTC", "KRW-ETH", "KRW-XRP", "KRW-SOL", "KRW-USDT", "KRW-USDC")
+"""Markets whose bars are needed whatever their volume: premiums, and the won's price of the dollar tokens."""
+
+
+def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["market"], float(row["acc_trade_price_24h"])) for row in body if row["market"] not in COVERED)
+
+
+def _candles(ask: Ask) -> dict[str, Any]:
+    return {"market": ask.key, "count": ask.bars}
+
+
+UPBIT = Venue(
+    name="upbit",
+    pools=(
+        # 10 requests a second per IP and group (https://docs.upbit.com/kr/reference/rate-limits). A fifth is left to
+        # whoever else uses the same address.
+        Pool("market", 8, 1),
+        Pool("ticker", 8, 1),
+        Pool("candle", 8, 1),
+    ),
+    # Whoever goes on after 429 is blocked with 418; the answer says for how long (same page).
+    ban_s={418: 60},
+    endpoints=(
+        Endpoint("spot_instruments", API, "/v1/market/all", "market", {"is_details": "true"}, every_s=3600),
+        # https://docs.upbit.com/kr/reference/list-quote-tickers
+        Endpoint("spot_tickers", API, "/v1/ticker/all", "ticker", {"quote_currencies": "KRW"}),
+        # https://docs.upbit.com/kr/reference/list-candles-minutes: at most 200, newest first.
+        Endpoint(
+            "spot_bars",
+            API,
+            "/v1/candles/minutes/1",
+            "candle",
+            _candles,
+            bars=Bars(most=200),
+            each=Each(of=Keys("spot_tickers", _others_traded), always=COVERED, top=20),
+        ),
+    ),
+    parallel=8,
+)

@@ -92,15 +92,19 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Stream:
-    """One WebSocket connection that is always open.
+    """A WebSocket that is always connected.
 
     topics      keys that are subscribed to, followed as they change; None = the path alone subscribes
-    subscribe   one message for a chunk of topics and the operation ("subscribe" or "unsubscribe")
+    subscribe   the messages for some topics and the operation ("subscribe" or "unsubscribe")
     heartbeat   a message the venue wants every `heartbeat_s`; None = WebSocket pings are sent instead
     skip        true for a frame that is no data (an answer to a heartbeat)
     refused     the reason if the frame refuses a subscription
     silence_s   without any frame for this long the connection is taken for dead
     life_s      reconnect before the venue ends the connection
+    connections  the topics are shared out over so many connections
+    topics_each  most topics of one connection
+    topics_per_s  most topics that a connection subscribes to in a second; None = all at once. It counts as listening
+                when all were asked for
     """
 
     name: str
@@ -114,6 +118,9 @@ class Stream:
     refused: Callable[[str], str | None] | None = None
     silence_s: float = 600.0
     life_s: float = 23.5 * 3600
+    connections: int = 1
+    topics_each: int | None = None
+    topics_per_s: int | None = None
 
 
 @dataclass(frozen=True)

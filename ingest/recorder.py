@@ -16,6 +16,7 @@ from ingest.minute import record_minute
 from ingest.outbox import Landed, Outbox
 from ingest.rows import Row
 from ingest.schedule import Schedule
+from ingest.shares import Shares
 from ingest.state import RecorderBusy, State, VenueState, lock
 from ingest.streams import StreamRecorder
 from ingest.venues import VENUES
@@ -86,13 +87,18 @@ class Recorder:
                 tick_ms = await self._next_minute(tick_ms)
 
     def _streams(self) -> list[StreamRecorder]:
-        return [
-            StreamRecorder(
-                venue, stream, self._venues_url, self.schedules[venue.name].catalogue, self.pace.minute_ms, self._emit
-            )
-            for venue in self.venues
-            for stream in venue.streams
-        ]
+        recorders = []
+        for venue in self.venues:
+            catalogue = self.schedules[venue.name].catalogue
+            for stream in venue.streams:
+                shares = Shares(stream.connections, stream.topics_each)
+                recorders += [
+                    StreamRecorder(
+                        venue, stream, self._venues_url, catalogue, self.pace.minute_ms, self._emit, shares, connection
+                    )
+                    for connection in range(stream.connections)
+                ]
+        return recorders
 
     async def _listen(self, stream: StreamRecorder) -> None:
         while True:

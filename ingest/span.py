@@ -15,8 +15,8 @@ BUSY_MS, QUIET_MS = 1_000, 10_000
 class Span:
     """One connection's listening time. `emit` receives a row per fragment."""
 
-    def __init__(self, venue: str, name: str, minute_ms: int, emit: Callable[[Row], None]) -> None:
-        self._row = Row(0, venue, name, "", "{}", 101, 0, None, 1, None, None)
+    def __init__(self, venue: str, name: str, key: str, minute_ms: int, emit: Callable[[Row], None]) -> None:
+        self._row = Row(0, venue, name, key, "{}", 101, 0, None, 1, None, None)
         self._minute_ms = minute_ms
         self._emit = emit
         self._start_ms = now_ms()

@@ -12,6 +12,7 @@ from ingest.client import USER_AGENT, now_ms
 from ingest.endpoint import Stream, Venue, address
 from ingest.rows import Row
 from ingest.schedule import Catalogue
+from ingest.shares import Shares
 from ingest.span import STOPPED, Span
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ NAMED_TOPIC = re.compile(r"topic:\s*[\w.]*\.(\w+)")
 
 
 class StreamRecorder:
-    """Keeps one stream open until it is cancelled; every fragment and every failed connect becomes a row."""
+    """Keeps one connection of a stream until it is cancelled; every fragment and every failed connect becomes a row."""
 
     def __init__(
         self,
@@ -35,15 +36,21 @@ class StreamRecorder:
         catalogue: Catalogue,
         minute_ms: int,
         emit: Callable[[Row], None],
+        shares: Shares | None = None,
+        connection: int = 0,
     ) -> None:
         self.venue, self.stream = venue, stream
         self.connected = False
+        self._shares = shares or Shares(1, stream.topics_each)
+        self._connection = connection
+        self._key = str(connection + 1) if stream.connections > 1 else ""
         self._url = address(stream.host, stream.path, venues_url, websocket=True)
         self._catalogue = catalogue
         self._minute_ms = minute_ms
         self._emit = emit
-        self._name = f"{venue.name} {stream.name}"
+        self._name = " ".join(filter(None, (venue.name, stream.name, self._key)))
         self._span: Span | None = None
+        self._early: list[str] = []
         self._subscribed: set[str] = set()
         self._refused: set[str] = set()
         self._reason: str | None = None
@@ -64,7 +71,7 @@ class StreamRecorder:
 
     async def _connect(self, session: aiohttp.ClientSession) -> str:
         """One connection from open to end; the reason of its end."""
-        self._span, self._reason, self._subscribed = None, None, set()
+        self._span, self._reason, self._subscribed, self._early = None, None, set(), []
         reason = STOPPED
         try:
             async with asyncio.timeout(CONNECT_S):
@@ -92,6 +99,7 @@ class StreamRecorder:
         return reason
 
     async def _listen(self, ws: aiohttp.ClientWebSocketResponse) -> str:
+        self._asked_at = asyncio.get_running_loop().time()
         if self.stream.subscribe:
             await self._follow_topics(ws)
         else:
@@ -127,13 +135,18 @@ class StreamRecorder:
             self._reason = refusal
             await ws.close()
             return
-        if self._span is None:
+        if self._span is None and self._wanted() <= self._subscribed:
             self._open()
         if self._span:
             self._span.message(frame)
+        else:
+            self._early.append(frame)
 
     def _open(self) -> None:
-        self._span = Span(self.venue.name, self.stream.name, self._minute_ms, self._emit)
+        self._span = Span(self.venue.name, self.stream.name, self._key, self._minute_ms, self._emit)
+        for frame in self._early:
+            self._span.message(frame)
+        self._early.clear()
         self.connected = True
         log.info("%s: listening", self._name)
 
@@ -148,7 +161,7 @@ class StreamRecorder:
             now = loop.time()
             if self._span:
                 self._span.attend()
-            elif now - began > CONFIRM_S:
+            elif now - self._asked_at > CONFIRM_S:
                 self._reason = f"the subscription was not confirmed within {CONFIRM_S:g} s"
             if now - self._heard > stream.silence_s:
                 self._reason = f"silent for {stream.silence_s:g} s"
@@ -168,22 +181,27 @@ class StreamRecorder:
         wanted, subscribe = self._wanted(), self.stream.subscribe
         if subscribe is None or wanted == self._subscribed:
             return
+        most = self.stream.topics_per_s
         for operation, symbols in (
-            ("subscribe", wanted - self._subscribed),
-            ("unsubscribe", self._subscribed - wanted),
+            ("subscribe", sorted(wanted - self._subscribed)[:most]),
+            ("unsubscribe", sorted(self._subscribed - wanted)[:most]),
         ):
-            for message in subscribe(operation, sorted(symbols)) if symbols else []:
+            for message in subscribe(operation, symbols) if symbols else []:
                 await ws.send_str(message)
-        self._subscribed = wanted
+            self._subscribed ^= set(symbols)
+        self._asked_at = asyncio.get_running_loop().time()
+
+    def _all_topics(self) -> list[str]:
+        ranks = (self._catalogue.keys(self.stream.topics) if self.stream.topics else None) or {}
+        return sorted(ranks, key=lambda topic: (-ranks[topic], topic))
 
     def _wanted(self) -> set[str]:
-        keys = self._catalogue.keys(self.stream.topics) if self.stream.topics else None
-        return set(keys or ()) - self._refused
+        return self._shares.of(self._connection, self._all_topics()) - self._refused
 
     async def _wait_for_topics(self) -> None:
         waited_s = 0
         while not self._wanted():
-            if waited_s % 60 == 10 and self.stream.topics:
+            if waited_s % 60 == 10 and self.stream.topics and not self._all_topics():
                 self._failed(f"not connected: {self.stream.topics.endpoint} gave no symbols yet")
             await asyncio.sleep(1)
             waited_s += 1
@@ -191,4 +209,5 @@ class StreamRecorder:
     def _failed(self, reason: str) -> None:
         at_ms = now_ms()
         tick_ms = at_ms // self._minute_ms * self._minute_ms
-        self._emit(Row(tick_ms, self.venue.name, self.stream.name, "", "{}", None, at_ms, at_ms, 1, reason, None))
+        name = self.stream.name
+        self._emit(Row(tick_ms, self.venue.name, name, self._key, "{}", None, at_ms, at_ms, 1, reason, None))

@@ -1,0 +1,131 @@
+"""Lighter: perpetuals and spot. Markets are asked by number; a key is `<market_id>:<symbol>`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+
+API, PATH = "mainnet.zklighter.elliot.ai", "/api/v1"
+MINUTE_MS, HOUR = 60_000, 3600
+
+
+def _active(rows: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:
+    return (
+        (f"{row['market_id']}:{row['symbol']}", float(row["daily_quote_token_volume"]))
+        for row in rows
+        if row["status"] == "active"
+    )
+
+
+def _perps(body: Body) -> Iterator[tuple[str, float]]:
+    return _active(body["order_book_details"])
+
+
+def _spot(body: Body) -> Iterator[tuple[str, float]]:
+    return _active(body.get("spot_order_book_details") or [])
+
+
+def _market(key: str) -> int:
+    return int(key.partition(":")[0])
+
+
+def _candles(ask: Ask) -> dict[str, Any]:
+    span = {"start_timestamp": ask.tick_ms - ask.bars * MINUTE_MS, "end_timestamp": ask.tick_ms}
+    return {"market_id": _market(ask.key), "resolution": "1m", **span, "count_back": ask.bars}
+
+
+def _fundings(ask: Ask) -> dict[str, Any]:
+    # Seconds here. Three hours, so that no settlement is missed when an hour's turn comes late.
+    second = ask.tick_ms // 1000
+    span = {"start_timestamp": second - 3 * HOUR, "end_timestamp": second, "count_back": 0}
+    return {"market_id": _market(ask.key), "resolution": "1h", **span}
+
+
+def _fault(body: str) -> str | None:
+    """Lighter repeats its outcome in the body: code 200 is success."""
+    # The head only: market bodies are long, and code comes first.
+    head = body[:60].replace(" ", "")
+    if '"code":200' in head or '"code"' not in head:
+        return None
+    return f"refused: {body[:200]}"
+
+
+def _subscribe(operation: str, keys: list[str]) -> list[str]:
+    return [orjson.dumps({"type": operation, "channel": f"trade/{_market(key)}"}).decode() for key in keys]
+
+
+def _no_data(frame: str) -> bool:
+    """The greeting, answers to pings, and trades none of which was a liquidation: tens of frames a second."""
+    head = frame[:200]
+    if '"update/trade"' in frame:
+        return '"liquidation_trades":[{' not in frame.replace(" ", "")
+    return '"connected"' in head or '"pong"' in head or '"ping"' in head
+
+
+def _refused(frame: str) -> str | None:
+    return f"subscription refused: {frame[:200]}" if frame[:30].replace(" ", "").startswith('{"error"') else None
+
+
+PERPS = Keys("perp_tickers", _perps)
+
+LIGHTER = Venue(
+    name="lighter",
+    # 60 requests in any minute per IP without an account (https://apidocs.lighter.xyz/docs/rate-limits). Two bulk
+    # requests, 40 + 5 candles and 4 fundings make 51; what is left lets failures be asked again.
+    pools=(Pool("ip", 56, 60),),
+    fault=_fault,
+    endpoints=(
+        # One body: perps and spot pairs, their instruments, tickers and open interest.
+        Endpoint("perp_tickers", API, f"{PATH}/orderBookDetails", "ip"),
+        Endpoint("funding", API, f"{PATH}/funding-rates", "ip"),
+        Endpoint(
+            "perp_bars",
+            API,
+            f"{PATH}/candles",
+            "ip",
+            _candles,
+            bars=Bars(most=200),
+            each=Each(of=PERPS, top=40, rest_s=HOUR),
+        ),
+        Endpoint(
+            "spot_bars",
+            API,
+            f"{PATH}/candles",
+            "ip",
+            _candles,
+            bars=Bars(most=200),
+            each=Each(of=Keys("perp_tickers", _spot), top=1, rest_s=HOUR),
+        ),
+        # Every hour each market settles; all of them in turn within the hour.
+        Endpoint(
+            "settlements",
+            API,
+            f"{PATH}/fundings",
+            "ip",
+            _fundings,
+            each=Each(of=PERPS, top=0, rest_s=HOUR),
+        ),
+    ),
+    streams=(
+        # https://apidocs.lighter.xyz/docs/rate-limits: 100 subscriptions per connection, 200 messages a minute from one
+        # IP, at most 50 of them unanswered: three connections of one subscription a second each stay within. A frame
+        # of ours is due every two minutes (https://apidocs.lighter.xyz/docs/websocket-reference).
+        Stream(
+            "liquidations",
+            API,
+            "/stream?readonly=true",
+            topics=PERPS,
+            subscribe=_subscribe,
+            connections=3,
+            topics_each=100,
+            topics_per_s=1,
+            heartbeat='{"type":"ping"}',
+            heartbeat_s=50,
+            skip=_no_data,
+            refused=_refused,
+            silence_s=120,
+        ),
+    ),
+)

@@ -1,0 +1,279 @@
+"""OKX: perpetual swaps (linear and inverse), spot and the BTC and ETH options (API v5)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.venues.quotes import in_dollars
+
+API, STREAMS = "www.okx.com", "ws.okx.com:8443"
+CODE = re.compile(r'"code"\s*:\s*"(\d+)"')
+HOUR = 3600
+
+
+def _swaps(body: Body) -> Iterator[tuple[str, float]]:
+    # volCcy24h of a swap is in coins, of inverse ones too.
+    return ((row["instId"], float(row["volCcy24h"] or 0) * float(row["last"] or 0)) for row in body["data"])
+
+
+def _tether_swaps(body: Body) -> Iterator[tuple[str, float]]:
+    # Positioning of swaps that are not quoted in USDT is not published.
+    return ((symbol, volume) for symbol, volume in _swaps(body) if symbol.endswith("-USDT-SWAP"))
+
+
+def _indices(body: Body) -> Iterator[tuple[str, float]]:
+    # The index of BTC-USDT-SWAP is called BTC-USDT, as its underlying.
+    return ((symbol.removesuffix("-SWAP"), volume) for symbol, volume in _swaps(body))
+
+
+def _index_quotes(body: Body) -> Iterator[tuple[str, float]]:
+    return ((quote, 0.0) for quote in {row["instId"].split("-")[1] for row in body["data"]} if "_" not in quote)
+
+
+def _held_pairs(body: Body) -> Iterator[tuple[str, float]]:
+    # The spot pair under each swap that is held in USDT; oiUsd came later than the other fields.
+    for row in body["data"]:
+        if row["instId"].endswith("-USDT-SWAP"):
+            yield row["instId"].removesuffix("-SWAP"), float(row.get("oiUsd") or 0)
+
+
+def _spot(body: Body) -> Iterator[tuple[str, float]]:
+    # volCcy24h of a spot pair is in its quote.
+    return ((row["instId"], float(row["volCcy24h"] or 0)) for row in body["data"])
+
+
+def _spot_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
+    return ((symbol, volume) for symbol, volume in _spot(body) if in_dollars(symbol))
+
+
+def _not_live(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["instId"], 0.0) for row in body["data"] if row["state"] != "live")
+
+
+def _liquidation_topic(_: Body) -> Iterator[tuple[str, float]]:
+    # One subscription brings the liquidations of all swaps.
+    yield "SWAP", 0.0
+
+
+def _fault(body: str) -> str | None:
+    """OKX answers 200 also when it refuses: code says so (50011 = too many requests)."""
+    found = CODE.search(body[:400])
+    if found is None or found[1] == "0":
+        return None
+    return f"code {found[1]}: {orjson.loads(body).get('msg')}"
+
+
+def _index(ask: Ask) -> dict[str, Any]:
+    return {"index": ask.key}
+
+
+def _quote(ask: Ask) -> dict[str, Any]:
+    return {"quoteCcy": ask.key}
+
+
+def _family(ask: Ask) -> dict[str, Any]:
+    return {"instFamily": ask.key}
+
+
+def _option_family(ask: Ask) -> dict[str, Any]:
+    return {"instType": "OPTION", "instFamily": ask.key}
+
+
+def _candles(ask: Ask) -> dict[str, Any]:
+    return {"instId": ask.key, "bar": "1m", "limit": ask.bars}
+
+
+def _settled(ask: Ask) -> dict[str, Any]:
+    # Swaps settle every hour at most.
+    return {"instId": ask.key, "limit": ask.bars // 60 + 1}
+
+
+def _buckets(ask: Ask) -> dict[str, Any]:
+    return {"instId": ask.key, "period": "5m", "limit": min(100, ask.bars // 5 + 1)}
+
+
+def _taker_buckets(ask: Ask) -> dict[str, Any]:
+    # Unit 2 is USDT.
+    return _buckets(ask) | {"unit": 2}
+
+
+def _books(ask: Ask) -> dict[str, Any]:
+    return {"instId": ask.key, "sz": 400}
+
+
+def _subscribe(operation: str, topics: list[str]) -> list[str]:
+    args = [{"channel": "liquidation-orders", "instType": topic} for topic in topics]
+    return [orjson.dumps({"op": operation, "args": args}).decode()]
+
+
+def _is_pong(frame: str) -> bool:
+    return frame == "pong"
+
+
+def _refused(frame: str) -> str | None:
+    if '"event":"error"' not in frame:
+        return None
+    return f"subscription refused: {orjson.loads(frame).get('msg')}"
+
+
+SWAPS = Keys("perp_tickers", _swaps)
+NOT_LIVE = Keys("instruments", _not_live)
+POSITIONED = Each(of=Keys("perp_tickers", _tether_swaps), without=NOT_LIVE, top=50, rest_s=HOUR)
+HOURLY = Each(of=SWAPS, without=NOT_LIVE, top=0, rest_s=HOUR)
+"""Nothing every minute: all swaps once an hour, spread over it."""
+EIGHT_HOURS = Bars(usual=10, most=495)
+"""Minutes of five-minute buckets: 100 of them at most in one answer."""
+OPTIONS = Each(always=("BTC-USD", "ETH-USD"))
+RATIOS = "/api/v5/rubik/stat/contracts/long-short"
+
+
+def _ratio(name: str, pool: str, path: str) -> Endpoint:
+    return Endpoint(name, API, path, pool, _buckets, every_s=300, each=POSITIONED, bars=EIGHT_HOURS)
+
+
+OKX = Venue(
+    name="okx",
+    # Limits are per path and IP (https://www.okx.com/docs-v5/en/, "Rate Limit" of each path; some count per
+    # instrument only, which is never less). A tenth or more is left to whoever else uses the same address.
+    pools=(
+        # One pool for all bulk lists: 20 in 2 s, of which mark-price and funding-rate (10 in 2 s) take one each.
+        Pool("bulk", 16, 2),
+        Pool("candles", 36, 2),
+        Pool("books", 36, 2),
+        Pool("index_components", 16, 2),
+        Pool("funding_history", 8, 2),
+        # The statistics (rubik) allow 5 in 2 s on each path.
+        Pool("accounts", 4, 2),
+        Pool("top_accounts", 4, 2),
+        Pool("top_positions", 4, 2),
+        Pool("taker", 4, 2),
+    ),
+    # Above a limit the answer is 429 with code 50011; 403 comes from the web firewall in front of the API.
+    ban_s={403: 300},
+    fault=_fault,
+    endpoints=(
+        Endpoint("perp_tickers", API, "/api/v5/market/tickers", "bulk", {"instType": "SWAP"}),
+        Endpoint("funding", API, "/api/v5/public/funding-rate", "bulk", {"instId": "ANY"}),
+        Endpoint("open_interest", API, "/api/v5/public/open-interest", "bulk", {"instType": "SWAP"}),
+        Endpoint("marks", API, "/api/v5/public/mark-price", "bulk", {"instType": "SWAP"}),
+        Endpoint("spot_tickers", API, "/api/v5/market/tickers", "bulk", {"instType": "SPOT"}),
+        Endpoint(
+            "index_tickers",
+            API,
+            "/api/v5/market/index-tickers",
+            "bulk",
+            _quote,
+            each=Each(of=Keys("perp_tickers", _index_quotes)),
+        ),
+        Endpoint(
+            "instruments",
+            API,
+            "/api/v5/public/instruments",
+            "bulk",
+            {"instType": "SWAP"},
+            every_s=HOUR,
+            timeout_s=20,
+        ),
+        Endpoint(
+            "spot_instruments",
+            API,
+            "/api/v5/public/instruments",
+            "bulk",
+            {"instType": "SPOT"},
+            every_s=HOUR,
+            timeout_s=20,
+        ),
+        Endpoint("option_tickers", API, "/api/v5/public/opt-summary", "bulk", _family, every_s=300, each=OPTIONS),
+        Endpoint(
+            "option_open_interest",
+            API,
+            "/api/v5/public/open-interest",
+            "bulk",
+            _option_family,
+            every_s=300,
+            each=OPTIONS,
+        ),
+        Endpoint("option_volumes", API, "/api/v5/market/tickers", "bulk", _option_family, every_s=300, each=OPTIONS),
+        Endpoint(
+            "perp_bars",
+            API,
+            "/api/v5/market/candles",
+            "candles",
+            _candles,
+            bars=Bars(most=300),
+            each=Each(of=SWAPS, without=NOT_LIVE, top=100, rest_s=HOUR),
+        ),
+        Endpoint(
+            "spot_bars",
+            API,
+            "/api/v5/market/candles",
+            "candles",
+            _candles,
+            bars=Bars(most=300),
+            each=Each(
+                of=Keys("spot_tickers", _spot_in_dollars),
+                without=Keys("spot_instruments", _not_live),
+                top=100,
+                rest_s=HOUR,
+            ),
+        ),
+        _ratio("long_short_accounts", "accounts", f"{RATIOS}-account-ratio-contract"),
+        _ratio("long_short_top_accounts", "top_accounts", f"{RATIOS}-account-ratio-contract-top-trader"),
+        _ratio("long_short_top_positions", "top_positions", f"{RATIOS}-position-ratio-contract-top-trader"),
+        Endpoint(
+            "taker_ratio",
+            API,
+            "/api/v5/rubik/stat/taker-volume-contract",
+            "taker",
+            _taker_buckets,
+            every_s=300,
+            each=POSITIONED,
+            bars=EIGHT_HOURS,
+        ),
+        Endpoint(
+            "index_books",
+            API,
+            "/api/v5/market/books",
+            "books",
+            _books,
+            every_s=120,
+            each=Each(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=20),
+        ),
+        Endpoint(
+            "index_components",
+            API,
+            "/api/v5/market/index-components",
+            "index_components",
+            _index,
+            each=Each(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
+        ),
+        # What was settled since the last answer; a day of it after a start.
+        Endpoint(
+            "settlements",
+            API,
+            "/api/v5/public/funding-rate-history",
+            "funding_history",
+            _settled,
+            bars=Bars(usual=120, most=1440),
+            each=HOURLY,
+        ),
+    ),
+    streams=(
+        Stream(
+            "liquidations",
+            STREAMS,
+            "/ws/v5/public",
+            topics=Keys("perp_tickers", _liquidation_topic),
+            subscribe=_subscribe,
+            # Without any frame for 30 s OKX closes; the answers to our pings count as signs of life.
+            heartbeat="ping",
+            heartbeat_s=20,
+            skip=_is_pong,
+            refused=_refused,
+            silence_s=60,
+        ),
+    ),
+)

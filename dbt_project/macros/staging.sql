@@ -19,10 +19,10 @@
     answers to the same request in a tick (a recorder that started anew inside the minute) the newest counts. -#}
 {% macro recorded(venue, kind, rows, may_be_empty=false) %}
     select
-        tick_ms, key, params, requested_ms, received_ms,
+        tick_ms, endpoint, key, params, requested_ms, received_ms,
         unnest({% if may_be_empty %}coalesce(items, [null]){% else %}case when len(items) > 0 then items else [null] end{% endif %}) as r
     from (
-        select tick_ms, key, params, requested_ms, received_ms, try({{ rows }}) as items
+        select tick_ms, endpoint, key, params, requested_ms, received_ms, try({{ rows }}) as items
         from (
             select *
             from {{ ref('raw_window') }}

@@ -35,7 +35,7 @@ class StandIn:
     sockets   adds the WebSocket routes; `sockets.add_socket` suffices where topics are subscribed to by message
     reply     how the venue answers what a client sends over the WebSocket, which is where topics are subscribed to;
               None: the path alone subscribes
-    topic     the topic of a recorded frame (a JSON object), so that a replay sends only what is subscribed to; None: to everyone
+    topic     the topic of a recorded frame (a JSON object): a replay sends what is subscribed to; None: all of it
     frames    (world, minute) → the frames that the WebSocket sends of this minute's liquidations
               (`streams.liquidations_of`); a frame is due within the minute or at most a minute after its end
     liquidation_window_ms

@@ -1,0 +1,35 @@
+"""Order books: the ladder of a market around its last price at any time."""
+
+import numpy as np
+
+from ingest.sandbox.noise import Floats, uniform
+from ingest.sandbox.world import World
+
+_GAP = 3e-5  # of the price between two levels, where the tick allows it
+_RESTS_MS = 500  # a book is the same for so long
+_LEVELS_SPAN = 8192
+
+
+def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Floats]:
+    """(bids, asks), each [levels, 2] of price and size in raw base units, best first.
+
+    The best ask is the last price and the best bid one tick below, as the tickers say; deeper levels are thicker.
+    """
+    market, universe = world.market, world.universe
+    last, tick = float(world.last(now_ms)[row]), 1.0 / float(universe.scale[row])
+    lot = 1.0 / float(universe.lot_scale[row])
+    cells = (now_ms // _RESTS_MS) * _LEVELS_SPAN + np.arange(levels)
+    series = market.bar_keys[[row]][:, None]
+    # So much of the day's volume rests in the whole book; the levels share it by weight.
+    resting = float(universe.volume_usd[row]) * 0.004 / float(market.quote_usd[row]) / last
+    mean_gap = max(1.0, _GAP * last / tick)
+    sides = []
+    for label, best, sign in ((71, max(last - tick, tick), -1.0), (72, max(last, 2 * tick), 1.0)):
+        gaps = np.ceil(-np.log1p(-uniform(series, cells, label)[0]) * mean_gap)
+        steps = np.cumsum(np.maximum(gaps, 1.0))
+        prices = np.rint((best + sign * (steps - steps[0]) * tick) * universe.scale[row]) / universe.scale[row]
+        weight = (0.2 + 3.0 * uniform(series, cells, label + 2)[0] ** 4) * (1.0 + np.arange(levels) / 60.0)
+        sizes = np.maximum(np.rint(resting * weight / weight.sum() / lot), 1.0) * lot
+        good = prices > tick / 2
+        sides.append(np.column_stack([prices[good], sizes[good]]))
+    return sides[0], sides[1]

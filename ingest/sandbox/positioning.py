@@ -1,0 +1,68 @@
+"""How traders are positioned: long shares of accounts and positions, and taker volumes, of any bucket of any year."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.sandbox.noise import Floats, Ints, Keys, keys, walk
+from ingest.sandbox.world import World
+
+HOUR_MINUTES = 60
+_OCTAVES = ((15, 0.01), (240, 0.10), (2880, 0.25), (40_320, 0.35))
+_MOODS = {  # kind: (usual lean to the long side, follows the price, follows the premium)
+    "accounts": (0.35, -0.16, 0.06),  # the many buy what falls
+    "top_accounts": (0.20, -0.05, 0.05),
+    "top_positions": (0.05, 0.12, 0.04),  # the large money goes with the price
+}
+_WIDTH = 0.3  # shares stay within 0.5 ± this
+
+
+def _series(world: World, kind: str) -> Keys:
+    names = [one.id for one in world.universe.listings]
+    return world.remembered(f"positioning {kind}", 0, lambda _: keys(names, world.market.seed, "positioning", kind), 1)
+
+
+def long_fraction(world: World, rows: Ints, kind: str, minutes: Ints) -> Floats:
+    """The share that is long at these minutes [rows, minutes], within 0.2 and 0.8.
+
+    `kind` is accounts (all accounts), top_accounts (of the top traders, by head) or top_positions (theirs, by size).
+    Minutes are those since the epoch, in any order; a bucket's share is that at its start.
+    """
+    market, universe = world.market, world.universe
+    usual, follows_price, follows_premium = _MOODS[kind]
+    coins, where = np.unique(universe.coin[rows], return_inverse=True)
+    times, when = np.unique(np.concatenate([minutes, minutes - 240, minutes - 1440]), return_inverse=True)
+    logs = market.asset_logs(coins, times)[:, when].reshape(len(coins), 3, len(minutes))
+    vol = np.maximum(market.minute_vol[coins], 1e-4)[:, None]
+    moved = 0.4 * (logs[:, 0] - logs[:, 1]) / (vol * 240**0.5) + (logs[:, 0] - logs[:, 2]) / (vol * 1440**0.5)
+    crowded = market.premium(rows, minutes) / 2.2e-4
+    lean = usual + walk(_series(world, kind)[rows], minutes, _OCTAVES)
+    lean = lean + follows_price * np.clip(moved, -4, 4)[where] + follows_premium * np.clip(crowded, -4, 4)
+    share: Floats = 0.5 + _WIDTH * np.tanh(lean / _WIDTH * 0.6)
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class Takers:
+    """What takers bought and sold per bucket [rows, buckets], in raw base units and in quote."""
+
+    buy: Floats
+    sell: Floats
+    buy_quote: Floats
+    sell_quote: Floats
+
+
+def takers(world: World, rows: Ints, first_minute: int, buckets: int, period_minutes: int = 5) -> Takers:
+    """Taker volumes of consecutive buckets: exactly what the one-minute bars of the same minutes add up to."""
+    first_hour, last_minute = first_minute // HOUR_MINUTES, first_minute + buckets * period_minutes
+    bars = world.market.bars(rows, first_hour, -(-last_minute // HOUR_MINUTES) - first_hour)
+    cut = slice(first_minute - first_hour * HOUR_MINUTES, last_minute - first_hour * HOUR_MINUTES)
+
+    def summed(values: Floats) -> Floats:
+        total: Floats = values[:, cut].reshape(len(rows), buckets, period_minutes).sum(axis=2)
+        return total
+
+    base, quote, bought = bars.volume, bars.quote_volume, bars.taker_buy
+    return Takers(
+        summed(base * bought), summed(base * (1.0 - bought)), summed(quote * bought), summed(quote * (1.0 - bought))
+    )

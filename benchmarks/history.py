@@ -23,7 +23,7 @@ def fill(warehouse: Path, days: int) -> dict[str, int]:
     con = duckdb.connect(str(warehouse), config={"threads": 2, "preserve_insertion_order": False})
     try:
         for step, width in STEPS_MS.items():
-            for subject, key in (("market", "market_id"), ("base", "base, type, venue")):
+            for subject, key in (("market", "market_id"), ("base", "base, type")):
                 _repeat(con, f"series_{subject}_{step}", key, width, min(days, KEPT_DAYS.get(step, days)))
         con.execute("checkpoint")
         tables = [f"series_{subject}_{step}" for subject in ("market", "base") for step in STEPS_MS]

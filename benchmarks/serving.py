@@ -136,7 +136,7 @@ def _bare(product: Product) -> list[float]:
         start = time.perf_counter()
         con.execute(
             f"select t, {METRICS[metric]} from series_base_{step} "
-            "where base = ? and type = 'perp' and venue = 'all' and t >= ? and t < ? order by t",
+            "where base = ? and type = 'perp' and t >= ? and t < ? order by t",
             [base, since, current["as_of_ms"]],
         ).fetchnumpy()
         times.append((time.perf_counter() - start) * 1000)

@@ -106,7 +106,7 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     ).fetchone()
     if newest is None:
         return None
-    wanted = [*replica.series_tables(tiers), *replica.SMALL_TABLES]
+    wanted = [*replica.series_tables(tiers), *replica.series_views(tiers), *replica.SMALL_TABLES]
     columns = con.execute(
         "select table_name, list([column_name, data_type] order by column_index) from duckdb_columns() "
         "where schema_name = 'main' and list_contains($names, table_name) group by 1 order by 1",
@@ -208,6 +208,7 @@ def _fill(
             # Measured: what is rewritten until it is sealed costs a third less CPU without the thorough methods.
             con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, tiers, source.as_of_ms)
+    replica.copy_views(con, tiers)
     for table in replica.SMALL_TABLES:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
     con.execute("delete from catalog")

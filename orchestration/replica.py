@@ -73,12 +73,27 @@ TIERS = (
 # Table name prefix → the column that late rows name, and the order of a sealed period.
 SUBJECTS: Mapping[str, tuple[str, str]] = {
     "series_market": ("market_id", "base, market_id, t"),
-    "series_base": ("base", "base, type, venue, t"),
+    "series_base": ("base", "base, type, t"),
 }
 
 
 def series_tables(tiers: Iterable[Tier]) -> list[str]:
     return [f"{subject}_{tier.step}" for tier in tiers for subject in SUBJECTS]
+
+
+def series_views(tiers: Iterable[Tier]) -> list[str]:
+    """What is computed from the market tiers when it is read."""
+    return [f"series_venue_{tier.step}" for tier in tiers]
+
+
+def copy_views(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier]) -> None:
+    """The warehouse's views over the replica's own tables: their SQL names no database."""
+    found = con.execute(
+        "select sql from duckdb_views() where database_name = 'warehouse' and list_contains($names, view_name)",
+        {"names": series_views(tiers)},
+    ).fetchall()
+    for (sql,) in found:
+        con.execute(sql.replace("CREATE VIEW", "create or replace view", 1))
 
 
 def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:

@@ -89,7 +89,7 @@ def windows_to_build(
     started = time.monotonic()
     project, seeds = fingerprint(), fingerprint("seeds")
     while True:
-        with connection(settings.warehouse) as con:
+        with connection(settings.warehouse, checkpoint=False) as con:
             prepare(con)
             window = next_window(con, settings.landing, max_ticks, max_bytes)
             if window is None:
@@ -102,7 +102,7 @@ def windows_to_build(
         arguments = _arguments(built.get("project") != project, built.get("seeds") != seeds)
         opened = OpenWindow(window, arguments)
         yield opened
-        with connection(settings.warehouse) as con:
+        with connection(settings.warehouse, checkpoint=False) as con:
             opened.build = close_window(con, window, {"project": project, "seeds": seeds})
         if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return

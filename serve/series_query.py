@@ -31,14 +31,15 @@ class SeriesQuery:
 
     @property
     def table(self) -> str:
-        """The tier table that answers it."""
-        return f"series_{'market' if self.market else 'base'}_{self.step}"
+        """The tier that answers it: a market's, a coin's on one venue, or a coin's on all venues."""
+        return f"series_{'market' if self.market else 'venue' if self.venue else 'base'}_{self.step}"
 
     @property
     def condition(self) -> str:
         """Which rows of the table it means. Literals, because DuckDB plans a statement with parameters twice."""
-        wanted = {"market_id": self.market} if self.market else {"type": self.type, "venue": self.venue or "all"}
-        terms = [f"{column} = {literal(value)}" for column, value in {"base": self.base, **wanted}.items()]
+        market = {"market_id": self.market}
+        wanted = market if self.market else {"type": self.type, "venue": self.venue}
+        terms = [f"{column} = {literal(value)}" for column, value in {"base": self.base, **wanted}.items() if value]
         return " and ".join([*terms, f"t >= {self.start:d}", f"t < {self.end:d}"])
 
 

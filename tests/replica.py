@@ -93,19 +93,24 @@ from range({lo}, {hi}, {ms}) as buckets(t), market_list
 where (t // {ms}) % 53 <> 0
 order by base, market_id, t
 """
-BASE_SQL = """
-create table series_base_{step} as
-select t, base,
-    case when grouping(type) = 0 then type else 'all' end as type,
-    case when grouping(venue) = 0 then venue else 'all' end as venue,
+ACROSS_SQL = """
     sum(price * vol24h_usd) / sum(vol24h_usd) filter (price is not null) as price,
     sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
     sum(oi_usd) as oi_usd,
     sum(funding_8h * oi_usd) / sum(oi_usd) filter (funding_8h is not null) as funding_8h,
     sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd, count(*)::integer as n_markets
 from series_market_{step} where aggregated
-group by grouping sets ((t, base, type, venue), (t, base, type), (t, base, venue), (t, base))
-order by base, type, venue, t
+"""
+BASE_SQL = f"""
+create table series_base_{{step}} as
+select t, base, case when grouping(type) = 0 then type else 'all' end as type, {ACROSS_SQL}
+group by grouping sets ((t, base, type), (t, base))
+order by base, type, t
+"""
+VENUE_SQL = f"""
+create view series_venue_{{step}} as
+select t, base, type, venue, {ACROSS_SQL} group by t, base, type, venue
+union all select t, base, 'all' as type, venue, {ACROSS_SQL} group by t, base, venue
 """
 MARKETS_SQL = """
 create table markets as
@@ -150,6 +155,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             bounds = {"step": step, "ms": ms, "lo": (as_of_ms - min(days, max_days) * DAY) // ms * ms, "hi": as_of_ms}
             con.execute(MARKET_SQL.format(**bounds))
             con.execute(BASE_SQL.format(**bounds))
+            con.execute(VENUE_SQL.format(**bounds))
         con.execute(MARKETS_SQL)
         con.execute(
             "insert into market_index select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ?"

@@ -96,9 +96,10 @@ def test_a_coins_values_are_those_of_its_row(
     got = api.series(metric, **asked)
     columns = [field["column"] for field in definition["fields"].values()]
     rows = facts.execute(
-        f"select t, {', '.join(columns)} from series_base_1h where base = 'BTC' and type = ? and venue = ?"
+        f"select t, {', '.join(columns)} from series_{'venue' if venue else 'base'}_1h where base = 'BTC' and type = ?"
+        f"{' and venue = ?' if venue else ''}"
         f" and t >= ? and t < ? and ({' or '.join(f'{column} is not null' for column in columns)}) order by t",
-        [kind or "perp", venue or "all", got["start"], AS_OF_MS],
+        [kind or "perp", *([venue] if venue else []), got["start"], AS_OF_MS],
     ).fetchall()
     assert len(rows) > 10
     assert got["fields"] == list(definition["fields"])

@@ -51,7 +51,7 @@ def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
     warehouse.build(ticks(0, 1))
     warehouse.build(ticks(2))
     warehouse.dbt("test", "--select", "marts", "--exclude", "test_type:unit")
-    total = "select sum(volume_usd), any_value(oi_usd) from series_base_1d where type = 'perp' and venue = 'all'"
+    total = "select sum(volume_usd), any_value(oi_usd) from series_base_1d where type = 'perp'"
     assert warehouse.rows(total) == [(12.0, 80.0)]
     with warehouse.connect() as con:
         con.execute("update series_market_5m set volume_usd = volume_usd + 1")
@@ -116,7 +116,7 @@ def test_a_late_bar_restates_one_market_and_nothing_else(warehouse: Warehouse) -
         minute = 2 if table.endswith("_1m") else 0
         assert rewritten == ({(0, "BTC"), (0, "ETH")} if whole else {(minute, "BTC")}), table
     assert warehouse.rows("select t, volume_usd from series_market_15m where volume_usd > 0") == [(T0, 9.0)]
-    assert warehouse.rows("select sum(volume_usd) from series_base_1d where type = 'all' and venue = 'all'") == [(9.0,)]
+    assert warehouse.rows("select sum(volume_usd) from series_base_1d where type = 'all'") == [(9.0,)]
 
 
 def test_a_restated_tick_forgets_what_is_no_longer_observed(warehouse: Warehouse) -> None:
@@ -129,7 +129,7 @@ def test_a_restated_tick_forgets_what_is_no_longer_observed(warehouse: Warehouse
     warehouse.build(ticks(1))
     assert warehouse.rows("select market_id from series_market_1m where t = ?", T0 + MINUTE) == [(BTC["market_id"],)]
     assert warehouse.rows("select funding_n from series_market_1d order by market_id") == [(2,), (1,)]
-    counted = "select n_markets from series_base_1m where t = ? and type = 'all' and venue = 'all'"
+    counted = "select n_markets from series_base_1m where t = ? and type = 'all'"
     assert warehouse.rows(counted, T0 + MINUTE) == [(1,)]
 
 

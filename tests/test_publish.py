@@ -48,8 +48,9 @@ class Warehouse:
             for tier in TIERS:
                 con.execute(
                     f"create table series_market_{tier.step} (t bigint, market_id varchar, base varchar, price double);"
-                    f"create table series_base_{tier.step} "
-                    "(t bigint, base varchar, type varchar, venue varchar, price double)"
+                    f"create table series_base_{tier.step} (t bigint, base varchar, type varchar, price double);"
+                    f"create view series_venue_{tier.step} as select t, base, avg(price) as price "
+                    f"from main.series_market_{tier.step} group by t, base"
                 )
 
     def define(self, metrics: dict[str, Any]) -> None:

@@ -95,7 +95,8 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
         tier = tier if step == "1m" else rolled_up(minutes_of(facts), width * MINUTE)
         stored = warehouse.records(f"from series_market_{step}")
         assert_same({(row["t"], row["market_id"]): row for row in stored}, tier, len(stored))
-        stored = warehouse.records(f"from series_base_{step}")
+        together = f"select *, 'all' as venue from series_base_{step} union all by name from series_venue_{step}"
+        stored = warehouse.records(together)
         coins = {(row["t"], row["base"], row["type"], row["venue"]): row for row in stored}
         assert_same(coins, by_coin(tier), len(stored))
 

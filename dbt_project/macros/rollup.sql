@@ -61,7 +61,7 @@ select
 from buckets
 {% endmacro %}
 
-{#- A base tier from the market tier of the same step: by venue and all venues, by type and all types. -#}
+{#- A base tier from the market tier of the same step: a coin on all venues, by type and for all types. -#}
 {% macro rollup_base(step) %}
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="base") }}
 {%- set relation = ref("series_market_" ~ step) %}
@@ -73,17 +73,30 @@ markets as (
   {% else %}select * from {{ relation }}{% endif %}
 )
 
-select
-  t, base, coalesce(type, 'all') as type, coalesce(venue, 'all') as venue,
+select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
+from markets
+where aggregated
+group by grouping sets ((t, base, type), (t, base))
+{% endmacro %}
+
+{#- The same by venue, as views: a coin has few markets on one venue, so that reading them together costs little, while
+    storing them would more than double every tier. Without a database name, so that the view is the replica's too. -#}
+{% macro rollup_venue(step) %}
+{{ config(materialized="view") }}
+{%- set markets = ref("series_market_" ~ step).include(database=false) %}
+select t, base, type, venue, {{ across_markets() }} from {{ markets }} where aggregated group by t, base, type, venue
+union all
+select t, base, 'all' as type, venue, {{ across_markets() }} from {{ markets }} where aggregated group by t, base, venue
+{% endmacro %}
+
+{#- Columns of several markets taken together: sums of what adds up, weighted means of what does not. -#}
+{% macro across_markets() %}
   {{ weighted_mean("price", "vol24h_usd", fallback="avg(price)") }} as price,
   sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
   sum(oi_usd) as oi_usd,
   {{ weighted_mean("funding_8h", "oi_usd") }} as funding_8h,
   sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
   count(*)::integer as n_markets
-from markets
-where aggregated
-group by grouping sets ((t, base, type, venue), (t, base, type), (t, base, venue), (t, base))
 {% endmacro %}
 
 {#- Mean of `value` weighted by `weight`; rows that lack either drop out of both sums. Null if no weight is left. -#}

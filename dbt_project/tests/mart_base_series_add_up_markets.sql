@@ -3,7 +3,7 @@
 with coins as (
   select t, base, oi_usd, volume_usd, liq_long_usd, liq_short_usd, n_markets
   from {{ ref("series_base_1m") }}
-  where type = 'all' and venue = 'all' and t >= {{ newest_minute() }} - 10800000
+  where type = 'all' and t >= {{ newest_minute() }} - 10800000
 ),
 
 markets as (

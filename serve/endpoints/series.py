@@ -136,10 +136,10 @@ def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
     """
     if query.venue is None:
         return
-    table = f"series_base_{db.edition.tiers[-1].step}"
+    table = f"series_market_{db.edition.tiers[-1].step}"
     kinds = ", ".join(f"'{name}'" for name in definition.endpoints)
     sql = f"""select list(distinct venue order by venue) from (
-        select venue from {table} where venue <> 'all' and {_known(definition)}
+        select venue from {table} where {_known(definition)}
         union select venue from gaps where venue is not null and endpoint in ({kinds})
     )"""
     having = db.once(("venues", definition.name), lambda: db.value(sql) or [])

@@ -33,11 +33,13 @@ class Pool:
 class Keys:
     """Where keys come from: the newest good bodies of another endpoint of the venue, read by `read`.
 
-    `read` gives (key, rank) pairs; a greater rank (24 h volume) is asked first.
+    `read` gives (key, rank) pairs; a greater rank (24 h volume) is asked first. The rank is multiplied with that of the
+    same key in `times`, where a venue publishes the factors in two bodies (contracts held, and their price).
     """
 
     endpoint: str
     read: Callable[[Body], Iterable[tuple[str, float]]]
+    times: "Keys | None" = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Each:
     within   only keys that this source has too (if it has been read)
     without  no key that this source has
     always   keys that are asked even when no source is known
-    top      every minute only this many, by rank; None = all
-    rest_s   the others once in this time, spread over its minutes, the longest unasked first; None = never
+    top      each time only this many, by rank; None = all
+    rest_s   the others once in this time, spread over it, the longest unasked first; None = never
     """
 
     of: Keys | None = None

@@ -16,7 +16,8 @@ class Catalogue:
     def __init__(self, venue: Venue) -> None:
         eaches = [endpoint.each for endpoint in venue.endpoints if endpoint.each]
         sources = {source for each in eaches for source in (each.of, each.within, each.without) if source}
-        self._sources = sources | {stream.topics for stream in venue.streams if stream.topics}
+        sources |= {stream.topics for stream in venue.streams if stream.topics}
+        self._sources = sources | {source.times for source in sources if source.times}
         self._listed: dict[Keys, dict[str, dict[str, float]]] = {}
 
     def learn(self, row: Row) -> None:
@@ -36,7 +37,11 @@ class Catalogue:
         listed = self._listed.get(source)
         if listed is None:
             return None
-        return {key: rank for part in listed.values() for key, rank in part.items()}
+        ranks = {key: rank for part in listed.values() for key, rank in part.items()}
+        if source.times is not None:
+            factors = self.keys(source.times) or {}
+            ranks = {key: rank * factors.get(key, 0.0) for key, rank in ranks.items()}
+        return ranks
 
     def ranked(self, each: Each) -> list[str]:
         """The keys of a fan-out, best first."""
@@ -57,6 +62,7 @@ class Schedule:
         self._asked: dict[tuple[str, str], int] = {}
         self._answered: dict[tuple[str, str], int] = {}
         self._due: dict[str, int] = {}
+        self._fanned = {endpoint.name for endpoint in venue.endpoints if endpoint.each}
 
     def due(self, tick_ms: int) -> list[Endpoint]:
         """The endpoints whose cadence has come round: all at the first tick, then at multiples of their cadence."""
@@ -69,13 +75,13 @@ class Schedule:
     def unknown(self, endpoint: Endpoint) -> list[str]:
         """Names of the endpoints that have not yet given the keys of this one, the decisive one first."""
         each = endpoint.each
-        wanted = (each.of, each.within, each.without) if each else ()
+        wanted = (each.of, each.of and each.of.times, each.within, each.without) if each else ()
         return [source.endpoint for source in wanted if source and self.catalogue.keys(source) is None]
 
     def asks(self, endpoint: Endpoint, tick_ms: int) -> list[Ask]:
         """One Ask per request of this minute, best rank first."""
         each = endpoint.each
-        keys = [""] if each is None else [*each.always, *self._chosen(endpoint.name, each)]
+        keys = [""] if each is None else [*each.always, *self._chosen(endpoint, each)]
         for key in keys:
             self._asked[endpoint.name, key] = tick_ms
         return [Ask(key, tick_ms, self._bars(endpoint, key, tick_ms)) for key in keys]
@@ -85,20 +91,21 @@ class Schedule:
         if row.status == 200 and not row.error:
             self._answered[row.endpoint, row.key] = row.tick_ms
             self.catalogue.learn(row)
-        else:
-            # What is asked once an hour is asked again next minute when it failed.
+        elif row.endpoint not in self._fanned or not row.key:
+            # What is asked once an hour is asked again next minute when it failed. Of a fan-out over keys one that
+            # never answers would have all the others asked every minute: it waits for its next turn.
             self._due.pop(row.endpoint, None)
 
-    def _chosen(self, name: str, each: Each) -> list[str]:
+    def _chosen(self, endpoint: Endpoint, each: Each) -> list[str]:
         ranked = self.catalogue.ranked(each)
         if each.top is None or len(ranked) <= each.top:
             return ranked
         top, rest = ranked[: each.top], ranked[each.top :]
         if each.rest_s is None:
             return top
-        # The longest unasked first: even over the minutes, and right again after any change of ranks.
-        share = -(-len(rest) * 60 // each.rest_s)
-        rest.sort(key=lambda key: self._asked.get((name, key), 0))
+        # The longest unasked first: even over the time, and right again after any change of ranks.
+        share = -(-len(rest) * max(60, endpoint.every_s) // each.rest_s)
+        rest.sort(key=lambda key: self._asked.get((endpoint.name, key), 0))
         return top + rest[:share]
 
     def _bars(self, endpoint: Endpoint, key: str, tick_ms: int) -> int:

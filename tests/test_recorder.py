@@ -188,6 +188,37 @@ def test_the_rest_comes_round_once_an_hour_evenly() -> None:
     assert Counter(key for asked in minutes for key in asked[2:]) == Counter(keys[2:])
 
 
+def test_a_rest_asked_every_five_minutes_comes_round_once_an_hour_too() -> None:
+    ratios = replace(BARS, name="ratios", every_s=300)
+    schedule = Schedule(Venue("test", (POOL,), (TICKERS, ratios)), MINUTE)
+    keys = [f"k{n:03d}" for n in range(122)]
+    schedule.catalogue.learn(
+        answered("perp_tickers", "", 0, [{"symbol": key, "volume": 1000 - n} for n, key in enumerate(keys)])
+    )
+    asked = []
+    for tick in range(60, 120):
+        due = [endpoint.name for endpoint in schedule.due(tick * MINUTE)]
+        assert ("ratios" in due) == (tick % 5 == 0)
+        if "ratios" in due:
+            asked.append([ask.key for ask in schedule.asks(ratios, tick * MINUTE)])
+        # A key that never answers does not have all of them asked every minute.
+        schedule.done(Row(tick * MINUTE, "test", "ratios", "k005", "{}", 400, 0, 1, 1, "HTTP 400", None))
+    assert all(len(one) == 12 for one in asked)
+    assert Counter(key for one in asked for key in one[2:]) == Counter(keys[2:])
+
+
+def test_a_rank_can_be_a_product_of_two_bodies() -> None:
+    held = Keys("held", lambda body: [(body["symbol"], body["size"])], times=Keys("perp_tickers", volumes))
+    each = replace(BARS, name="books", each=Each(held, top=2))
+    schedule = Schedule(Venue("test", (POOL,), (TICKERS, replace(BARS, name="held"), each)), MINUTE)
+    assert schedule.unknown(each) == ["held", "perp_tickers"]
+    prices = [{"symbol": symbol, "volume": price} for symbol, price in (("a", 1), ("b", 50), ("c", 2))]
+    schedule.catalogue.learn(answered("perp_tickers", "", 0, prices))
+    for symbol, size in (("a", 90), ("b", 2), ("c", 30), ("unpriced", 999)):
+        schedule.catalogue.learn(answered("held", symbol, 0, {"symbol": symbol, "size": size}))
+    assert [ask.key for ask in schedule.asks(each, 0)] == ["b", "a"]
+
+
 def test_bars_catch_up_after_a_start_and_after_failures() -> None:
     schedule = Schedule(Venue("test", (POOL,), (TICKERS, BARS)), MINUTE)
     schedule.catalogue.learn(answered("perp_tickers", "", 0, [{"symbol": "a", "volume": 1}]))

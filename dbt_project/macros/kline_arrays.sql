@@ -1,0 +1,26 @@
+{#- Bars of the array format: [open time, o, h, l, c, volume (base), close time, turnover (quote), trades, taker buy
+    (base), taker buy (quote), …]. The symbol is the request's key. -#}
+{% macro kline_arrays(venue, kind) -%}
+with recorded as (
+    {{ recorded(venue, kind, "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r[1] as bigint) as opened_ms,
+    try_cast(r[7] as bigint) as closed_ms,
+    try_cast(r[2] as double) as open,
+    try_cast(r[3] as double) as high,
+    try_cast(r[4] as double) as low,
+    try_cast(r[5] as double) as close,
+    try_cast(r[6] as double) as volume,
+    try_cast(r[8] as double) as turnover,
+    try_cast(r[11] as double) as taker_buy_turnover,
+    {{ reject(['opened_ms', 'closed_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover', 'taker_buy_turnover']) }}
+from recorded
+{%- endmacro %}

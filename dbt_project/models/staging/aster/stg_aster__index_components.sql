@@ -1,0 +1,21 @@
+-- indexreferences, one request per perp; one row per market that its index price is made of. Exchanges under the names
+-- that they have here; weights are fractions.
+with recorded as (
+    {{ recorded('aster', 'index_components', "from_json(body -> '$.references',
+        '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    case lower(r.exchange)
+        when 'okex' then 'okx' when 'gateio' then 'gate' when 'mxc' then 'mexc' else lower(r.exchange)
+    end as exchange,
+    r.symbol as pair,
+    try_cast(r.weight as double) as weight,
+    {{ reject(['exchange', 'pair']) }}
+from recorded

@@ -1,0 +1,31 @@
+-- Perps of fapi exchangeInfo; one row per symbol. deliveryDate 4133404800000 (year 2100) means "no end".
+with recorded as (
+    {{ recorded('aster', 'instruments', "from_json(body -> '$.symbols',
+        '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"marginAsset\":\"VARCHAR\",
+           \"contractType\":\"VARCHAR\",\"status\":\"VARCHAR\",\"onboardDate\":\"VARCHAR\",\"deliveryDate\":\"VARCHAR\",
+           \"underlyingSubType\":[\"VARCHAR\"]}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    r.baseasset as base_raw,
+    r.quoteasset as quote,
+    r.marginasset as settle,
+    r.contracttype as contract_type,
+    case
+        when r.status = 'TRADING' then 'trading'
+        when r.status = 'PENDING_TRADING' then 'prelaunch'
+        when r.status in ('PRE_SETTLE', 'SETTLING', 'CLOSE') then 'delisted'
+        when r.status is not null then 'halted'
+    end as status,
+    try_cast(r.onboarddate as bigint) as listed_ms,
+    nullif(try_cast(r.deliverydate as bigint), 4133404800000) as delisted_ms,
+    coalesce(r.underlyingsubtype, []) as category,
+    {{ reject(['symbol', 'base_raw', 'quote']) }}
+from recorded
+where not starts_with(coalesce(r.symbol, ''), 'TEST')

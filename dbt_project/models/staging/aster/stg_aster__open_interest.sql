@@ -1,0 +1,17 @@
+-- openInterest, one request and one row per perp, of the most traded alone. Unit: the symbol's own unit (1000BONK:
+-- thousands of coins), one side.
+with recorded as (
+    {{ recorded('aster', 'open_interest', "[from_json(body,
+        '{\"symbol\":\"VARCHAR\",\"openInterest\":\"VARCHAR\"}')]") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    try_cast(r.openinterest as double) as open_interest,
+    {{ reject(['symbol', 'open_interest']) }}
+from recorded

@@ -1,0 +1,23 @@
+-- 24h tickers, spot; one row per symbol. A market that stopped trading keeps its last row: rows that closed more than 24
+-- hours before the newest of the same body say nothing about now. Symbols that begin with TEST are the venue's own tests.
+with recorded as (
+    {{ recorded('aster', 'spot_tickers', "from_json(body,
+        '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\",\"closeTime\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    try_cast(r.lastprice as double) as last_price,
+    try_cast(r.quotevolume as double) as vol24h_quote,
+    try_cast(r.closetime as bigint) as closed_ms,
+    {{ reject(['symbol', 'last_price', 'vol24h_quote', 'closed_ms']) }}
+from recorded
+where not starts_with(coalesce(r.symbol, ''), 'TEST')
+qualify
+    reject is not null
+    or closed_ms >= max(closed_ms) over (partition by tick_ms, requested_ms) - 86400000

@@ -1,0 +1,19 @@
+-- history-fund-rate; one row per settlement, newest first: the rate that was paid, a fraction per the interval that
+-- ended then.
+with recorded as (
+    {{ recorded('bitget', 'settlements', "from_json(body -> '$.data.resultList',
+        '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateTimestamp\":\"VARCHAR\"}]')",
+        may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    try_cast(r.fundingratetimestamp as bigint) as settled_ms,
+    try_cast(r.fundingrate as double) as funding_rate,
+    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
+from recorded

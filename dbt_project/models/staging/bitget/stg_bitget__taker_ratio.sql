@@ -1,0 +1,25 @@
+-- taker-buy-sell; one row per bucket (the last 30), oldest first: what takers bought and sold, in base coins. Code
+-- 40054 means that the symbol has no such data: no rows. The symbol is the request's key.
+with recorded as (
+    {{ recorded('bitget', 'taker_ratio', "case when body ->> '$.code' = '40054' then [] else from_json(body -> '$.data',
+        '[{\"buyVolume\":\"VARCHAR\",\"sellVolume\":\"VARCHAR\",\"ts\":\"VARCHAR\"}]') end",
+        may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r.ts as bigint) as t,
+    try_cast(regexp_extract(params ->> '$.period', '^[0-9]+') as bigint)
+    * case regexp_extract(params ->> '$.period', '^[0-9]+(.)', 1)
+        when 'm' then 60000 when 'h' then 3600000 when 'H' then 3600000 when 'd' then 86400000 when 'D' then 86400000
+    end as period_ms,
+    try_cast(r.buyvolume as double) as taker_buy,
+    try_cast(r.sellvolume as double) as taker_sell,
+    'base' as unit,
+    {{ reject(['t', 'period_ms', 'taker_buy', 'taker_sell']) }}
+from recorded

@@ -1,0 +1,23 @@
+-- candles; one row per bar, newest first, the open minute included. Array: time in SECONDS, low, high, open, close, volume
+-- (base); no turnover and no taker side. A minute without a trade has no row. The product is the request's key; the
+-- length of a bar is the request's granularity, in seconds.
+with recorded as (
+    {{ recorded('coinbase', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r[1] as bigint) * 1000 as opened_ms,
+    opened_ms + try_cast(params ->> '$.granularity' as bigint) * 1000 - 1 as closed_ms,
+    try_cast(r[4] as double) as open,
+    try_cast(r[3] as double) as high,
+    try_cast(r[2] as double) as low,
+    try_cast(r[5] as double) as close,
+    try_cast(r[6] as double) as volume,
+    {{ reject(['opened_ms', 'closed_ms', 'open', 'high', 'low', 'close', 'volume']) }}
+from recorded

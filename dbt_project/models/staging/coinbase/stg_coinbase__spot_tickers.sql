@@ -1,0 +1,46 @@
+-- products/stats (all products) and products/{id}/ticker (the product is the request's key); one row per product and
+-- minute, the ticker's where both are there. Volume is in coins of the last 24 hours: in quote it is told at the last
+-- price. A product without a trade in 24 hours has no last price, and is left out.
+with listed as (
+    {{ recorded('coinbase', 'spot_tickers', "list_transform(
+        map_entries(from_json(body, '\"MAP(VARCHAR,JSON)\"')),
+        lambda e: {
+            'symbol': e.key,
+            'day': e.value -> '$.stats_24hour',
+            'price': e.value ->> '$.stats_24hour.last',
+            'volume': e.value ->> '$.stats_24hour.volume'
+        })") }}
+),
+
+asked as (
+    {{ recorded('coinbase', 'product_tickers', "[from_json(body, '{\"price\":\"VARCHAR\",\"volume\":\"VARCHAR\"}')]") }}
+),
+
+told as (
+    select
+        tick_ms, key, requested_ms, received_ms, endpoint, r.symbol as symbol, r.price as price, r.volume as volume,
+        r is null as unread, 2 as choice
+    from listed
+    where r is null or r.day is null or r.price is not null
+    union all by name
+    select
+        tick_ms, key, requested_ms, received_ms, endpoint, key as symbol, r.price as price, r.volume as volume,
+        r is null as unread, 1 as choice
+    from asked
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    symbol,
+    try_cast(price as double) as last_price,
+    try_cast(price as double) * try_cast(volume as double) as vol24h_quote,
+    case
+        when unread then 'unreadable'
+        when symbol is null or last_price is null or vol24h_quote is null then 'incomplete'
+    end as reject
+from told
+qualify reject is not null or row_number() over (partition by tick_ms, symbol order by reject is not null, choice) = 1

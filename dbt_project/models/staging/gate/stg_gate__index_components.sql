@@ -1,0 +1,19 @@
+-- Index constituents of a contract's index, which bears the contract's name (the request's key); one row per exchange
+-- and pair. The venue names them without weights.
+with recorded as (
+    {{ recorded('gate', 'index_components', "from_json(body -> '$.constituents',
+        '[{\"exchange\":\"VARCHAR\",\"symbols\":[\"VARCHAR\"]}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    case lower(r.exchange) when 'gate.io' then 'gate' when 'okex' then 'okx' else lower(r.exchange) end as exchange,
+    unnest(coalesce(nullif(r.symbols, []), [null])) as pair,
+    null::double as weight,
+    {{ reject(['exchange']) }}
+from recorded

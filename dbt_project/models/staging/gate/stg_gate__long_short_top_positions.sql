@@ -1,0 +1,28 @@
+-- contract_stats: top traders' long positions among all their positions, by size; one row per bucket. time is the
+-- start of the bucket, in seconds; the running bucket, the newest, is left out. The contract is the request's key.
+with recorded as (
+    {{ recorded('gate', 'contract_stats', "from_json(body,
+        '[{\"time\":\"VARCHAR\",\"top_lsr_size\":\"VARCHAR\",\"top_long_size\":\"VARCHAR\",\"top_short_size\":\"VARCHAR\"}]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r.time as bigint) * 1000 as t,
+    case params ->> '$.interval'
+        when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
+        when '1d' then 86400000
+    end as period_ms,
+    -- The ratio alone was published until the counts were added.
+    coalesce(
+        try_cast(r.top_long_size as double) / (try_cast(r.top_long_size as double) + try_cast(r.top_short_size as double)),
+        try_cast(r.top_lsr_size as double) / (1 + try_cast(r.top_lsr_size as double))
+    ) as long_fraction,
+    {{ reject(['t', 'period_ms', 'long_fraction']) }}
+from recorded
+where r is null or (coalesce(try_cast(r.top_long_size as double) + try_cast(r.top_short_size as double) > 0, true)
+    and coalesce(t + period_ms <= tick_ms, true))

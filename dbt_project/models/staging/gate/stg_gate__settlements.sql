@@ -1,0 +1,17 @@
+-- Settled funding, newest first; one row per settlement. t is in seconds, r a fraction per funding interval. The contract
+-- is the request's key; a contract that has not settled yet gives an empty list.
+with recorded as (
+    {{ recorded('gate', 'settlements', "from_json(body, '[{\"t\":\"VARCHAR\",\"r\":\"VARCHAR\"}]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r.t as bigint) * 1000 as settled_ms,
+    try_cast(r.r as double) as funding_rate,
+    {{ reject(['settled_ms', 'funding_rate']) }}
+from recorded

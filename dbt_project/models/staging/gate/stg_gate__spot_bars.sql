@@ -1,0 +1,26 @@
+-- Spot candlesticks; one row per bar, oldest first, the open one included. Array: start in seconds, turnover (quote),
+-- close, high, low, open, volume (base), whether the bar is closed; no taker side. The pair is the request's key.
+with recorded as (
+    {{ recorded('gate', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r[1] as bigint) * 1000 as opened_ms,
+    opened_ms + case params ->> '$.interval'
+        when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
+        when '1d' then 86400000
+    end - 1 as closed_ms,
+    try_cast(r[6] as double) as open,
+    try_cast(r[4] as double) as high,
+    try_cast(r[5] as double) as low,
+    try_cast(r[3] as double) as close,
+    try_cast(r[7] as double) as volume,
+    try_cast(r[2] as double) as turnover,
+    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover']) }}
+from recorded

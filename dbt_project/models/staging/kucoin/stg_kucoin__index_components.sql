@@ -1,0 +1,19 @@
+-- index/query; one row per exchange of the newest value (`decomposionList`, spelled so). The key says the contract and its
+-- index; weights are fractions, pairs are not named.
+with recorded as (
+    {{ recorded('kucoin', 'index_components', "from_json(body -> '$.data.dataList[0].decomposionList',
+        '[{\"exchange\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    split_part(key, ' ', 1) as symbol,
+    case lower(r.exchange) when 'gateio' then 'gate' when 'gate.io' then 'gate' when 'okex' then 'okx' else lower(r.exchange) end as exchange,
+    null::varchar as pair,
+    try_cast(r.weight as double) as weight,
+    {{ reject(['exchange', 'weight']) }}
+from recorded

@@ -1,0 +1,18 @@
+-- contract/funding-rates, newest first; one row per settlement, a fraction per funding interval. A contract without a
+-- settlement in the time asked gives null instead of a list. The contract is the request's key.
+with recorded as (
+    {{ recorded('kucoin', 'settlements', "case when json_type(body, '$.data') = 'NULL' then []
+        else from_json(body -> '$.data', '[{\"fundingRate\":\"VARCHAR\",\"timepoint\":\"VARCHAR\"}]') end", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r.timepoint as bigint) as settled_ms,
+    try_cast(r.fundingrate as double) as funding_rate,
+    {{ reject(['settled_ms', 'funding_rate']) }}
+from recorded

@@ -1,0 +1,27 @@
+-- Spot candles; one row per bar, newest first, the open one included. Array: start in seconds, open, close, high, low,
+-- volume (base), turnover (quote); no taker side. The pair is the request's key; the length of a bar is the request's
+-- type. Minutes without a trade have no bar.
+with recorded as (
+    {{ recorded('kucoin', 'spot_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r[1] as bigint) * 1000 as opened_ms,
+    opened_ms + case params ->> '$.type'
+        when '1min' then 60000 when '5min' then 300000 when '15min' then 900000 when '1hour' then 3600000
+        when '4hour' then 14400000 when '1day' then 86400000
+    end - 1 as closed_ms,
+    try_cast(r[2] as double) as open,
+    try_cast(r[4] as double) as high,
+    try_cast(r[5] as double) as low,
+    try_cast(r[3] as double) as close,
+    try_cast(r[6] as double) as volume,
+    try_cast(r[7] as double) as turnover,
+    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover']) }}
+from recorded

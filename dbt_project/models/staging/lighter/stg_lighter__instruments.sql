@@ -1,0 +1,22 @@
+-- order_book_details of orderBookDetails; one row per perp. A perp's symbol is its base; all are quoted and settled in
+-- USDC. Sizes are in base. No listing time is published.
+with recorded as (
+    {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.order_book_details',
+        '[{\"symbol\":\"VARCHAR\",\"market_type\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    r.symbol as base_raw,
+    'USDC' as quote,
+    'USDC' as settle,
+    r.market_type as contract_type,
+    case when r.status = 'active' then 'trading' when r.status is not null then 'halted' end as status,
+    1.0::double as interval_h,
+    {{ reject(['symbol', 'status']) }}
+from recorded

@@ -1,0 +1,62 @@
+-- liquidation_trades of the frames of trade/<market_id>; one row per trade. The liquidated account is the taker: a maker on
+-- the bid side (is_maker_ask false) means that a long was sold off. Size in base. A new subscription is answered with old
+-- trades (`subscribed/trade`), which were recorded when they happened: only updates count. Trades of other types
+-- (deleveraging) are left out. Frames name the market's number alone; its symbol is in the market list and in the keys of
+-- the minute's requests.
+with recorded as (
+    {{ recorded('lighter', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
+        may_be_empty=true) }}
+),
+
+markets as (
+    {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.order_book_details',
+        '[{\"symbol\":\"VARCHAR\",\"market_id\":\"VARCHAR\"}]')", may_be_empty=true) }}
+),
+
+named as (
+    select tick_ms, r.market_id as market, r.symbol as symbol
+    from markets
+    where r.symbol is not null
+    union all
+    select tick_ms, split_part(key, ':', 1) as market, substr(key, strpos(key, ':') + 1) as symbol
+    from {{ ref('raw_window') }}
+    where venue = 'lighter' and contains(key, ':')
+),
+
+names as (
+    select market, max_by(symbol, tick_ms) as symbol
+    from named
+    group by market
+),
+
+trades as (
+    select
+        *,
+        unnest(coalesce(from_json(r.message -> '$.liquidation_trades', '["JSON"]'), [])) as trade
+    from recorded
+    where r is not null and (r.message ->> '$.type') = 'update/trade'
+    union all by name
+    -- A body that cannot be read, or a frame that is no object, stays a row.
+    select *, null::json as trade
+    from recorded
+    where r is null or json_type(r.message) is distinct from 'OBJECT'
+)
+
+select
+    t.tick_ms,
+    t.key,
+    t.requested_ms,
+    t.r.received_ms as received_ms,
+    t.endpoint,
+    n.symbol,
+    case t.trade ->> '$.is_maker_ask' when 'false' then 'long' when 'true' then 'short' end as side,
+    try_cast(t.trade ->> '$.timestamp' as bigint) as ts,
+    try_cast(t.trade ->> '$.size' as double) as size,
+    try_cast(t.trade ->> '$.price' as double) as price,
+    {{ reject(['n.symbol', 'side', 'ts', 'size', 'price']) }}
+from trades as t
+left join names as n on (t.trade ->> '$.market_id') = n.market
+where coalesce(t.trade ->> '$.type', 'liquidation') = 'liquidation'
+qualify
+    reject is not null
+    or row_number() over (partition by t.tick_ms, n.symbol, t.trade ->> '$.trade_id' order by t.r.received_ms, t.key) = 1

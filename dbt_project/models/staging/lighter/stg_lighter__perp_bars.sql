@@ -1,0 +1,25 @@
+-- candles 1m, perp; one row per bar, the open minute included. v in base, V in quote; no taker side. The key of the request
+-- is `<market_id>:<symbol>`. A market that nobody traded has no list, which is no fault. JSON names differ by case alone
+-- (v, V), which a struct cannot hold: fields are taken out one by one.
+with recorded as (
+    {{ recorded('lighter', 'perp_bars', "case when json_valid(body) then coalesce(from_json(body -> '$.c', '[\"JSON\"]'), []) end",
+        may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    substr(key, strpos(key, ':') + 1) as symbol,
+    try_cast(r ->> '$.t' as bigint) as opened_ms,
+    try_cast(r ->> '$.t' as bigint) + 59999 as closed_ms,
+    try_cast(r ->> '$.o' as double) as open,
+    try_cast(r ->> '$.h' as double) as high,
+    try_cast(r ->> '$.l' as double) as low,
+    try_cast(r ->> '$.c' as double) as close,
+    try_cast(r ->> '$.v' as double) as volume,
+    try_cast(r ->> '$.V' as double) as turnover,
+    {{ reject(['opened_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover']) }}
+from recorded

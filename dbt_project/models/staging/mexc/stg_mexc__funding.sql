@@ -1,0 +1,19 @@
+-- funding_rate without a symbol; one row per perp. fundingRate is a fraction per collectCycle (hours).
+with recorded as (
+    {{ recorded('mexc', 'funding', "from_json(body -> '$.data',
+        '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"collectCycle\":\"VARCHAR\",
+           \"nextSettleTime\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    try_cast(r.fundingrate as double) as funding_rate,
+    nullif(try_cast(r.collectcycle as double), 0) as interval_h,
+    nullif(try_cast(r.nextsettletime as bigint), 0) as next_funding_ms,
+    {{ reject(['symbol', 'funding_rate']) }}
+from recorded

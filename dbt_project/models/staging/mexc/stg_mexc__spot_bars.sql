@@ -1,0 +1,24 @@
+-- klines, spot; one row per bar, oldest first, the open minute included. Array: start, o, h, l, c, volume (base), the
+-- end (the next bar's start), turnover (quote); no taker side. The symbol is the request's key.
+with recorded as (
+    {{ recorded('mexc', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')",
+        may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    try_cast(r[1] as bigint) as opened_ms,
+    try_cast(r[7] as bigint) - 1 as closed_ms,
+    try_cast(r[2] as double) as open,
+    try_cast(r[3] as double) as high,
+    try_cast(r[4] as double) as low,
+    try_cast(r[5] as double) as close,
+    try_cast(r[6] as double) as volume,
+    try_cast(r[8] as double) as turnover,
+    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover']) }}
+from recorded

@@ -1,0 +1,18 @@
+-- index-components of one index; one row per component. The index BTC-USDT is that of the swap BTC-USDT-SWAP.
+with recorded as (
+    {{ recorded('okx', 'index_components', "from_json(body -> '$.data.components',
+        '[{\"exch\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"wgt\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    key || '-SWAP' as symbol,
+    lower(r.exch) as exchange,
+    r.symbol as pair,
+    try_cast(r.wgt as double) as weight,
+    {{ reject(['exchange', 'pair']) }}
+from recorded

@@ -1,0 +1,47 @@
+-- liquidation-orders of swaps; one row per liquidation. posSide is the position that was liquidated; an account in net mode
+-- says net, and the liquidating order's side tells: it sells a long. sz is in contracts, bkPx the bankruptcy price. OKX
+-- shows one order per contract and second at most.
+with recorded as (
+    {{ recorded('okx', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
+        may_be_empty=true) }}
+),
+
+contracts as (
+    select
+        tick_ms,
+        endpoint,
+        key,
+        requested_ms,
+        r.received_ms as received_ms,
+        r,
+        unnest(coalesce(from_json(r.message -> '$.data', '["JSON"]'), [null])) as contract
+    from recorded
+    -- Answers to subscriptions are no events.
+    where r is null or (r.message ->> '$.event') is null
+),
+
+events as (
+    select
+        *,
+        unnest(coalesce(from_json(contract -> '$.details', '["JSON"]'), [null])) as event
+    from contracts
+    where coalesce(contract ->> '$.instType', 'SWAP') = 'SWAP'
+)
+
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    contract ->> '$.instId' as symbol,
+    case
+        when event ->> '$.posSide' in ('long', 'short') then event ->> '$.posSide'
+        when event ->> '$.side' = 'sell' then 'long'
+        when event ->> '$.side' = 'buy' then 'short'
+    end as side,
+    try_cast(event ->> '$.ts' as bigint) as ts,
+    try_cast(event ->> '$.sz' as double) as size_contracts,
+    try_cast(event ->> '$.bkPx' as double) as price,
+    {{ reject(['symbol', 'side', 'ts', 'size_contracts', 'price']) }}
+from events

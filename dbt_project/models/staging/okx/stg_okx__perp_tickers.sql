@@ -1,0 +1,19 @@
+-- Tickers of swaps; one row per swap. volCcy24h is in coins for linear and inverse swaps alike (vol24h in contracts), so
+-- its worth at the last price is in the quote. An empty last is a swap that has not traded.
+with recorded as (
+    {{ recorded('okx', 'perp_tickers', "from_json(body -> '$.data',
+        '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    r.instid as symbol,
+    try_cast(r.last as double) as last_price,
+    try_cast(r.volccy24h as double) * last_price as vol24h_quote,
+    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
+from recorded
+where r is null or (coalesce(r.insttype, 'SWAP') = 'SWAP' and r.last is distinct from '')

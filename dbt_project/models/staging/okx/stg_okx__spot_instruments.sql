@@ -1,0 +1,22 @@
+-- Spot pairs of instruments; one row per symbol. A pair before its opening names its currencies in the symbol alone.
+with recorded as (
+    {{ recorded('okx', 'spot_instruments', "from_json(body -> '$.data',
+        '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"baseCcy\":\"VARCHAR\",\"quoteCcy\":\"VARCHAR\",\"state\":\"VARCHAR\",
+           \"listTime\":\"VARCHAR\",\"expTime\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    r.instid as symbol,
+    coalesce(nullif(r.baseccy, ''), nullif(split_part(r.instid, '-', 1), '')) as base_raw,
+    coalesce(nullif(r.quoteccy, ''), nullif(split_part(r.instid, '-', 2), '')) as quote,
+    case r.state when 'live' then 'trading' when 'preopen' then 'prelaunch' else 'halted' end as status,
+    try_cast(r.listtime as bigint) as listed_ms,
+    try_cast(r.exptime as bigint) as delisted_ms,
+    {{ reject(['symbol', 'base_raw', 'quote']) }}
+from recorded
+where coalesce(r.insttype, 'SPOT') = 'SPOT'

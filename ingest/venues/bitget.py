@@ -1,0 +1,212 @@
+"""Bitget: perpetuals of three categories (USDT, USDC, coin-margined) and spot; unified API v3, bars and ratios v2."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.venues.quotes import in_dollars
+
+API, STREAMS = "api.bitget.com", "ws.bitget.com"
+PERPS = ("USDT-FUTURES", "USDC-FUTURES", "COIN-FUTURES")
+NO_DATA = "40054"
+"""A symbol that the ratios do not cover: an answer without rows, not a failure."""
+CODE = re.compile(r'"code"\s*:\s*"(\w+)"')
+MOST_RATIOS = 50
+HOUR = 3600
+
+
+def _traded(body: Body) -> Iterator[tuple[str, float]]:
+    # Dated futures have a delivery time. Turnover of every category is in (US dollar) quote.
+    rows = body["data"]
+    return ((row["symbol"], float(row["turnover24h"] or 0)) for row in rows if not row.get("deliveryTime"))
+
+
+def _traded_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
+    return ((symbol, turnover) for symbol, turnover in _traded(body) if in_dollars(symbol))
+
+
+def _most_traded(body: Body) -> list[tuple[str, float]]:
+    """The USDT perps that the ratios are asked for."""
+    if not body["data"] or body["data"][0]["category"] != "USDT-FUTURES":
+        return []
+    return sorted(_traded(body), key=lambda row: -row[1])[:MOST_RATIOS]
+
+
+def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["symbol"], 0.0) for row in body["data"] if row["status"] != "online")
+
+
+def _categories(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["category"], 0.0) for row in body["data"][:1])
+
+
+def category(symbol: str) -> str:
+    """The category that a perp's symbol belongs to: BTCUSDT, BTCPERP (USDC) or BTCUSD (coin-margined)."""
+    if symbol.endswith("PERP"):
+        return "USDC-FUTURES"
+    return "COIN-FUTURES" if symbol.endswith("USD") else "USDT-FUTURES"
+
+
+def _fault(body: str) -> str | None:
+    found = CODE.search(body[:200])
+    if found is None or found[1] in ("00000", NO_DATA):
+        return None
+    return f"code {found[1]}: {body[:200]}"
+
+
+def _by_category(ask: Ask) -> dict[str, Any]:
+    return {"category": ask.key}
+
+
+def _perp_bars(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "productType": category(ask.key), "granularity": "1m", "limit": ask.bars}
+
+
+def _spot_bars(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "granularity": "1min", "limit": ask.bars}
+
+
+def _ratio(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "period": "5m"}
+
+
+def _settlements(ask: Ask) -> dict[str, Any]:
+    return {"category": category(ask.key), "symbol": ask.key, "limit": 20}
+
+
+def _subscribe(operation: str, categories: list[str]) -> list[str]:
+    args = [{"instType": name.lower(), "topic": "liquidation"} for name in categories]
+    return [orjson.dumps({"op": operation, "args": args}).decode()]
+
+
+def _refused(frame: str) -> str | None:
+    return f"subscription refused: {frame[:200]}" if '"event":"error"' in frame else None
+
+
+def _perps(top: int, rest_s: int) -> Each:
+    return Each(of=Keys("perp_tickers", _traded), without=Keys("instruments", _not_trading), top=top, rest_s=rest_s)
+
+
+ALL_PERPS = Each(always=PERPS)
+
+BITGET = Venue(
+    name="bitget",
+    # Limits count per path and IP (https://www.bitget.com/docs/uta/quick-start: 20 a second unless the path's page says
+    # otherwise, and 6000 a minute over all paths). A tenth is left to whoever else uses the same address.
+    pools=(
+        Pool("market", 18, 1),
+        Pool("perp_candles", 18, 1),
+        Pool("spot_candles", 18, 1),
+        Pool("settlements", 18, 1),
+        # https://www.bitget.com/docs/catalog/market/market-data: index components 10 a second.
+        Pool("index", 9, 1),
+        # 1 a second: https://www.bitget.com/api-doc/common/apidata/Account-Long-Short and .../Taker-Buy-Sell
+        Pool("account_ratio", 1, 1),
+        Pool("taker_ratio", 1, 1),
+    ),
+    # 403 comes from the web firewall in front of the API.
+    ban_s={403: 300},
+    fault=_fault,
+    endpoints=(
+        Endpoint("perp_tickers", API, "/api/v3/market/tickers", "market", _by_category, each=ALL_PERPS),
+        Endpoint("funding", API, "/api/v3/market/current-fund-rate", "market", _by_category, each=ALL_PERPS),
+        Endpoint("spot_tickers", API, "/api/v3/market/tickers", "market", {"category": "SPOT"}),
+        Endpoint(
+            "instruments",
+            API,
+            "/api/v3/market/instruments",
+            "market",
+            _by_category,
+            every_s=HOUR,
+            each=ALL_PERPS,
+            timeout_s=20,
+        ),
+        Endpoint(
+            "spot_instruments",
+            API,
+            "/api/v3/market/instruments",
+            "market",
+            {"category": "SPOT"},
+            every_s=HOUR,
+            timeout_s=20,
+        ),
+        Endpoint(
+            "perp_bars",
+            API,
+            "/api/v2/mix/market/candles",
+            "perp_candles",
+            _perp_bars,
+            bars=Bars(most=200),
+            each=_perps(100, HOUR),
+        ),
+        Endpoint(
+            "spot_bars",
+            API,
+            "/api/v2/spot/market/candles",
+            "spot_candles",
+            _spot_bars,
+            bars=Bars(most=200),
+            each=Each(
+                of=Keys("spot_tickers", _traded_in_dollars),
+                without=Keys("spot_instruments", _not_trading),
+                top=100,
+                rest_s=HOUR,
+            ),
+        ),
+        # One a second and path: the 50 most traded USDT perps, each every 5 minutes. An answer holds the last 30
+        # buckets, so that a missed turn loses nothing.
+        Endpoint(
+            "long_short_accounts",
+            API,
+            "/api/v2/mix/market/account-long-short",
+            "account_ratio",
+            _ratio,
+            each=Each(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
+        ),
+        Endpoint(
+            "taker_ratio",
+            API,
+            "/api/v2/mix/market/taker-buy-sell",
+            "taker_ratio",
+            _ratio,
+            each=Each(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
+        ),
+        Endpoint(
+            "index_components",
+            API,
+            "/api/v3/market/index-components",
+            "index",
+            lambda ask: {"symbol": ask.key},
+            each=_perps(0, HOUR),
+        ),
+        # The newest 20 settlements cover 20 hours even where funding is hourly.
+        Endpoint(
+            "settlements",
+            API,
+            "/api/v3/market/history-fund-rate",
+            "settlements",
+            _settlements,
+            each=_perps(0, 4 * HOUR),
+        ),
+    ),
+    streams=(
+        # One push a second with the largest long and the largest short of each pair
+        # (https://www.bitget.com/api-doc/uta/websocket/public/Liquidation-Channel). The server ends a connection that
+        # has not sent the text `ping` for 2 minutes; its `pong`s count as signs of life.
+        Stream(
+            "liquidations",
+            STREAMS,
+            "/v3/ws/public",
+            topics=Keys("perp_tickers", _categories),
+            subscribe=_subscribe,
+            heartbeat="ping",
+            heartbeat_s=25,
+            skip=lambda frame: frame == "pong",
+            refused=_refused,
+            silence_s=75,
+        ),
+    ),
+)

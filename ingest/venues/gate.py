@@ -1,0 +1,151 @@
+"""Gate: perpetuals settled in USDT and in BTC (the inverse one), and spot (API v4)."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.venues.quotes import in_dollars
+
+API, STREAMS = "api.gateio.ws", "fx-ws.gateio.ws"
+FUTURES, SPOT = "/api/v4/futures", "/api/v4/spot"
+HOUR, FIVE_MINUTES = 3600, 300
+LIQUIDATIONS = "futures.public_liquidates"
+
+
+def _contracts(body: Body) -> Iterator[tuple[str, float]]:
+    # What hangs on a single contract is recorded of those settled in USDT: of the others there is one.
+    rows = (row for row in body if row["contract"].endswith("_USDT"))
+    return ((row["contract"], float(row["volume_24h_quote"] or 0)) for row in rows)
+
+
+def _everything(body: Body) -> Iterator[tuple[str, float]]:
+    return iter([("!all", 0.0)])
+
+
+def _closed(body: Body) -> Iterator[tuple[str, float]]:
+    # What is delisted stays in the list for a while, without any position.
+    return ((row["name"], 0.0) for row in body if row["in_delisting"] and not float(row["position_size"]))
+
+
+def _pairs_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
+    rows = (row for row in body if in_dollars(row["currency_pair"]))
+    return ((row["currency_pair"], float(row["quote_volume"] or 0)) for row in rows)
+
+
+def _untradable(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["id"], 0.0) for row in body if row["trade_status"] == "untradable")
+
+
+def _candles(name: str) -> Params:
+    return lambda ask: {name: ask.key, "interval": "1m", "limit": ask.bars}
+
+
+def _stats(ask: Ask) -> dict[str, Any]:
+    # One bucket more than the missing minutes fill, because the newest one is still running.
+    return {"contract": ask.key, "interval": "5m", "limit": -(-ask.bars // 5) + 1}
+
+
+def _subscribe(operation: str, symbols: list[str]) -> list[str]:
+    message = {"time": int(time.time()), "channel": LIQUIDATIONS, "event": operation, "payload": symbols}
+    return [orjson.dumps(message).decode()]
+
+
+def _refused(frame: str) -> str | None:
+    if '"subscribe"' not in frame:
+        return None
+    message = orjson.loads(frame)
+    return f"subscription refused: {message['error']}" if message.get("error") else None
+
+
+def _perps(top: int, rest_s: int = HOUR) -> Each:
+    of, without = Keys("perp_tickers", _contracts), Keys("instruments", _closed)
+    return Each(of=of, without=without, top=top, rest_s=rest_s)
+
+
+BY_SETTLEMENT = Each(always=("usdt", "btc"))
+POOLS = ("tickers", "contracts", "candles", "stats", "constituents", "funding", "spot_tickers", "pairs", "spot_candles")
+
+GATE = Venue(
+    name="gate",
+    # 200 requests in 10 seconds per endpoint and IP (https://www.gate.com/docs/developers/apiv4/en/#frequency-limit-rule);
+    # a tenth is left to whoever else uses the same address.
+    pools=tuple(Pool(name, 180, 10) for name in POOLS),
+    # Without it sizes are cut to whole contracts, and may be 0 for a contract that trades in fractions.
+    headers={"X-Gate-Size-Decimal": "1"},
+    endpoints=(
+        Endpoint("perp_tickers", API, FUTURES + "/{key}/tickers", "tickers", each=BY_SETTLEMENT),
+        Endpoint("spot_tickers", API, SPOT + "/tickers", "spot_tickers"),
+        # Intervals, contract sizes and delistings: 1.2 MB that change by the hour at most.
+        Endpoint(
+            "instruments",
+            API,
+            FUTURES + "/{key}/contracts",
+            "contracts",
+            every_s=HOUR,
+            each=BY_SETTLEMENT,
+            timeout_s=20,
+        ),
+        Endpoint("spot_instruments", API, SPOT + "/currency_pairs", "pairs", every_s=HOUR, timeout_s=20),
+        Endpoint(
+            "perp_bars",
+            API,
+            FUTURES + "/usdt/candlesticks",
+            "candles",
+            _candles("contract"),
+            bars=Bars(most=200),
+            each=_perps(100),
+        ),
+        Endpoint(
+            "spot_bars",
+            API,
+            SPOT + "/candlesticks",
+            "spot_candles",
+            _candles("currency_pair"),
+            bars=Bars(most=200),
+            each=Each(
+                of=Keys("spot_tickers", _pairs_in_dollars),
+                without=Keys("spot_instruments", _untradable),
+                top=100,
+                rest_s=HOUR,
+            ),
+        ),
+        # Long/short ratios, positions and taker flow of a contract in one answer. The share of the others is counted
+        # per minute: asked every fifth one, an hour's round takes a fifth of the time here.
+        Endpoint(
+            "contract_stats",
+            API,
+            FUTURES + "/usdt/contract_stats",
+            "stats",
+            _stats,
+            every_s=FIVE_MINUTES,
+            bars=Bars(usual=10, most=120),
+            each=_perps(50, HOUR * 60 // FIVE_MINUTES),
+        ),
+        Endpoint("index_components", API, FUTURES + "/usdt/index_constituents/{key}", "constituents", each=_perps(0)),
+        Endpoint(
+            "settlements",
+            API,
+            FUTURES + "/usdt/funding_rate",
+            "funding",
+            lambda ask: {"contract": ask.key, "limit": 24},
+            each=_perps(0),
+        ),
+    ),
+    streams=(
+        # One subscription covers all contracts settled in USDT; every liquidation comes since 2026-08-20
+        # (https://www.gate.com/docs/developers/futures/ws/en/#public-liquidates-order-api). Liveness is proved by
+        # WebSocket pings, which the venue answers; minutes without a liquidation happen.
+        Stream(
+            "liquidations",
+            STREAMS,
+            "/v4/ws/usdt",
+            topics=Keys("perp_tickers", _everything),
+            subscribe=_subscribe,
+            refused=_refused,
+            silence_s=1800,
+        ),
+    ),
+)

@@ -7,8 +7,79 @@
             "spot_tickers", "perp_bars", "spot_bars", "liquidations"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations"]),
-        ("hyperliquid", ["perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
+        ("hyperliquid", ["instruments", "spot_instruments", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
     ]) }}
+{% endmacro %}
+
+{#- The staging models of these kinds as (venue, kind); without `kinds` all, without those of `except`. -#}
+{% macro staged_views(kinds=none, except=[]) %}
+    {%- set found = [] -%}
+    {%- for venue, own in staged() -%}
+        {%- for kind in own if (kinds is none or kind in kinds) and kind not in except -%}
+            {%- do found.append((venue, kind)) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(found) }}
+{% endmacro %}
+
+{#- What the intermediate layer reads of each kind, whichever venue says it: the columns that a staging view of the kind may
+    have, beside those that every one has. A venue leaves out what it does not publish. -#}
+{% macro families() %}
+    {{ return({
+        "staged_instruments": {
+            "kinds": ["instruments", "spot_instruments"],
+            "columns": {
+                "symbol": "varchar", "base_raw": "varchar", "base_fallback": "varchar", "quote": "varchar", "settle": "varchar",
+                "contract_type": "varchar", "status": "varchar", "listed_ms": "bigint", "delisted_ms": "bigint",
+                "contract_size": "double", "inverse": "boolean", "interval_h": "double", "hip3": "boolean",
+                "category": "varchar[]",
+            },
+        },
+        "staged_market_state": {
+            "kinds": ["perp_tickers", "spot_tickers", "funding", "funding_intervals", "open_interest", "marks", "index_tickers"],
+            "columns": {
+                "symbol": "varchar", "last_price": "double", "mark_price": "double", "index_price": "double",
+                "vol24h_quote": "double", "vol24h_usd": "double", "open_interest": "double", "single_open_interest": "double",
+                "open_contracts": "double", "open_interest_usd": "double", "funding_rate": "double", "interval_h": "double",
+                "next_funding_ms": "bigint",
+            },
+        },
+        "staged_bars": {
+            "kinds": ["perp_bars", "spot_bars"],
+            "columns": {
+                "symbol": "varchar", "opened_ms": "bigint", "closed_ms": "bigint", "open": "double", "high": "double",
+                "low": "double", "close": "double", "volume": "double", "volume_contracts": "double", "turnover": "double",
+                "taker_buy_turnover": "double",
+            },
+        },
+        "staged_liquidations": {
+            "kinds": ["liquidations"],
+            "columns": {
+                "symbol": "varchar", "side": "varchar", "ts": "bigint", "size": "double", "size_contracts": "double",
+                "size_quote": "double", "price": "double",
+            },
+        },
+    }) }}
+{% endmacro %}
+
+{#- All rows of a family, read once a build: bodies are parsed here and nowhere else. -#}
+{% macro staged_rows(family) %}
+{{ config(incremental_strategy="replace_all") }}
+{%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
+    "received_ms": "bigint", "reject": "varchar"} %}
+{%- set own = families()[family] %}
+select
+    venue, kind, case when starts_with(kind, 'spot_') then 'spot' else 'perp' end as type
+    {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %}, {{ name }}::{{ type }} as {{ name }}{% endfor %}{% endfor %}
+from (
+    select null::varchar as venue, null::varchar as kind
+        {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %}, null::{{ type }} as {{ name }}{% endfor %}{% endfor %}
+    where false
+    {%- for venue, kind in staged_views(own.kinds) %}
+    union all by name
+    select '{{ venue }}' as venue, '{{ kind }}' as kind, * from {{ ref('stg_' ~ venue ~ '__' ~ kind) }}
+    {%- endfor %}
+)
 {% endmacro %}
 
 {#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}

@@ -4,51 +4,19 @@
 {{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 {#- How long a funding interval counts after it was seen: 5 minutes. #}
 {% set carry_ms = 300000 %}
-with binance_intervals_read as (
-    select distinct tick_ms from {{ ref('stg_binance__funding_intervals') }} where reject is null
-),
-
-observed as (
+with observed as (
+    -- Each kind of a venue brings its part; of one part told twice the newest counts.
     select
-        tick_ms, 'binance' as venue, 'perp' as type, symbol,
-        greatest(t.received_ms, f.received_ms, o.received_ms) as observed_ms,
-        t.last_price as last, f.mark_price as mark, f.index_price as index_, t.vol24h_quote as vol24h,
-        o.open_interest as oi, f.funding_rate as rate,
-        -- fundingInfo names adjusted symbols alone; a list that was read and does not name one means 8 hours.
-        case when r.tick_ms is not null then coalesce(i.interval_h, 8) end as interval_h
-    from (select * from {{ ref('stg_binance__perp_tickers') }} where reject is null) as t
-    full join (select * from {{ ref('stg_binance__funding') }} where reject is null) as f using (tick_ms, symbol)
-    full join (select * from {{ ref('stg_binance__open_interest') }} where reject is null) as o using (tick_ms, symbol)
-    left join (select * from {{ ref('stg_binance__funding_intervals') }} where reject is null) as i using (tick_ms, symbol)
-    left join binance_intervals_read as r using (tick_ms)
-    union all by name
-    select tick_ms, 'binance' as venue, 'spot' as type, symbol, received_ms as observed_ms, last_price as last, vol24h_quote as vol24h
-    from {{ ref('stg_binance__spot_tickers') }} where reject is null
-    union all by name
-    select
-        t.tick_ms, 'bybit' as venue, 'perp' as type, t.symbol, t.received_ms as observed_ms,
-        t.last_price as last, t.mark_price as mark, t.index_price as index_, t.vol24h_quote as vol24h,
-        coalesce(t.single_open_interest, t.open_interest * v.oi_factor) as oi,
-        t.funding_rate as rate, t.interval_h
-    from {{ ref('stg_bybit__perp_tickers') }} as t
-    left join {{ ref('venues') }} as v on v.venue = 'bybit'
-    where t.reject is null
-    union all by name
-    select tick_ms, 'bybit' as venue, 'spot' as type, symbol, received_ms as observed_ms, last_price as last, vol24h_quote as vol24h
-    from {{ ref('stg_bybit__spot_tickers') }} where reject is null
-    union all by name
-    select
-        t.tick_ms, 'hyperliquid' as venue, 'perp' as type, t.symbol, t.received_ms as observed_ms,
-        coalesce(t.mid_price, t.mark_price) as last, t.mark_price as mark, t.index_price as index_, t.vol24h_usd as vol24h,
-        t.open_interest * v.oi_factor as oi, t.funding_rate as rate, 1 as interval_h
-    from {{ ref('stg_hyperliquid__perp_tickers') }} as t
-    left join {{ ref('venues') }} as v on v.venue = 'hyperliquid'
-    where t.reject is null and not t.is_delisted
-    union all by name
-    select
-        tick_ms, 'hyperliquid' as venue, 'spot' as type, symbol, received_ms as observed_ms,
-        coalesce(mid_price, mark_price) as last, vol24h_quote as vol24h
-    from {{ ref('stg_hyperliquid__spot_tickers') }} where reject is null
+        tick_ms, venue, type, symbol, max(received_ms) as observed_ms,
+        {% for column in ['last_price', 'mark_price', 'index_price', 'vol24h_quote', 'vol24h_usd', 'open_interest',
+            'single_open_interest', 'open_contracts', 'open_interest_usd', 'funding_rate', 'interval_h'] %}
+        max_by({{ column }}, received_ms) as {{ column }}{{ "," if not loop.last }}
+        {% endfor %}
+    from {{ ref('staged_market_state') }}
+    where reject is null
+    group by tick_ms, venue, type, symbol
+    -- A funding interval alone says nothing about a market.
+    having count(*) filter (kind <> 'funding_intervals') > 0
 ),
 
 identified as (
@@ -56,19 +24,38 @@ identified as (
         o.tick_ms as minute_ms, i.market_id, o.venue, o.type, o.symbol, i.base, i.quote, i.hip3, i.aggregated, i.usd_like, i.multiplier,
         o.observed_ms,
         -- A price of zero is a market without one.
-        nullif(o.last, 0)::double as last, nullif(o.mark, 0)::double as mark, nullif(o.index_, 0)::double as index_,
-        o.vol24h::double as vol24h, o.oi::double as oi, o.rate::double as rate, o.interval_h::double as interval_h
+        nullif(o.last_price, 0) as last, nullif(o.mark_price, 0) as mark, nullif(o.index_price, 0) as index_,
+        o.vol24h_quote, o.vol24h_usd, o.open_interest_usd,
+        -- Contracts of an inverse market are worth USD, of any other so many units of the symbol.
+        coalesce(
+            o.single_open_interest,
+            v.oi_factor * coalesce(
+                o.open_interest, o.open_contracts * i.contract_size / case when i.inverse then nullif(o.mark_price, 0) else 1 end
+            )
+        ) as oi,
+        o.funding_rate as rate,
+        -- Venues that publish the interval with the contract alone: as last read, at most an hour ago.
+        coalesce(o.interval_h, case when o.funding_rate is not null then i.interval_h end) as interval_h
     from observed as o
     join {{ ref('instruments') }} as i on o.venue = i.venue and o.type = i.type and o.symbol = i.symbol
-    qualify row_number() over (partition by o.tick_ms, i.market_id order by o.observed_ms desc) = 1
+    left join {{ ref('venues') }} as v on o.venue = v.venue
 ),
 
--- USD for one unit of a quote that is not USD-like: the venue's own most traded spot pair of the same minute.
+-- USD for one unit of a quote that is not USD-like, by the venue's own most traded spot pair of the same minute: the quote
+-- against a dollar (BTC-USDT), or a dollar against the quote (USDT-KRW).
 quote_rates as (
-    select minute_ms, venue, base as quote, max_by(last / multiplier, vol24h) as usd
-    from identified
-    where type = 'spot' and usd_like and last is not null
-    group by all
+    select minute_ms, venue, quote, max_by(usd, traded) as usd
+    from (
+        select minute_ms, venue, base as quote, last / multiplier as usd, vol24h_quote as traded
+        from identified
+        where type = 'spot' and usd_like and last is not null
+        union all
+        select m.minute_ms, m.venue, m.quote, m.multiplier / m.last as usd, m.vol24h_quote / m.last as traded
+        from identified as m
+        join {{ ref('quotes') }} as q on m.base = q.quote and q.usd_like
+        where m.type = 'spot' and not m.usd_like and m.last is not null
+    )
+    group by minute_ms, venue, quote
 ),
 
 converted as (
@@ -118,9 +105,9 @@ select
     last * quote_usd / multiplier as price,
     mark * quote_usd / multiplier as mark_price,
     index_ * quote_usd / multiplier as index_price,
-    vol24h * quote_usd as vol24h_usd,
+    coalesce(vol24h_quote * quote_usd, vol24h_usd) as vol24h_usd,
     oi * multiplier as oi_base,
-    oi * mark * quote_usd as oi_usd,
+    coalesce(oi * mark * quote_usd, open_interest_usd) as oi_usd,
     rate as funding_rate,
     funding_interval_h,
     interval_seen_ms,

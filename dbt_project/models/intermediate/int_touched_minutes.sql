@@ -4,14 +4,8 @@ select tick_ms as minute_ms
 from {{ source('pipeline', 'window_ticks') }}
 union
 select opened_ms
-from (
-    {% for model in ['stg_binance__perp_bars', 'stg_binance__spot_bars', 'stg_bybit__perp_bars', 'stg_bybit__spot_bars',
-        'stg_hyperliquid__perp_bars'] %}
-    select opened_ms from {{ ref(model) }}
-    where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
-    {{ "union all" if not loop.last }}
-    {% endfor %}
-)
+from {{ ref('staged_bars') }}
+where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
 union
 select ts - ts % 60000
 from {{ ref('int_liquidations') }}

@@ -8,6 +8,7 @@ with recorded as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,
@@ -15,7 +16,12 @@ select
     r.baseasset as base_raw,
     r.quoteasset as quote,
     r.contracttype as contract_type,
-    r.status as status,
+    case
+        when r.status = 'TRADING' then 'trading'
+        when r.status = 'PENDING_TRADING' then 'prelaunch'
+        when r.status in ('PRE_SETTLE', 'SETTLING', 'CLOSE', 'PRE_DELIVERING', 'DELIVERING', 'DELIVERED') then 'delisted'
+        when r.status is not null then 'halted'
+    end as status,
     try_cast(r.onboarddate as bigint) as listed_ms,
     nullif(try_cast(r.deliverydate as bigint), 4133404800000) as delisted_ms,
     coalesce(r.underlyingsubtype, []) as category,

@@ -16,6 +16,7 @@ frames as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     r.received_ms as received_ms,

@@ -6,6 +6,7 @@ with recorded as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,

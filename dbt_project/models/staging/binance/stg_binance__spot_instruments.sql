@@ -6,12 +6,13 @@ with recorded as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,
     r.symbol as symbol,
     r.baseasset as base_raw,
     r.quoteasset as quote,
-    r.status as status,
+    case r.status when 'TRADING' then 'trading' when 'PRE_TRADING' then 'prelaunch' else 'halted' end as status,
     {{ reject(['symbol', 'base_raw', 'quote']) }}
 from recorded

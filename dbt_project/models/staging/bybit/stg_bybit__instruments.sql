@@ -7,6 +7,7 @@ with recorded as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,
@@ -14,7 +15,8 @@ select
     r.basecoin as base_raw,
     r.quotecoin as quote,
     r.contracttype as contract_type,
-    r.status as status,
+    case r.status when 'Trading' then 'trading' when 'PreLaunch' then 'prelaunch' when 'Closed' then 'delisted'
+        when 'Delivering' then 'delisted' else 'halted' end as status,
     nullif(try_cast(r.launchtime as bigint), 0) as listed_ms,
     nullif(try_cast(r.deliverytime as bigint), 0) as delisted_ms,
     case when r.symboltype <> '' then [r.symboltype] else [] end as category,

@@ -8,6 +8,7 @@ with recorded as (
 events as (
     select
         tick_ms,
+        endpoint,
         key,
         requested_ms,
         r.received_ms as received_ms,
@@ -20,6 +21,7 @@ events as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,

@@ -6,12 +6,14 @@ with recorded as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,
     r.symbol as symbol,
     r.basecoin as base_raw,
     r.quotecoin as quote,
-    r.status as status,
+    case r.status when 'Trading' then 'trading' when 'PreLaunch' then 'prelaunch' when 'Closed' then 'delisted'
+        when 'Delivering' then 'delisted' else 'halted' end as status,
     {{ reject(['symbol', 'base_raw', 'quote']) }}
 from recorded

@@ -1,8 +1,8 @@
--- metaAndAssetCtxs of the core exchange (key '') and of each HIP-3 dex (which may have no coin yet); one row per
--- coin. The body is [meta, contexts] with contexts in the order of meta.universe and no names in them: unequal lengths
--- make the whole body unusable. funding is a fraction per HOUR; openInterest counts both sides, in the coin's own unit (kPEPE: thousands of coins);
--- dayNtlVlm is USD; midPx is null without a book. Delisted coins stay in the universe. collateralToken is the number of
--- the quote token; bodies before it existed are core ones, which are on USDC (0).
+-- metaAndAssetCtxs of the core exchange (key '') and of each HIP-3 dex (which may have no coin yet); one row per coin that
+-- trades. The body is [meta, contexts] with contexts in the order of meta.universe and no names in them: unequal lengths
+-- make the whole body unusable. funding is a fraction per HOUR; openInterest counts both sides, in the coin's own unit
+-- (kPEPE: thousands of coins); dayNtlVlm is USD. No last trade is published: the mid price stands for it, and the mark price
+-- where there is no book. Delisted coins stay in the universe and are left out.
 with recorded as (
     {{ recorded('hyperliquid', 'perp_tickers', "case
             when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then
@@ -19,18 +19,18 @@ with recorded as (
 
 select
     tick_ms,
+    endpoint,
     key,
     requested_ms,
     received_ms,
     r.coin.name as symbol,
-    key <> '' as hip3,
-    coalesce(r.coin.isdelisted, false) as is_delisted,
-    coalesce(r.collateral, case when key = '' then '0' end) as collateral_token,
-    try_cast(r.ctx.midpx as double) as mid_price,
     try_cast(r.ctx.markpx as double) as mark_price,
+    coalesce(try_cast(r.ctx.midpx as double), mark_price) as last_price,
     try_cast(r.ctx.oraclepx as double) as index_price,
     try_cast(r.ctx.dayntlvlm as double) as vol24h_usd,
     try_cast(r.ctx.funding as double) as funding_rate,
+    1.0::double as interval_h,
     try_cast(r.ctx.openinterest as double) as open_interest,
     {{ reject(['symbol', 'mark_price', 'vol24h_usd', 'funding_rate', 'open_interest']) }}
 from recorded
+where not coalesce(r.coin.isdelisted, false)

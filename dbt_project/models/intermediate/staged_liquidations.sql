@@ -1,0 +1,2 @@
+-- Liquidations of the window as the venues publish them.
+{{ staged_rows('staged_liquidations') }}

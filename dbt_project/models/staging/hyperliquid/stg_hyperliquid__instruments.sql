@@ -1,0 +1,32 @@
+-- meta of metaAndAssetCtxs, read off the bodies that are recorded as tickers; one row per coin, delisted ones included.
+-- collateralToken is the number of the quote token (the seed `collateral_tokens` names it; one that it does not name stays
+-- the venue's number); bodies before it existed are core ones, which are on USDC (0). No listing time is published.
+with recorded as (
+    {{ recorded('hyperliquid', 'perp_tickers', "case
+            when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then
+                list_transform(
+                    from_json(body -> '$[0].universe', '[{\"name\":\"VARCHAR\",\"isDelisted\":\"BOOLEAN\"}]'),
+                    lambda coin: {'coin': coin, 'collateral': body ->> '$[0].collateralToken'}
+                )
+        end", may_be_empty=true) }}
+),
+
+listed as (
+    select *, coalesce(r.collateral, case when key = '' then '0' end) as collateral_token
+    from recorded
+)
+
+select
+    l.tick_ms,
+    l.endpoint,
+    l.key,
+    l.requested_ms,
+    l.received_ms,
+    l.r.coin.name as symbol,
+    l.r.coin.name as base_raw,
+    coalesce(c.quote, 'token:' || l.collateral_token) as quote,
+    case when l.r.coin.isdelisted then 'delisted' else 'trading' end as status,
+    l.key <> '' as hip3,
+    {{ reject(['symbol']) }}
+from listed as l
+left join {{ ref('collateral_tokens') }} as c on c.venue = 'hyperliquid' and l.collateral_token = c.token

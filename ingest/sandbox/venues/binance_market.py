@@ -22,12 +22,12 @@ NO_SYMBOL = "Mandatory parameter 'symbol' was not sent, was empty/null, or malfo
 
 
 class Binance:
-    """The endpoints over one world."""
+    """The endpoints over one world, of Binance or of a venue that speaks its format."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, venue: str = "binance") -> None:
         self.world = world
-        self.futures = [int(row) for row in world.universe.rows("binance", "perp", "future")]
-        self.spot = [int(row) for row in world.universe.rows("binance", "spot")]
+        self.futures = [int(row) for row in world.universe.rows(venue, "perp", "future")]
+        self.spot = [int(row) for row in world.universe.rows(venue, "spot")]
         self.by_symbol = {
             "futures": {world.universe.listings[row].symbol: row for row in self.futures},
             "spot": {world.universe.listings[row].symbol: row for row in self.spot},

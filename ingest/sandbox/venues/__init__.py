@@ -1,10 +1,12 @@
 """The stand-ins of the venues: the wire formats, limits and streams of each in its own files."""
 
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import binance, bybit, hyperliquid
+from ingest.sandbox.venues import binance, bitget, bybit, hyperliquid, mexc
 
 STAND_INS: tuple[StandIn, ...] = (
     binance.STAND_IN,
     bybit.STAND_IN,
     hyperliquid.STAND_IN,
+    bitget.STAND_IN,
+    mexc.STAND_IN,
 )

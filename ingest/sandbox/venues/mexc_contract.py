@@ -58,7 +58,7 @@ class Contracts:
         for row, *values in zip(rows, *(column[rows].tolist() for column in columns), strict=True):
             then, high, low, base, quote, index, mark, rate, oi = values
             one, now = world.universe.listings[row], last[row]
-            places, step = one.decimals, 1.0 / world.universe.scale[row]
+            places, step = one.decimals, 10.0**-one.decimals
             out.append({
                 "symbol": one.symbol, "lastPrice": now, "bid1": round(max(now - step, step), places), "ask1": now,
                 "volume24": contracts(one, base, quote), "amount24": round(base if one.inverse else quote, 8),

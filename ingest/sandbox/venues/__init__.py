@@ -1,7 +1,7 @@
 """The stand-ins of the venues: the wire formats, limits and streams of each in its own files."""
 
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import binance, bitget, bybit, hyperliquid, mexc
+from ingest.sandbox.venues import binance, bitget, bithumb, bybit, coinbase, deribit, fx, hyperliquid, mexc, upbit
 
 STAND_INS: tuple[StandIn, ...] = (
     binance.STAND_IN,
@@ -9,4 +9,9 @@ STAND_INS: tuple[StandIn, ...] = (
     hyperliquid.STAND_IN,
     bitget.STAND_IN,
     mexc.STAND_IN,
+    upbit.STAND_IN,
+    bithumb.STAND_IN,
+    coinbase.STAND_IN,
+    fx.STAND_IN,
+    deribit.STAND_IN,
 )

@@ -1,7 +1,21 @@
 """The stand-ins of the venues: the wire formats, limits and streams of each in its own files."""
 
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import binance, bitget, bithumb, bybit, coinbase, deribit, fx, hyperliquid, mexc, upbit
+from ingest.sandbox.venues import (
+    binance,
+    bitget,
+    bithumb,
+    bybit,
+    coinbase,
+    deribit,
+    fx,
+    gate,
+    hyperliquid,
+    kucoin,
+    mexc,
+    okx,
+    upbit,
+)
 
 STAND_INS: tuple[StandIn, ...] = (
     binance.STAND_IN,
@@ -14,4 +28,7 @@ STAND_INS: tuple[StandIn, ...] = (
     coinbase.STAND_IN,
     fx.STAND_IN,
     deribit.STAND_IN,
+    okx.STAND_IN,
+    gate.STAND_IN,
+    kucoin.STAND_IN,
 )

@@ -2,6 +2,7 @@
 
 from ingest.sandbox.standin import StandIn
 from ingest.sandbox.venues import (
+    aster,
     binance,
     bitget,
     bithumb,
@@ -12,6 +13,7 @@ from ingest.sandbox.venues import (
     gate,
     hyperliquid,
     kucoin,
+    lighter,
     mexc,
     okx,
     upbit,
@@ -31,4 +33,6 @@ STAND_INS: tuple[StandIn, ...] = (
     okx.STAND_IN,
     gate.STAND_IN,
     kucoin.STAND_IN,
+    aster.STAND_IN,
+    lighter.STAND_IN,
 )

@@ -35,7 +35,7 @@ def _perp(one: Listing, category: str, now_ms: int) -> dict[str, Any]:
     announced = one.delisted_ms - now_ms < 14 * 86_400_000
     more = [
         {"filterType": "MAX_NUM_ALGO_ORDERS", "limit": 100},
-        {"filterType": "PERCENT_PRICE", "multiplierUp": "1.1500", "multiplierDown": "0.8500", "multiplierDecimal": "4"},
+        {"filterType": "PERCENT_PRICE", "multiplierUp": "1.1500", "multiplierDown": "0.8500", "multiplierDecimal": 4},
     ]
     return {
         "symbol": one.symbol, "pair": one.symbol, "contractType": "PERPETUAL",

@@ -4,10 +4,20 @@
 {% macro staged() %}
     {{ return([
         ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
-            "spot_tickers", "perp_bars", "spot_bars", "liquidations"]),
+            "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
+            "long_short_top_positions", "taker_ratio", "order_books", "index_components", "settlements"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
-            "liquidations"]),
+            "liquidations", "long_short_accounts", "order_books", "index_components", "settlements"]),
         ("hyperliquid", ["perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
+        ("bitget", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
+            "liquidations", "long_short_accounts", "taker_ratio", "index_components", "settlements"]),
+        ("mexc", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
+            "index_components", "settlements"]),
+        ("gate", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
+            "liquidations", "long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio",
+            "index_components", "settlements"]),
+        ("kucoin", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
+            "index_components", "settlements"]),
     ]) }}
 {% endmacro %}
 

@@ -18,6 +18,10 @@
             "index_components", "settlements"]),
         ("kucoin", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "index_components", "settlements"]),
+        ("okx", ["instruments", "spot_instruments", "perp_tickers", "funding", "open_interest", "marks", "index_tickers",
+            "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
+            "long_short_top_positions", "taker_ratio", "index_books", "index_components", "settlements",
+            "option_tickers", "option_open_interest", "option_volumes"]),
     ]) }}
 {% endmacro %}
 

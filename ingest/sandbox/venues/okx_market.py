@@ -17,7 +17,7 @@ NEWEST_CANDLES = 1440
 _BARS = {name.replace("h", "H"): minutes for name, minutes in INTERVALS.items() if minutes <= 240} | {
     "6Hutc": 360, "12Hutc": 720, "1Dutc": 1440,
 }  # fmt: skip
-_PREOPEN_MS, _SUSPENDED_MS = 7 * DAY_MS, DAY_MS
+_PREOPEN_MS, _SUSPENDED_MS = 60 * DAY_MS, DAY_MS
 _UNSTATED = (
     "alias", "auctionEndTime", "baseCcy", "contTdSwTime", "ctMult", "ctType", "ctVal", "ctValCcy", "expTime",
     "instFamily", "lever", "listTime", "lotSz", "maxIcebergSz", "maxLmtAmt", "maxLmtSz", "maxMktAmt", "maxMktSz",
@@ -83,9 +83,9 @@ class Okx:
             size = contracts(one, base, quote) if kind == "SWAP" else base
             out.append({
                 "instType": kind, "instId": one.symbol, "last": trimmed(now, price),
-                "lastSz": _size(one, base / 90_000, kind), "askPx": trimmed(now, price),
-                "askSz": _size(one, base / 9_000, kind), "bidPx": trimmed(max(now - step, step), price),
-                "bidSz": _size(one, base / 8_000, kind), "open24h": trimmed(then, price),
+                "lastSz": _size(one, base / 90_000, now), "askPx": trimmed(now, price),
+                "askSz": _size(one, base / 9_000, now), "bidPx": trimmed(max(now - step, step), price),
+                "bidSz": _size(one, base / 8_000, now), "open24h": trimmed(then, price),
                 "high24h": trimmed(max(high, now), price), "low24h": trimmed(min(low, now), price),
                 "volCcy24h": trimmed(base if kind == "SWAP" else quote, 8), "vol24h": trimmed(size, 8), "ts": ts,
                 "sodUtc0": trimmed(utc0, price), "sodUtc8": trimmed(utc8, price),
@@ -160,10 +160,9 @@ class Okx:
             return wrong("sz")
         one = self.world.universe.listings[row]
         bids, asks = ladder(self.world, row, levels, ask.now_ms)
-        kind = "SWAP" if one.type == "perp" else "SPOT"
         sides = {
             name: [
-                [trimmed(price, one.decimals), _size(one, size, kind), "0", str(1 + int(price * 1e6) % 9)]
+                [trimmed(price, one.decimals), _size(one, size, price), "0", str(1 + int(price * 1e6) % 9)]
                 for price, size in side.tolist()
             ]
             for name, side in (("asks", asks), ("bids", bids))
@@ -176,14 +175,15 @@ def contracts(one: Listing, base: float, quote: float) -> float:
     return (quote if one.inverse else base) / one.contract_size
 
 
-def _size(one: Listing, base: float, kind: str) -> str:
+def _size(one: Listing, base: float, price: float) -> str:
     """A size of the book in the market's own unit, at least one lot."""
     lot = 10.0**-one.lot_decimals
-    if kind == "SPOT":
-        return trimmed(max(round(base / lot), 1) * lot, max(0, one.lot_decimals))
+    whole_lots = max(1, round(base / lot)) * lot
+    if one.type == "spot":
+        return trimmed(whole_lots, max(0, one.lot_decimals))
     if one.inverse:
-        return str(max(1, round(base / lot)))
-    return trimmed(max(round(base / lot), 1) * lot / one.contract_size, 2)
+        return str(max(1, round(base * price / one.contract_size)))
+    return trimmed(whole_lots / one.contract_size, 2)
 
 
 def _state(one: Listing, now_ms: int) -> str:

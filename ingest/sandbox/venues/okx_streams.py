@@ -82,4 +82,4 @@ def _error(code: str, text: str, connection: Connection) -> str:
 
 def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     """The public socket."""
-    add_socket(app, sandbox, f"/{HOST}/ws/v5/public", reply)
+    add_socket(app, sandbox, "/<host:str>/ws/v5/public", reply)

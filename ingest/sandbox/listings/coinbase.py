@@ -1,7 +1,7 @@
 """The products of Coinbase Exchange: most quoted in dollars, some in euros, pounds, dollar tokens and bitcoin."""
 
 from ingest.sandbox.assets import Asset, assets
-from ingest.sandbox.listing import Listing, coins, dates, lot_decimals, price_decimals, size
+from ingest.sandbox.listing import FIRST_MS, Listing, coins, dates, lot_decimals, price_decimals, size
 from ingest.sandbox.noise import fraction
 
 # quote -> (last rank, share of those up to it, volume share)
@@ -14,6 +14,7 @@ def _product(asset: Asset, quote: str, volume: float) -> Listing:
     symbol = f"{asset.name}-{quote}"
     identity = f"coinbase:spot:{symbol}"
     listed, delisted = dates(identity, asset.rank, 0.12)
+    listed = FIRST_MS if asset.rank < 4 else listed  # the premiums' coins: since long
     return Listing(
         "coinbase", "spot", symbol, asset.name, quote, asset.name, quote, 1.0, volume, listed, delisted,
         price_decimals(asset.price / assets()[quote].price, 7, 10), min(8, lot_decimals(asset.price) + 3),

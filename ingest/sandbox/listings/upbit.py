@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from ingest.sandbox.assets import Asset, assets
-from ingest.sandbox.listing import NEVER_MS, Listing, coins, dates, lot_decimals, price_decimals, size
+from ingest.sandbox.listing import FIRST_MS, NEVER_MS, Listing, coins, dates, lot_decimals, price_decimals, size
 from ingest.sandbox.noise import fraction
 
 # token -> (first day, USD a day)
@@ -20,6 +20,7 @@ def _market(asset: Asset) -> Listing:
     else:
         volume = size(identity, asset, _FAVOURITES.get(asset.name, 0.025))
         listed, delisted = dates(identity, asset.rank, 0.1)
+        listed = FIRST_MS if asset.rank < 4 else listed  # the premiums' coins: since long
     return Listing(
         "upbit", "spot", symbol, asset.name, "KRW", asset.name, "KRW", 1.0, volume, listed, delisted,
         price_decimals(asset.price / assets()["KRW"].price, 4, 8), min(8, lot_decimals(asset.price) + 2),

@@ -22,6 +22,11 @@
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
             "long_short_top_positions", "taker_ratio", "index_books", "index_components", "settlements",
             "option_tickers", "option_open_interest", "option_volumes"]),
+        ("upbit", ["spot_instruments", "spot_tickers", "spot_bars"]),
+        ("bithumb", ["spot_instruments", "spot_tickers", "spot_bars"]),
+        ("coinbase", ["spot_instruments", "spot_tickers", "spot_bars"]),
+        ("fx", ["fx_rates", "fx_daily"]),
+        ("deribit", ["option_instruments", "option_tickers", "option_index"]),
     ]) }}
 {% endmacro %}
 

@@ -341,3 +341,29 @@ def test_bars_and_positioning_are_true(minute: tuple[list[dict[str, Any]], World
     assert [line[1] for line in warehouse.rows(query, [symbol])] == pytest.approx(
         [rate for _, rate, _ in past], abs=6e-7
     )
+
+
+async def test_the_declared_stream_hears_the_stand_in() -> None:
+    """The declared messages: confirmed, refused where the channel is wrong, and every frame of a minute comes."""
+    stream = GATE.streams[0]
+    assert stream.subscribe is not None
+    assert stream.refused is not None
+    assert stream.topics is not None
+    topics = [key for key, _ in stream.topics.read([])]
+    (subscription,) = stream.subscribe("subscribe", topics)
+    begin = NOW // MINUTE * MINUTE
+    async with sandbox(now_ms=begin, universe="small") as client:
+        assert STAND_IN.frames is not None
+        due = [json.loads(text) for at, _, text in STAND_IN.frames(client.app.ctx.sandbox.world, begin // MINUTE)]
+        url = f"{client.url}/{stream.host}{stream.path}".replace("http", "ws", 1)
+        async with client.session.ws_connect(url, headers=dict(GATE.headers)) as ws:
+            await ws.send_str(subscription.replace("public_liquidates", "unknown"))
+            assert stream.refused(await ws.receive_str()) is not None
+            await ws.send_str(subscription)
+            confirmed = await ws.receive_str()
+            assert json.loads(confirmed)["result"] == {"status": "success"}
+            assert stream.refused(confirmed) is None
+            await client.clock(begin + MINUTE + 1000)
+            heard = [json.loads(await ws.receive_str()) for _ in due]
+    assert due
+    assert [one for one in heard if one in due] == due

@@ -319,7 +319,7 @@ async def test_liquidations_come_over_the_socket_and_are_the_worlds(staged: Ware
             await until(lambda: recorder.connected and venue.app.ctx.sandbox.hub.connections)
             hub, world = venue.app.ctx.sandbox.hub, venue.app.ctx.sandbox.world
             first = NOW_MS // MINUTE - 60
-            hub.send_due(first * MINUTE + 1000, (first + 60) * MINUTE + 1000)
+            hub.send_due(first * MINUTE + 1000, (first + 60) * MINUTE)
             sent = [
                 event for at in range(first, first + 60) for event in liquidations_of(world, "aster", at, WINDOW_MS)
             ]

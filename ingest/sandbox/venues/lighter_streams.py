@@ -36,10 +36,13 @@ def trade(world: World, row: int, kind: str, ts: int, size: float, price: float,
         "maker_initial_margin_fraction_before": 500, "transaction_time": ts * 1000 + 53_000,
     }  # fmt: skip
     if kind == "liquidation":
+        # Isolated positions have accounts of their own, with great numbers.
         shown |= {
+            "ask_account_id": ask,
+            "bid_account_id": ask - 1,
             "taker_fee": 10_000,
             "taker_position_sign_changed": True,
-            "taker_allocated_margin_usdc_before": 25_585,
+            "taker_allocated_margin_usdc_before": 25_585_360,
         }
     return shown
 

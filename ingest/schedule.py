@@ -21,16 +21,20 @@ class Catalogue:
         self._listed: dict[Keys, dict[str, dict[str, float]]] = {}
 
     def learn(self, row: Row) -> None:
-        """Read the keys out of a good body. A body that does not have the declared shape changes nothing."""
+        """Read the keys out of a good body. Where it does not have the declared shape, the last keys stand."""
         readers = [source for source in self._sources if source.endpoint == row.endpoint]
         if not readers or row.status != 200 or row.error or row.body is None:
             return
         try:
             body = orjson.loads(row.body)
-            for source in readers:
-                self._listed.setdefault(source, {})[row.key] = dict(source.read(body))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except ValueError as error:
             log.warning("%s %s %s: keys unreadable: %r", row.venue, row.endpoint, row.key, error)
+            return
+        for source in readers:
+            try:
+                self._listed.setdefault(source, {})[row.key] = dict(source.read(body))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                log.warning("%s %s %s: keys unreadable: %r", row.venue, row.endpoint, row.key, error)
 
     def keys(self, source: Keys) -> dict[str, float] | None:
         """Key → rank over all answers of the source; None while there was none."""

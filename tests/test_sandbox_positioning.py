@@ -46,7 +46,7 @@ def test_five_minutes_change_little() -> None:
     minutes = MINUTE - np.arange(300) * 5
     for kind in KINDS:
         steps = np.abs(np.diff(long_fraction(WORLD, ROWS, kind, minutes), axis=1))
-        assert 0 < np.median(steps) < 0.01
+        assert 0 < np.median(steps) < 0.005
 
 
 def test_taker_volumes_are_those_of_the_bars() -> None:

@@ -1,72 +1,50 @@
 """Gate: what its real bodies become in staging, by two routes; its stand-in; the declaration against the stand-in."""
 
+import asyncio
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import ccxt
+import numpy as np
 import pytest
 
-from tests.captures import frames, logged, raw, sample
-from tests.recorded import read
+from ingest.sandbox.listing import ANCHOR_MS
+from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.streams import liquidations_of
+from ingest.sandbox.venues.gate import STAND_IN
+from ingest.sandbox.venues.settlements import settlements
+from ingest.sandbox.world import World
+from ingest.venues.gate import GATE
+from tests.conformance import differences
+from tests.recorded_gate import TICK, Bodies
+from tests.sandbox_client import sandbox
+from tests.venue_minute import recorded_minute
 from tests.warehouse import MINUTE, Warehouse, response, span
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
 HOUR = 60 * MINUTE
+NOW = ANCHOR_MS + 37_500
+API = "/api.gateio.ws/api/v4"
+PATHS = {
+    "usdt/tickers": ("/futures/usdt/tickers", {}),
+    "btc/tickers": ("/futures/btc/tickers", {}),
+    "usdt/contracts": ("/futures/usdt/contracts", {}),
+    "spot/tickers": ("/spot/tickers", {}),
+    "currency_pairs": ("/spot/currency_pairs", {}),
+    "usdt/candlesticks": ("/futures/usdt/candlesticks", {"contract": "BTC_USDT", "interval": "1m", "limit": 5}),
+    "spot/candlesticks": ("/spot/candlesticks", {"currency_pair": "BTC_USDT", "interval": "1m", "limit": 5}),
+    "contract_stats": ("/futures/usdt/contract_stats", {"contract": "BTC_USDT", "interval": "1h", "limit": 25}),
+    "funding_rate": ("/futures/usdt/funding_rate", {"contract": "BTC_USDT", "limit": 5}),
+    "index_constituents": ("/futures/usdt/index_constituents/BTC_USDT", {}),
+}
+PAIR_LIMITS = {"min_base_amount", "min_quote_amount"}
 STATS = ("long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio")
 
 
-class Bodies:
-    """The recorded bodies of Gate, and the landed rows that they make: two ticks where a kind has two bodies."""
-
-    def __init__(self, recordings: Path) -> None:
-        folder = recordings / "gate"
-        log = folder / "cryptofeed"
-        self.contracts = logged(log / "GATEIO_FUTURES.0.txt.gz", "https://api.gateio.ws/api/v4/futures/usdt/contracts")
-        self.tickers = read(folder / "api_v4_futures_usdt_tickers.2026-09.json")
-        # Until 2026 tickers were recorded from the stream alone; their rows are those of the REST body.
-        pushed = [*frames(folder, "futures.tickers"), raw(folder, "ticker", "linear_swap")]
-        rows = [row for frame in pushed for row in _flat(frame["result"])]
-        self.older_tickers = list({row["contract"]: row for row in rows if row["contract"].endswith("_USDT")}.values())
-        self.inverse_tickers = raw(folder, "ticker", "inverse_swap")["result"]
-        self.spot = read(folder / "spot_tickers.coinranking2021.json.gz")[0]["response"]
-        self.pairs = logged(log / "GATEIO.0.txt.gz", "https://api.gateio.ws/api/v4/spot/currency_pairs")
-        self.stats = {
-            "BTC_USDT": ("1h", read(folder / "api_v4_futures_usdt_contract_stats.2026-09.json")),
-            "BTC_USDT of 2022": ("5m", raw(folder, "open_interest", "linear_swap")),
-        }
-        endpoints = "PerpetualFutures/ExchangeData"
-        self.candles = sample(folder, f"{endpoints}/GetKlines.txt")
-        self.spot_candles = sample(folder, "Spot/ExchangeData/GetKlines.txt")
-        self.constituents = sample(folder, f"{endpoints}/GetIndexConstituents.txt")
-        self.settled = sample(folder, f"{endpoints}/GetFundingRateHistory.txt")
-        self.decimal_contract = sample(folder, f"{endpoints}/GetContracts.txt")
-
-    def rows(self) -> list[dict[str, Any]]:
-        one_minute = json.dumps({"interval": "1m"})
-        return [
-            response(TICK, "gate", "instruments", self.contracts, key="usdt"),
-            response(TICK + MINUTE, "gate", "instruments", self.decimal_contract, key="usdt"),
-            response(TICK, "gate", "perp_tickers", self.tickers, key="usdt"),
-            response(TICK, "gate", "perp_tickers", self.inverse_tickers, key="btc"),
-            response(TICK + MINUTE, "gate", "perp_tickers", self.older_tickers, key="usdt"),
-            response(TICK, "gate", "spot_tickers", self.spot),
-            response(TICK, "gate", "spot_instruments", self.pairs),
-            response(TICK, "gate", "perp_bars", self.candles, key="BTC_USDT", params=one_minute),
-            response(TICK, "gate", "spot_bars", self.spot_candles, key="BTC_USDT", params=one_minute),
-            *(
-                response(TICK, "gate", "contract_stats", body, key=contract, params=json.dumps({"interval": interval}))
-                for contract, (interval, body) in self.stats.items()
-            ),
-            response(TICK, "gate", "index_components", self.constituents, key="BTC_USDT"),
-            response(TICK, "gate", "settlements", self.settled, key="BTC_USDT"),
-        ]
-
-
-def _flat(result: Any) -> Iterable[Any]:
-    """The rows of a pushed result: an object, a list, or a list in a list."""
-    return [row for one in result for row in _flat(one)] if isinstance(result, list) else [result]
+async def _asked(paths: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """The stand-in's bodies."""
+    async with sandbox(now_ms=NOW, universe="small") as client:
+        return {name: (await client.get(API + path, **query)).json for name, (path, query) in paths.items()}
 
 
 @pytest.fixture(scope="module")
@@ -235,3 +213,157 @@ def test_liquidation_frames_of_both_forms(tmp_path: Path) -> None:
         ("LAB_USDT", "short", 8, 2.5, 0.5, None),
         ("LAB_USDT", "long", 9, 0.25, 0.4, None),
     ]
+
+
+def test_the_stand_in_answers_as_the_venue_does(bodies: Bodies) -> None:
+    """Every path that is asked against a body of it: keys, types, units. BTC_USDT is the recorded ticker."""
+    answers = asyncio.run(_asked(PATHS))
+
+    def btc(rows: list[Any], name: str) -> list[Any]:
+        return [row for row in rows if row[name] == "BTC_USDT"]
+
+    assert not differences(bodies.tickers, btc(answers["usdt/tickers"], "contract"))
+    # Listed with their whole life since the recording, and with sizes as text for those who ask so.
+    since = {"status", "launch_time", "delisting_time", "delisted_time", "enable_decimal", "funding_rate_limit",
+             "funding_cap_ratio"}  # fmt: skip
+    real = bodies.contracts + bodies.decimal_contract
+    assert not differences(real, answers["usdt/contracts"], optional=since, unscaled={"trade_size", "trade_id"})
+    assert not differences(bodies.stats["BTC_USDT"][1], answers["contract_stats"])
+    assert not differences(bodies.spot, answers["spot/tickers"], unscaled={"base_volume"})
+    assert not differences(
+        bodies.pairs, answers["currency_pairs"], optional=PAIR_LIMITS, unscaled={"sell_start", "buy_start"}
+    )
+    # The documented sample is of 2018, its prices those of another contract.
+    prices = {"[].c", "[].h", "[].l", "[].o"}
+    assert not differences(bodies.candles, answers["usdt/candlesticks"], unscaled=prices)
+    assert not differences(bodies.spot_candles, answers["spot/candlesticks"])
+    assert not differences(bodies.settled, answers["funding_rate"])
+    assert not differences(bodies.constituents, answers["index_constituents"])
+
+
+@pytest.fixture(scope="module")
+def minute(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], World, Warehouse]:
+    """A minute that the declaration recorded from the stand-in, with the minute's liquidation frames, staged."""
+    rows, world = asyncio.run(recorded_minute(GATE, NOW))
+    pushed = [json.loads(text) for _, _, text in STAND_IN.frames(world, NOW // MINUTE)] if STAND_IN.frames else []
+    rows.append(span(NOW // MINUTE * MINUTE, "gate", pushed))
+    warehouse = Warehouse(tmp_path_factory.mktemp("gate_minute")).create()
+    warehouse.build(rows, "raw_window", "path:models/staging/gate")
+    return rows, world, warehouse
+
+
+KINDS = ("instruments", "perp_tickers", "spot_instruments", "spot_tickers", "perp_bars", "spot_bars", *STATS,
+         "index_components", "settlements", "liquidations")  # fmt: skip
+
+
+def test_a_recorded_minute_has_no_failure_and_no_reject(
+    minute: tuple[list[dict[str, Any]], World, Warehouse],
+) -> None:
+    rows, _, warehouse = minute
+    assert [(row["endpoint"], row["key"], row["status"], row["error"]) for row in rows if row["error"]] == []
+    assert {row["endpoint"] for row in rows} == {
+        *(endpoint.name for endpoint in GATE.endpoints),
+        *(stream.name for stream in GATE.streams),
+    }
+    for kind in KINDS:
+        total, rejected = warehouse.rows(f"select count(*), count(reject) from stg_gate__{kind}")[0]
+        assert total > 0, kind
+        assert rejected == 0, kind
+
+
+def test_what_is_staged_is_true(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
+    """Prices, open interest, funding per 8 hours: every perp, the inverse one too, is the world's."""
+    _, world, warehouse = minute
+    state, universe = world.minute(NOW // MINUTE), world.universe
+    query = """
+        select t.symbol, t.last_price, t.mark_price, t.vol24h_quote, t.funding_rate * 8 / i.interval_h,
+            t.open_contracts * i.contract_size * case when i.inverse then 1 else t.mark_price end,
+            i.base_raw, i.listed_ms, i.contract_size * case when i.inverse then 1 else t.mark_price end
+        from stg_gate__perp_tickers as t join stg_gate__instruments as i using (symbol)
+    """
+    rows = warehouse.rows(query)
+    listed = [row for row in universe.rows("gate", "perp").tolist() if state.listed[row]]
+    assert {row[0] for row in rows} == {universe.listings[row].symbol for row in listed}
+    for symbol, last, mark, volume, funding, usd, base, since, contract_usd in rows:
+        row = universe.row["gate", "perp", symbol]
+        one = universe.listings[row]
+        assert (base, since) == (one.base_raw, one.listed_ms)
+        assert last == pytest.approx(float(world.last(NOW)[row]), rel=1e-9)
+        assert mark == pytest.approx(float(state.mark[row]), rel=1e-6)
+        assert volume == pytest.approx(float(state.quote_24h[row]), abs=0.5)
+        # Rates have six decimals there.
+        assert funding == pytest.approx(float(state.rate[row]) * 8 / int(state.hours[row]), abs=4.01e-6)
+        assert usd == pytest.approx(float(state.oi[row] * state.mark[row]), rel=1e-6, abs=contract_usd * 0.51)
+
+
+def test_liquidations_are_true(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
+    _, world, warehouse = minute
+    true = [one for one in liquidations_of(world, "gate", NOW // MINUTE) if not one.listing.inverse]
+    expected = sorted((one.ts, one.listing.symbol, "long" if one.long else "short") for one in true)
+    query = """
+        select l.ts, l.symbol, l.side, l.size_contracts * i.contract_size * l.price
+        from stg_gate__liquidations as l join stg_gate__instruments as i using (symbol) order by 1, 2, 3
+    """
+    rows = warehouse.rows(query)
+    assert [row[:3] for row in rows] == expected
+    assert expected
+    usd = sorted((one.ts, one.listing.symbol, one.size * one.price) for one in true)
+    assert [row[3] for row in rows] == pytest.approx([value for *_, value in usd], rel=1e-9)
+
+
+def test_bars_and_positioning_are_true(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
+    _, world, warehouse = minute
+    row = world.universe.row["gate", "perp", "BTC_USDT"]
+    at = warehouse.rows("select max(opened_ms) from stg_gate__perp_bars where closed_ms < ?", [NOW])[0][0]
+    bars = world.bars(row, at // MINUTE, 1)
+    query = "select open, high, low, close, volume_contracts * 0.0001, turnover from stg_gate__perp_bars"
+    got = warehouse.rows(query + " where symbol = 'BTC_USDT' and opened_ms = ?", [at])[0]
+    expected = [float(part[0, 0]) for part in (bars.open, bars.high, bars.low, bars.close, bars.volume)]
+    assert got[:5] == pytest.approx(expected, rel=1e-4)
+    assert got[5] == pytest.approx(float(bars.quote_volume[0, 0]), abs=1e-4)
+    for kind, name in zip(STATS[:3], ("accounts", "top_accounts", "top_positions"), strict=True):
+        query = f"select t, long_fraction from stg_gate__{kind} where symbol = 'BTC_USDT' order by t"
+        times, shares = zip(*warehouse.rows(query), strict=True)
+        minutes = np.array(times) // MINUTE
+        true = long_fraction(world, np.array([row]), name, minutes)[0]
+        # Whole users: of the fewest accounts, some hundreds, one is half a percent.
+        assert list(shares) == pytest.approx(true.tolist(), abs=5e-3)
+    flow = warehouse.rows(
+        "select t, taker_buy, taker_sell from stg_gate__taker_ratio where symbol = 'BTC_USDT' order by t"
+    )
+    true_flow = takers(world, np.array([row]), flow[0][0] // MINUTE, len(flow))
+    assert [line[1] * 0.0001 for line in flow] == pytest.approx(true_flow.buy[0].tolist(), rel=1e-3)
+    assert [line[2] * 0.0001 for line in flow] == pytest.approx(true_flow.sell[0].tolist(), rel=1e-3)
+    query = "select settled_ms, funding_rate from stg_gate__settlements where symbol = ? order by 1 desc limit 5"
+    symbol = warehouse.rows("select min(symbol) from stg_gate__settlements")[0][0]
+    past = settlements(world, world.universe.row["gate", "perp", symbol], NOW, 5)
+    assert [line[0] for line in warehouse.rows(query, [symbol])] == [time for time, _, _ in past]
+    assert [line[1] for line in warehouse.rows(query, [symbol])] == pytest.approx(
+        [rate for _, rate, _ in past], abs=6e-7
+    )
+
+
+async def test_the_declared_stream_hears_the_stand_in() -> None:
+    """The declared messages: confirmed, refused where the channel is wrong, and every frame of a minute comes."""
+    stream = GATE.streams[0]
+    assert stream.subscribe is not None
+    assert stream.refused is not None
+    assert stream.topics is not None
+    topics = [key for key, _ in stream.topics.read([])]
+    (subscription,) = stream.subscribe("subscribe", topics)
+    begin = NOW // MINUTE * MINUTE
+    async with sandbox(now_ms=begin, universe="small") as client:
+        assert STAND_IN.frames is not None
+        due = [json.loads(text) for at, _, text in STAND_IN.frames(client.app.ctx.sandbox.world, begin // MINUTE)]
+        url = f"{client.url}/{stream.host}{stream.path}".replace("http", "ws", 1)
+        async with client.session.ws_connect(url, headers=dict(GATE.headers)) as ws:
+            await ws.send_str(subscription.replace("public_liquidates", "unknown"))
+            assert stream.refused(await ws.receive_str()) is not None
+            await ws.send_str(subscription)
+            confirmed = await ws.receive_str()
+            assert json.loads(confirmed)["result"] == {"status": "success"}
+            assert stream.refused(confirmed) is None
+            await client.clock(begin + MINUTE + 1000)
+            heard = [json.loads(await ws.receive_str()) for _ in due]
+    assert due
+    assert [one for one in heard if one in due] == due

@@ -1,55 +1,43 @@
 """KuCoin: what its real bodies become in staging, by two routes; its stand-in; the declaration against the stand-in."""
 
-import json
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import ccxt
 import pytest
 
-from tests.captures import logged, raw, sample
-from tests.recorded import read
+from ingest.sandbox.listing import ANCHOR_MS
+from ingest.sandbox.venues.settlements import settlements
+from ingest.sandbox.world import World
+from ingest.venues.kucoin import KUCOIN
+from tests.conformance import differences
+from tests.recorded_kucoin import TICK, Bodies
+from tests.sandbox_client import sandbox
+from tests.venue_minute import recorded_minute
 from tests.warehouse import MINUTE, Warehouse, response
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+NOW = ANCHOR_MS + 37_500
+FUTURES, SPOT = "/api-futures.kucoin.com/api/v1", "/api.kucoin.com/api"
+PATHS: dict[str, tuple[str, dict[str, Any]]] = {
+    "active": (f"{FUTURES}/contracts/active", {}),
+    "tickers": (f"{SPOT}/v1/market/allTickers", {}),
+    "symbols": (f"{SPOT}/v2/symbols", {}),
+    "kline": (f"{FUTURES}/kline/query", {"symbol": "XBTUSDM", "granularity": 1, "from": NOW - 300_000, "to": NOW}),
+    "candles": (f"{SPOT}/v1/market/candles", {"symbol": "BTC-USDT", "type": "1min", "startAt": NOW // 1000 - 300}),
+    "index": (f"{FUTURES}/index/query", {"symbol": ".KXBT", "maxCount": 1}),
+    "settled": (
+        f"{FUTURES}/contract/funding-rates",
+        {"symbol": "XBTUSDTM", "from": NOW - 2 * 86_400_000, "to": NOW},
+    ),
+}
+# Of the recorded rows all are of bitcoin and ether, or of 2018.
+PRICES = {"markPrice", "indexPrice", "lastTradePrice", "lowPrice", "highPrice", "priceChg", "changePrice", "buy",
+          "sell", "high", "low", "last", "averagePrice"}  # fmt: skip
+VOLUMES = {"data[][5]", "data[][6]"}  # a week's
+Minute = tuple[list[dict[str, Any]], World, Warehouse]
 KINDS = ("instruments", "perp_tickers", "spot_instruments", "spot_tickers", "perp_bars", "spot_bars",
          "index_components", "settlements")  # fmt: skip
-
-
-class Bodies:
-    """The recorded bodies of KuCoin, and the landed rows that they make: three ticks for three lists of contracts."""
-
-    def __init__(self, recordings: Path) -> None:
-        folder = recordings / "kucoin"
-        endpoints = "Futures/ExchangeData"
-        self.contracts = [
-            read(folder / "api_v1_contracts_active.2026-09.json"),
-            raw(folder, "open_interest", "unknown"),
-            sample(folder, f"{endpoints}/GetOpenContracts.txt"),
-        ]
-        self.spot = read(folder / "spot_tickers.coinranking2021.json.gz")[0]["response"]
-        self.pairs = logged(folder / "cryptofeed" / "KUCOIN.0.txt.gz", "https://api.kucoin.com/api/v1/symbols")
-        self.candles = sample(folder, f"{endpoints}/GetKlines.txt")
-        self.spot_candles = sample(folder, "Spot/ExchangeData/GetKlines.txt")
-        # A pushed candle has the seven values of a REST one.
-        self.week = raw(folder, "candlestick", "spot")["data"]["candles"]
-        self.index = sample(folder, f"{endpoints}/GetIndexList.txt")
-        self.settled = sample(folder, f"{endpoints}/GetFundingRateHistory.txt")
-
-    def rows(self) -> list[dict[str, Any]]:
-        minute, spot_minute = json.dumps({"granularity": 1}), json.dumps({"type": "1min"})
-        return [
-            *(response(TICK + n * MINUTE, "kucoin", "perp_tickers", body) for n, body in enumerate(self.contracts)),
-            response(TICK, "kucoin", "spot_tickers", self.spot),
-            response(TICK, "kucoin", "spot_instruments", self.pairs),
-            response(TICK, "kucoin", "perp_bars", self.candles, key="XBTUSDM", params=minute),
-            response(TICK, "kucoin", "spot_bars", self.spot_candles, key="ETH-BTC", params=spot_minute),
-            response(TICK, "kucoin", "spot_bars", {"code": "200000", "data": [self.week]}, key="BTC-USDT",
-                     params=spot_minute),
-            response(TICK, "kucoin", "index_components", self.index, key="XBTUSDM .KXBT"),
-            response(TICK, "kucoin", "settlements", self.settled, key="IDUSDTM"),
-            response(TICK, "kucoin", "settlements", {"code": "200000", "data": None}, key="NEWUSDTM"),
-        ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +50,15 @@ def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehous
     warehouse = Warehouse(tmp_path_factory.mktemp("kucoin")).create()
     warehouse.build(bodies.rows(), "raw_window", "path:models/staging/kucoin")
     return warehouse
+
+
+@pytest.fixture(scope="module")
+def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
+    """A minute that the declaration recorded from the stand-in, staged."""
+    rows, world = asyncio.run(recorded_minute(KUCOIN, NOW))
+    warehouse = Warehouse(tmp_path_factory.mktemp("kucoin_minute")).create()
+    warehouse.build(rows, "raw_window", "path:models/staging/kucoin")
+    return rows, world, warehouse
 
 
 def test_every_number_of_a_contract_is_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
@@ -167,3 +164,95 @@ def test_a_refusal_and_a_broken_body_are_one_unreadable_row_each(tmp_path: Path)
     warehouse.build(rows, "raw_window", "path:models/staging/kucoin")
     for kind in ("settlements", "perp_bars", "perp_tickers", "instruments"):
         assert warehouse.rows(f"select reject from stg_kucoin__{kind}") == [("unreadable",)], kind
+
+
+async def _asked() -> dict[str, Any]:
+    """The stand-in's bodies."""
+    async with sandbox(now_ms=NOW, universe="small") as client:
+        return {name: (await client.get(path, **query)).json for name, (path, query) in PATHS.items()}
+
+
+def test_the_stand_in_answers_as_the_venue_does(bodies: Bodies) -> None:
+    """Every path that is asked against a body of it: keys, types, units."""
+    answers = asyncio.run(_asked())
+    # The body of 2026 came without the keys of risk limits, that of 2022 without what was added since.
+    unscaled = {"maxRiskLimit", "minRiskLimit", "riskStep", "multiplier", "tickSize", "indexPriceTickSize",
+                "maxOrderQty", *PRICES}  # fmt: skip
+    real = bodies.contracts[:2]
+    assert not differences(real, [answers["active"]], unscaled=unscaled)
+    later = {"symbolName", "bestBidSize", "bestAskSize", "takerFeeRate", "makerFeeRate", "takerCoefficient",
+             "makerCoefficient"}  # fmt: skip
+    # In 2019 most pairs were quoted in bitcoin: those in dollars have the units of ours.
+    theirs, mine = (
+        [row for row in body["data"]["ticker"] if row["symbol"].endswith("-USDT")]
+        for body in (bodies.spot, answers["tickers"])
+    )
+    assert not differences(theirs, mine, optional=later, unscaled={"vol"})
+    assert set(answers["tickers"]["data"]) == set(bodies.spot["data"])
+    assert not differences([bodies.spot_sample], [answers["tickers"]], unscaled=PRICES | {"vol", "volValue"})
+    assert not differences(bodies.pairs, answers["symbols"], optional={"minFunds"}, unscaled={"priceLimitRate"})
+    # The documented sample is of quiet days.
+    assert not differences(bodies.candles, answers["kline"], unscaled={"data[][5]"})
+    assert not differences({"code": "200000", "data": [bodies.week]}, answers["candles"], unscaled=VOLUMES)
+    assert not differences(bodies.index, answers["index"])
+    settled = {name: bodies.settled[name] for name in ("code", "data")}
+    assert not differences(settled, answers["settled"])
+
+
+def test_a_recorded_minute_has_no_failure_and_no_reject(minute: Minute) -> None:
+    rows, _, warehouse = minute
+    assert [(row["endpoint"], row["key"], row["status"], row["error"]) for row in rows if row["error"]] == []
+    assert {row["endpoint"] for row in rows} == {one.name for one in KUCOIN.endpoints}
+    for kind in KINDS:
+        total, rejected = warehouse.rows(f"select count(*), count(reject) from stg_kucoin__{kind}")[0]
+        assert total > 0, kind
+        assert rejected == 0, kind
+
+
+def test_what_is_staged_is_true(minute: Minute) -> None:
+    """Prices, open interest, funding per 8 hours: every perp, the inverse ones too, is the world's."""
+    _, world, warehouse = minute
+    state, universe = world.minute(NOW // MINUTE), world.universe
+    query = """
+        select t.symbol, t.last_price, t.mark_price, t.vol24h_quote, t.funding_rate * 8 / t.interval_h,
+            t.open_contracts * i.contract_size * case when i.inverse then 1 else t.mark_price end,
+            i.base_raw, i.listed_ms, t.interval_h = i.interval_h,
+            i.contract_size * case when i.inverse then 1 else t.mark_price end
+        from stg_kucoin__perp_tickers as t join stg_kucoin__instruments as i using (symbol)
+    """
+    rows = warehouse.rows(query)
+    listed = [row for row in universe.rows("kucoin", "perp").tolist() if state.listed[row]]
+    assert {row[0] for row in rows} == {universe.listings[row].symbol for row in listed}
+    for symbol, last, mark, volume, funding, usd, base, since, agreed, lot_usd in rows:
+        row = universe.row["kucoin", "perp", symbol]
+        one = universe.listings[row]
+        assert (base, since, agreed) == (one.base_raw, one.listed_ms, True)
+        assert last == pytest.approx(float(world.last(NOW)[row]), rel=1e-9)
+        assert mark == pytest.approx(float(state.mark[row]), rel=1e-5)
+        assert volume == pytest.approx(float(state.quote_24h[row]), abs=0.5)
+        # Rates have six decimals there.
+        assert funding == pytest.approx(float(state.rate[row]) * 8 / int(state.hours[row]), abs=4.01e-6)
+        assert usd == pytest.approx(float(state.oi[row] * state.mark[row]), rel=1e-5, abs=lot_usd * 0.51)
+
+
+def test_bars_components_and_settlements_are_true(minute: Minute) -> None:
+    _, world, warehouse = minute
+    row, pair = world.universe.row["kucoin", "perp", "XBTUSDTM"], world.universe.row["kucoin", "spot", "BTC-USDT"]
+    for kind, symbol, at, volume in (("perp", "XBTUSDTM", row, "volume_contracts * 0.001"),
+                                     ("spot", "BTC-USDT", pair, "volume")):  # fmt: skip
+        opened = NOW // MINUTE * MINUTE - MINUTE
+        query = f"select open, high, low, close, {volume} from stg_kucoin__{kind}_bars"
+        bars = world.bars(at, opened // MINUTE, 1)
+        expected = [float(part[0, 0]) for part in (bars.open, bars.high, bars.low, bars.close, bars.volume)]
+        got = warehouse.rows(f"{query} where symbol = ? and opened_ms = ?", [symbol, opened])
+        assert got[0] == pytest.approx(expected, rel=1e-3)
+    legs = warehouse.rows("select symbol, sum(weight), count(*) from stg_kucoin__index_components group by 1")
+    assert legs
+    assert all(total == pytest.approx(1, abs=1e-3) for _, total, _ in legs)
+    query = "select symbol, settled_ms, funding_rate from stg_kucoin__settlements order by 1, 2 desc"
+    settled = warehouse.rows(query)
+    since = NOW // MINUTE * MINUTE - 2 * 86_400_000
+    for symbol in {line[0] for line in settled}:
+        past = settlements(world, world.universe.row["kucoin", "perp", symbol], NOW // MINUTE * MINUTE, 100)
+        true = [(time, round(rate, 6)) for time, rate, _ in past if time >= since]
+        assert [line[1:] for line in settled if line[0] == symbol] == true

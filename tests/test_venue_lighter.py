@@ -1,20 +1,42 @@
 """Lighter: what it really sent or documents, by two routes; its stand-in, its declaration and the truth."""
 
+import asyncio
 import csv
 import gzip
+import itertools
 import json
 import math
 import re
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import ccxt
 import pytest
 
+from ingest.rows import Row as Landed
+from ingest.sandbox.clock import Clock
+from ingest.sandbox.listing import ANCHOR_MS
+from ingest.sandbox.streams import liquidations_of
+from ingest.sandbox.truth import truth
+from ingest.sandbox.universe import build_universe
+from ingest.sandbox.venues.lighter_market import endpoints
+from ingest.sandbox.venues.lighter_streams import frames
+from ingest.sandbox.wire import Ask
+from ingest.sandbox.world import World, build_world
+from ingest.schedule import Catalogue, Schedule
+from ingest.shares import Shares
+from ingest.streams import StreamRecorder
+from ingest.venues.lighter import LIGHTER
+from tests.conformance import differences
 from tests.recorded import read
+from tests.sandbox_client import sandbox
+from tests.test_streams import until
+from tests.venue_minute import recorded_minute
 from tests.warehouse import MINUTE, Warehouse, response, span
 
+NOW_MS = ANCHOR_MS + 12_345
 TICK = 1_790_000_000_000 // MINUTE * MINUTE
 Row = tuple[str, dict[str, Any]]
 
@@ -201,3 +223,165 @@ def test_what_cannot_be_read_is_said(staged: Warehouse) -> None:
     assert staged.rows("select reject from stg_lighter__perp_bars") == [("unreadable",)]
     rejects = staged.rows("select tick_ms, reject from stg_lighter__liquidations order by tick_ms")
     assert rejects == [(TICK, "incomplete"), (TICK + MINUTE, "unreadable")]
+
+
+@pytest.fixture(scope="module")
+def minute() -> tuple[list[dict[str, Any]], World]:
+    """What the declaration records from the stand-in in its first minute."""
+    return asyncio.run(recorded_minute(LIGHTER, NOW_MS))
+
+
+def test_the_stand_in_answers_as_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
+    asked = {row["endpoint"]: json.loads(row["body"]) for row in minute[0]}
+    assert set(asked) == {endpoint.name for endpoint in LIGHTER.endpoints}
+    details = nautilus(recordings, "http_order_book_details")
+    # The recorded body is older than the mark and index prices, and lists no spot pair.
+    newer = {"order_book_details[].mark_price", "order_book_details[].index_price"}
+    assert differences(details, asked["perp_tickers"], optional={*newer, "spot_order_book_details"}) == []
+    spot = documented(recordings, "GetSymbolDetails.txt")["spot_order_book_details"]
+    enabled = {"[].is_taker_fee_enabled", "[].is_maker_fee_enabled"}
+    pairs = asked["perp_tickers"]["spot_order_book_details"]
+    assert differences(spot, pairs, optional=enabled, ignored={"[].daily_chart"}, unscaled={"min_quote_amount"}) == []
+    rates = read(recordings / "lighter" / "api_v1_funding-rates.2026-07.json")
+    assert differences(rates, asked["funding"]) == []
+    for kind in ("perp_bars", "spot_bars"):
+        assert differences(nautilus(recordings, "http_candles"), asked[kind], tolerance=1e6) == []
+    # The documented time is a text in one place and a number in the capture: the capture counts.
+    assert differences(nautilus(recordings, "http_fundings"), asked["settlements"]) == []
+    trades = [frame for frame in ws(recordings, "update/trade") if "liquidation_trades" in frame]
+    shown = [json.loads(text) for _, _, text in frames(minute[1], NOW_MS // MINUTE - 1)]
+    shown += [json.loads(text) for at in range(2, 30) for _, _, text in frames(minute[1], NOW_MS // MINUTE - at)]
+    assert differences(trades, shown, optional={"taker_fee", "taker_position_sign_changed"}, tolerance=1e9) == []
+
+
+def test_a_recorded_minute_tells_the_truth(minute: tuple[list[dict[str, Any]], World], staged: Warehouse) -> None:
+    rows, world = minute
+    assert [row for row in rows if row["error"] or row["status"] != 200] == []
+    staged.reset().build(rows, "raw_window")
+    kinds = ("instruments", "spot_instruments", "perp_tickers", "spot_tickers", "funding", "perp_bars", "spot_bars",
+             "settlements")  # fmt: skip
+    for kind in kinds:
+        assert staged.rows(f"select * from stg_lighter__{kind} where reject is not null") == [], kind
+    state, listings = world.minute(NOW_MS // MINUTE), world.universe.listings
+    for kind in ("perp", "spot"):
+        found = {row: listings[row] for row in world.universe.rows("lighter", kind).tolist() if state.listed[row]}
+        columns = "symbol, last_price, vol24h_quote" + (", mark_price, open_interest" if kind == "perp" else "")
+        said = {row[0]: row[1:] for row in staged.rows(f"select {columns} from stg_lighter__{kind}_tickers")}
+        assert set(said) == {one.symbol for one in found.values()}
+        for row, one in found.items():
+            start = NOW_MS // MINUTE * MINUTE
+            (point,) = truth(world, "lighter", kind, one.symbol, start, start + 1, 0)["minutes"]
+            last, turnover, *more = said[one.symbol]
+            low, high = sorted((point["price"], point["close"]))
+            assert low * (1 - 1e-9) <= last / one.units <= high * (1 + 1e-9)
+            assert turnover == pytest.approx(state.quote_24h[row], rel=1e-6)
+            if more:
+                assert more[0] / one.units == pytest.approx(point["mark_price"], rel=1e-4)
+                assert more[1] * one.units == pytest.approx(point["oi_base"], rel=1e-9)
+    rates = {
+        row[0]: row[1:] for row in staged.rows("select symbol, funding_rate, interval_h from stg_lighter__funding")
+    }
+    for row in world.universe.rows("lighter", "perp").tolist():
+        if state.listed[row]:
+            rate, hours = rates[listings[row].symbol]
+            # The venue holds a rate as percent with four decimals.
+            assert rate * 8 / hours == pytest.approx(state.rate[row] * 8, abs=4.1e-6)
+    settled = staged.rows("select symbol, settled_ms, funding_rate from stg_lighter__settlements")
+    assert len(settled) == 4 * len({row[0] for row in settled}) > 0
+    assert {row[1] for row in settled} == {ANCHOR_MS - back * 3_600_000 for back in range(4)}
+    bars = staged.rows("""
+        select symbol, opened_ms, turnover, close from stg_lighter__perp_bars
+        where closed_ms < ? and symbol = 'BTC' order by opened_ms""", [NOW_MS])  # fmt: skip
+    btc = world.universe.row["lighter", "perp", "BTC"]
+    truly = world.bars(btc, bars[0][1] // MINUTE, len(bars))
+    assert len(bars) > 190
+    assert [row[2] for row in bars] == pytest.approx(truly.quote_volume[0].tolist(), rel=1e-6)
+    assert [row[3] for row in bars] == pytest.approx(truly.close[0].tolist())
+
+
+async def test_a_minute_stays_within_the_venues_limit() -> None:
+    """With the full number of markets and the limit enforced, an hour's minutes ask 60 times at most and reach all."""
+    world = build_world(build_universe("full"), 1, Clock(fixed_ms=NOW_MS))
+    details = next(endpoint for endpoint in endpoints(world) if endpoint.path.endswith("orderBookDetails"))
+    body = details.answer(Ask({}, None, NOW_MS)).body.decode()
+    schedule = Schedule(LIGHTER, MINUTE)
+    schedule.done(Landed(0, "lighter", "perp_tickers", "", "{}", 200, 0, 1, 1, None, body))
+    asked: dict[str, set[str]] = {}
+    for tick in range(NOW_MS // MINUTE, NOW_MS // MINUTE + 60):
+        asks = [(one.name, ask) for one in schedule.due(tick * MINUTE) for ask in schedule.asks(one, tick * MINUTE)]
+        assert len(asks) <= 56
+        for name, ask in asks:
+            asked.setdefault(name, set()).add(ask.key)
+    active = [row for row in json.loads(body)["order_book_details"] if row["status"] == "active"]
+    assert len(active) > 190
+    assert asked["perp_bars"] == asked["settlements"] == {f"{row['market_id']}:{row['symbol']}" for row in active}
+    assert len(asked["spot_bars"]) == 15
+
+
+async def test_liquidations_of_every_market_come_over_three_connections(staged: Warehouse) -> None:
+    """With the venue's limit on messages enforced; old events in the answers to subscriptions are not counted."""
+    (stream,) = LIGHTER.streams
+    rows: list[Landed] = []
+    catalogue, shares = Catalogue(LIGHTER), Shares(stream.connections, stream.topics_each)
+    async with sandbox(now_ms=NOW_MS) as venue:
+        markets = await venue.get("/mainnet.zklighter.elliot.ai/api/v1/orderBookDetails")
+        landed = Landed(
+            NOW_MS // MINUTE * MINUTE, "lighter", "perp_tickers", "", "{}", 200, 0, 1, 1, None, markets.text
+        )
+        catalogue.learn(landed)
+        recorders = [
+            StreamRecorder(LIGHTER, stream, venue.url, catalogue, MINUTE, rows.append, shares, n)
+            for n in range(stream.connections)
+        ]
+        tasks = [asyncio.create_task(one.run()) for one in recorders]
+        try:
+            await until(lambda: all(one.connected for one in recorders), 60)
+            hub, world = venue.app.ctx.sandbox.hub, venue.app.ctx.sandbox.world
+            topics = Counter(itertools.chain.from_iterable(one.topics for one in hub.connections))
+            active = [row for row in markets.json["order_book_details"] if row["status"] == "active"]
+            assert topics == Counter(f"trade:{row['market_id']}" for row in active)
+            first = NOW_MS // MINUTE - 60
+            hub.send_due(first * MINUTE + 1000, (first + 60) * MINUTE)
+            sent = [event for at in range(first, first + 60) for event in liquidations_of(world, "lighter", at)]
+            # A frame is due 50 ms after its event.
+            sent = [one for one in sent if first * MINUTE + 1000 < one.ts + 50 <= (first + 60) * MINUTE]
+            await until(lambda: sum((row.body or "").count('"update/trade"') for row in rows) == len(sent))
+        finally:
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+    assert len(sent) > 20
+    assert {row.key for row in rows} == {"1", "2", "3"}
+    assert any('"subscribed/trade"' in (row.body or "") for row in rows)
+    ticks = {row.tick_ms for row in rows}
+    landed = landed._replace(tick_ms=max(ticks))
+    staged.reset().build([row._asdict() for row in (landed, *rows)], "raw_window")
+    found = staged.rows("select symbol, side, ts, size * price, reject from stg_lighter__liquidations order by all")
+    wanted = sorted((event.listing.symbol, "long" if event.long else "short", event.ts) for event in sent)
+    assert [row[:3] for row in found] == wanted
+    assert {row[4] for row in found} == {None}
+    assert sum(row[3] for row in found) == pytest.approx(sum(event.size * event.price for event in sent), rel=1e-6)
+
+
+async def test_the_stand_in_refuses_as_the_venue_does() -> None:
+    async with sandbox(now_ms=NOW_MS) as venue:
+        root = "/mainnet.zklighter.elliot.ai/api/v1"
+        assert (await venue.get(f"{root}/candles", market_id=1)).json["code"] == 20001
+        assert (await venue.get(f"{root}/orderBookDetails", market_id=9999)).status == 400
+        answers = [(await venue.get(f"{root}/funding-rates")).status for _ in range(60)]
+        assert (answers[0], answers[-1]) == (200, 429)
+        async with venue.session.ws_connect(venue.url + "/mainnet.zklighter.elliot.ai/stream?readonly=true") as socket:
+            assert (await socket.receive_json())["type"] == "connected"
+            for sent, answer in (
+                ({"type": "ping"}, '"pong"'),
+                ({"type": "subscribe", "channel": "trade/1"}, '"subscribed/trade"'),
+                ({"type": "subscribe", "channel": "trade/1"}, "Already Subscribed"),
+                ({"type": "subscribe", "channel": "trade/9999"}, "Invalid Channel"),
+            ):
+                await socket.send_json(sent)
+                assert answer in (await socket.receive_str())
+            for _ in range(200):
+                await socket.send_json({"type": "ping"})
+            received = [await socket.receive_str() for _ in range(200)]
+            assert "Too Many Websocket Messages" in received[-1]

@@ -1,4 +1,4 @@
-"""The assets of the simulated world: about 2,000 coins, the stocks of HIP-3, and fiat and stable quotes."""
+"""The assets of the simulated world: about 2,000 coins, the stocks, and fiat and stable quotes."""
 
 from dataclasses import dataclass
 from functools import cache

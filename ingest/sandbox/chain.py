@@ -145,7 +145,9 @@ def _held(world: World, venue: str, of: Chain, minute: int, coins: float) -> tup
 
 def chain(world: World, venue: str, coin: str, minute: int, held_coins: float) -> Chain:
     """The chain of a coin at a venue where options on `held_coins` coins are open in all."""
-    return world.remembered(f"chain {venue} {coin}", minute, lambda at: _chain(world, venue, coin, at, held_coins), 2)
+    return world.remembered(
+        f"chain {venue} {coin} {held_coins}", minute, lambda at: _chain(world, venue, coin, at, held_coins), 2
+    )
 
 
 def _chain(world: World, venue: str, coin: str, minute: int, held_coins: float) -> Chain:

@@ -11,7 +11,7 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 ANCHOR_MS = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)  # the venues' real sizes hold at this time
 FIRST_MS = int(datetime(2019, 9, 8, tzinfo=UTC).timestamp() * 1000)
-NEVER_MS = 4_133_404_800_000  # Binance's own "no delivery" date
+NEVER_MS = 4_133_404_800_000  # the year 2100: no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Listing:
     decimals: int
     lot_decimals: int  # negative where a lot is tens or thousands of raw base units
     intervals: tuple[tuple[int, int], ...] = ()  # (from ms, hours), oldest first; perps only
-    group: str = ""  # HIP-3 dex, or what else a venue must know; such markets are rare in the small universe
+    group: str = ""  # a dex of its own, or what else a venue must know; such markets are rare in the small universe
     index: int = 0  # position or token index where the venue has one
     contract_size: float = 1.0  # raw base units of one contract, USD if inverse; for venues that count contracts
     inverse: bool = False  # margined and settled in the coin

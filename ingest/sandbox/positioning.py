@@ -14,6 +14,7 @@ _MOODS = {  # kind: (usual lean to the long side, follows the price, follows the
     "top_accounts": (0.20, -0.05, 0.05),
     "top_positions": (0.05, 0.12, 0.04),  # the large money goes with the price
 }
+_LATELY = np.arange(0, 60, 10)  # minutes ago
 _WIDTH = 0.3  # shares stay within 0.5 ± this
 
 
@@ -31,10 +32,13 @@ def long_fraction(world: World, rows: Ints, kind: str, minutes: Ints) -> Floats:
     market, universe = world.market, world.universe
     usual, follows_price, follows_premium = _MOODS[kind]
     coins, where = np.unique(universe.coin[rows], return_inverse=True)
-    times, when = np.unique(np.concatenate([minutes, minutes - 240, minutes - 1440]), return_inverse=True)
-    logs = market.asset_logs(coins, times)[:, when].reshape(len(coins), 3, len(minutes))
+    # Traders act on where the price has been for a while, not on its last minute.
+    points = np.add.outer(np.add.outer(np.array([0, -240, -1440]), -_LATELY), minutes)
+    times, when = np.unique(points, return_inverse=True)
+    logs = market.asset_logs(coins, times)[:, when.ravel()].reshape(len(coins), *points.shape).mean(axis=2)
+    lately, four_hours, day = logs[:, 0], logs[:, 1], logs[:, 2]
     vol = np.maximum(market.minute_vol[coins], 1e-4)[:, None]
-    moved = 0.4 * (logs[:, 0] - logs[:, 1]) / (vol * 240**0.5) + (logs[:, 0] - logs[:, 2]) / (vol * 1440**0.5)
+    moved = 0.4 * (lately - four_hours) / (vol * 240**0.5) + (lately - day) / (vol * 1440**0.5)
     crowded = market.premium(rows, minutes) / 2.2e-4
     lean = usual + walk(_series(world, kind)[rows], minutes, _OCTAVES)
     lean = lean + follows_price * np.clip(moved, -4, 4)[where] + follows_premium * np.clip(crowded, -4, 4)

@@ -1,6 +1,7 @@
 """WebSocket connections: a client's place in the hub, sockets that are subscribed to by message, recorded frames."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -40,9 +41,12 @@ async def connected(
 def add_socket(
     app: Sanic[Any, Any], sandbox: Sandbox, path: str, reply: Reply, welcome: dict[str, Any] | None = None
 ) -> None:
-    """A WebSocket at `/<host><path>` where topics are subscribed to by message; `welcome` is sent at once."""
+    """A WebSocket at `/<host><path>` where topics are subscribed to by message; `welcome` is sent at once.
 
-    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol) -> None:
+    Sanic never matches a literal colon: a host with a port is written `<host:str>`.
+    """
+
+    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, **_: str) -> None:
         async with connected(sandbox, request, ws) as connection:
             if welcome is not None:
                 await ws.send(orjson.dumps(welcome).decode())
@@ -51,7 +55,7 @@ def add_socket(
                 if answer is not None:
                     await ws.send(answer)
 
-    app.add_websocket_route(listen, path, name=f"ws{path}".replace("/", "_"))
+    app.add_websocket_route(listen, path, name="ws" + re.sub(r"\W", "_", path))
 
 
 def add_simulated_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:

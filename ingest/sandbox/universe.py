@@ -10,7 +10,7 @@ from ingest.sandbox.listing import Listing, coins
 from ingest.sandbox.noise import Floats, Ints
 
 MINUTE_MS = 60_000
-SMALL_STOCKS = 6  # of each HIP-3 dex in the small universe
+SMALL_STOCKS = 6  # of each dex in the small universe
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,7 +55,7 @@ def trimmed(value: float, decimals: int) -> str:
 
 
 def pointed(value: float, decimals: int) -> str:
-    """A decimal without trailing zeros but with a point, as Hyperliquid writes: 113080.0, 0.0000125."""
+    """A decimal without trailing zeros but always with a point: 113080.0, 0.0000125."""
     text = trimmed(value, decimals)
     return text if "." in text else text + ".0"
 

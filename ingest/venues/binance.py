@@ -1,6 +1,7 @@
 """Binance: USD-M futures (fapi) and spot (api)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
@@ -27,6 +28,15 @@ def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
     return ((row["symbol"], 0.0) for row in body["symbols"] if row["status"] != "TRADING")
 
 
+def _marks(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["symbol"], float(row["markPrice"] or 0)) for row in body)
+
+
+def _held_in_tether(body: Body) -> Iterator[tuple[str, float]]:
+    if body["symbol"].endswith("USDT"):
+        yield body["symbol"], float(body["openInterest"])
+
+
 def _symbol(ask: Ask) -> dict[str, Any]:
     return {"symbol": ask.key}
 
@@ -35,10 +45,42 @@ def _klines(ask: Ask) -> dict[str, Any]:
     return {"symbol": ask.key, "interval": "1m", "limit": ask.bars}
 
 
-PERPS = Each(
-    of=Keys("perp_tickers", _traded), within=Keys("funding", _funded), without=Keys("instruments", _not_trading)
-)
+def _buckets(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "period": "5m", "limit": ask.bars // 5 + 1}
+
+
+def _ladder(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "limit": 500}
+
+
 HOUR = 3600
+FUNDED, NOT_TRADING = Keys("funding", _funded), Keys("instruments", _not_trading)
+PERPS = Each(of=Keys("perp_tickers", _traded), within=FUNDED, without=NOT_TRADING)
+POSITIONED = replace(PERPS, top=50, rest_s=HOUR)
+"""The most traded every time, all others once an hour."""
+# The book of what is held most, in USD: contracts come per symbol, their price in the list of all.
+MOST_HELD = Each(
+    of=Keys("open_interest", _held_in_tether, times=Keys("funding", _marks)),
+    within=FUNDED,
+    without=NOT_TRADING,
+    top=20,
+)
+EIGHT_HOURS = Bars(usual=10, most=495)
+"""Minutes of five-minute buckets after a start; then the newest two or three, or an hour of them."""
+
+
+def _ratio(name: str, path: str) -> Endpoint:
+    return Endpoint(
+        name,
+        FUTURES,
+        f"/futures/data/{path}",
+        "statistics",
+        _buckets,
+        every_s=300,
+        each=POSITIONED,
+        bars=EIGHT_HOURS,
+    )
+
 
 BINANCE = Venue(
     name="binance",
@@ -50,6 +92,8 @@ BINANCE = Venue(
         Pool("spot", 5400, 60),
         # fundingRate and fundingInfo share 500 requests in 5 minutes per IP (page of fundingInfo).
         Pool("funding_info", 450, 300),
+        # 1000 requests in 5 minutes per IP for all of /futures/data (pages of the ratios).
+        Pool("statistics", 900, 300),
     ),
     # 429, then 418 with Retry-After when the client goes on (limits page, both hosts); 403 is the web firewall.
     ban_s={418: 120, 403: 300},
@@ -69,7 +113,7 @@ BINANCE = Venue(
             _klines,
             # Weight 1 as long as fewer than 100 bars are asked.
             bars=Bars(most=99),
-            each=Each(of=PERPS.of, within=PERPS.within, without=PERPS.without, top=100, rest_s=HOUR),
+            each=replace(PERPS, top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -86,6 +130,24 @@ BINANCE = Venue(
                 rest_s=HOUR,
             ),
         ),
+        # Buckets are kept for 30 days.
+        _ratio("long_short_accounts", "globalLongShortAccountRatio"),
+        _ratio("long_short_top_accounts", "topLongShortAccountRatio"),
+        _ratio("long_short_top_positions", "topLongShortPositionRatio"),
+        _ratio("taker_ratio", "takerlongshortRatio"),
+        # Weight 10 up to 500 levels (page of the order book).
+        Endpoint("order_books", FUTURES, "/fapi/v1/depth", "futures", _ladder, every_s=120, weight=10, each=MOST_HELD),
+        Endpoint(
+            "index_components",
+            FUTURES,
+            "/fapi/v1/constituents",
+            "futures",
+            _symbol,
+            weight=2,
+            each=replace(PERPS, top=0, rest_s=HOUR),
+        ),
+        # Without a symbol the newest 1000 settlements of all of them: more than any hour has.
+        Endpoint("settlements", FUTURES, "/fapi/v1/fundingRate", "funding_info", {"limit": 1000}, every_s=600),
     ),
     streams=(
         # Market streams live under /market since 2026-04-23; the old route connects and stays silent. The server

@@ -36,7 +36,7 @@ def _most_traded(body: Body) -> list[tuple[str, float]]:
 
 
 def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
-    return ((row["symbol"], 0.0) for row in body["data"] if row["status"] != "online")
+    return ((row["symbol"], 0.0) for row in body["data"] if row["status"] in ("listed", "gray", "halt", "offline"))
 
 
 def _categories(body: Body) -> Iterator[tuple[str, float]]:

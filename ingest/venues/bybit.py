@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from ingest.endpoint import Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
 from ingest.venues.quotes import in_dollars
 
 API, STREAMS = "api.bybit.com", "stream.bybit.com"
@@ -19,6 +19,21 @@ def _linear(body: Body) -> Iterator[tuple[str, float]]:
     # Dated futures have a "-" in their symbol.
     rows = body["result"]["list"]
     return ((row["symbol"], float(row["turnover24h"] or 0)) for row in rows if "-" not in row["symbol"])
+
+
+def _tether_perps(body: Body) -> Iterator[tuple[str, float]]:
+    return ((symbol, volume) for symbol, volume in _linear(body) if symbol.endswith("USDT"))
+
+
+def _held_in_tether(body: Body) -> Iterator[tuple[str, float]]:
+    # openInterestValue counts both sides and is in the quote; the single-sided field came on 2026-06-11.
+    for row in body["result"]["list"]:
+        if row["symbol"].endswith("USDT"):
+            yield row["symbol"], float(row.get("singleOpenInterestValue") or row["openInterestValue"] or 0)
+
+
+def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
+    return ((row["symbol"], 0.0) for row in body["result"]["list"] if row["status"] != "Trading")
 
 
 def _spot_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
@@ -41,6 +56,24 @@ def _fault(body: str) -> str | None:
 
 def _bars(category: str) -> Params:
     return lambda ask: {"category": category, "symbol": ask.key, "interval": "1", "limit": ask.bars}
+
+
+def _buckets(ask: Ask) -> dict[str, Any]:
+    return {"category": "linear", "symbol": ask.key, "period": "5min", "limit": ask.bars // 5 + 1}
+
+
+def _ladder(ask: Ask) -> dict[str, Any]:
+    return {"category": "linear", "symbol": ask.key, "limit": 500}
+
+
+def _settled(ask: Ask) -> dict[str, Any]:
+    # Perpetuals settle every hour at most.
+    return {"category": "linear", "symbol": ask.key, "limit": ask.bars // 60 + 1}
+
+
+def _index(ask: Ask) -> dict[str, Any]:
+    # The index of a perpetual in USDT has its name.
+    return {"indexName": ask.key}
 
 
 def _subscribe(operation: str, symbols: list[str]) -> list[str]:
@@ -66,6 +99,7 @@ def _refused(frame: str) -> str | None:
 
 
 HOUR = 3600
+PERPS, NOT_TRADING = Keys("perp_tickers", _linear), Keys("instruments", _not_trading)
 
 BYBIT = Venue(
     name="bybit",
@@ -104,7 +138,7 @@ BYBIT = Venue(
             "ip",
             _bars("linear"),
             bars=Bars(most=200),
-            each=Each(of=Keys("perp_tickers", _linear), top=100, rest_s=HOUR),
+            each=Each(of=PERPS, top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -115,13 +149,51 @@ BYBIT = Venue(
             bars=Bars(most=200),
             each=Each(of=Keys("spot_tickers", _spot_in_dollars), top=100, rest_s=HOUR),
         ),
+        # Eight hours of five-minute buckets after a start; then the newest two or three, or an hour of them.
+        Endpoint(
+            "long_short_accounts",
+            API,
+            "/v5/market/account-ratio",
+            "ip",
+            _buckets,
+            every_s=300,
+            each=Each(of=PERPS, without=NOT_TRADING, top=50, rest_s=HOUR),
+            bars=Bars(usual=10, most=495),
+        ),
+        Endpoint(
+            "order_books",
+            API,
+            "/v5/market/orderbook",
+            "ip",
+            _ladder,
+            every_s=120,
+            each=Each(of=Keys("perp_tickers", _held_in_tether), without=NOT_TRADING, top=20),
+        ),
+        Endpoint(
+            "index_components",
+            API,
+            "/v5/market/index-price-components",
+            "ip",
+            _index,
+            each=Each(of=Keys("perp_tickers", _tether_perps), without=NOT_TRADING, top=0, rest_s=HOUR),
+        ),
+        # What was settled since the last answer; a day of it after a start.
+        Endpoint(
+            "settlements",
+            API,
+            "/v5/market/funding/history",
+            "ip",
+            _settled,
+            each=Each(of=PERPS, without=NOT_TRADING, top=0, rest_s=HOUR),
+            bars=Bars(usual=120, most=1440),
+        ),
     ),
     streams=(
         Stream(
             "liquidations",
             STREAMS,
             "/v5/public/linear",
-            topics=Keys("perp_tickers", _linear),
+            topics=PERPS,
             subscribe=_subscribe,
             heartbeat='{"op":"ping"}',
             heartbeat_s=20,

@@ -60,9 +60,9 @@ def _refused(frame: str) -> str | None:
     return f"subscription refused: {message['error']}" if message.get("error") else None
 
 
-def _perps(top: int, rest_s: int = HOUR) -> Each:
+def _perps(top: int) -> Each:
     of, without = Keys("perp_tickers", _contracts), Keys("instruments", _closed)
-    return Each(of=of, without=without, top=top, rest_s=rest_s)
+    return Each(of=of, without=without, top=top, rest_s=HOUR)
 
 
 BY_SETTLEMENT = Each(always=("usdt", "btc"))
@@ -112,8 +112,7 @@ GATE = Venue(
                 rest_s=HOUR,
             ),
         ),
-        # Long/short ratios, positions and taker flow of a contract in one answer. The share of the others is counted
-        # per minute: asked every fifth one, an hour's round takes a fifth of the time here.
+        # Long/short ratios, positions and taker flow of a contract in one answer.
         Endpoint(
             "contract_stats",
             API,
@@ -122,7 +121,7 @@ GATE = Venue(
             _stats,
             every_s=FIVE_MINUTES,
             bars=Bars(usual=10, most=120),
-            each=_perps(50, HOUR * 60 // FIVE_MINUTES),
+            each=_perps(50),
         ),
         Endpoint("index_components", API, FUTURES + "/usdt/index_constituents/{key}", "constituents", each=_perps(0)),
         Endpoint(

@@ -11,6 +11,7 @@ from ingest.venues.quotes import in_dollars
 
 API, STREAMS = "www.okx.com", "ws.okx.com:8443"
 CODE = re.compile(r'"code"\s*:\s*"(\d+)"')
+MESSAGE = re.compile(r'"msg"\s*:\s*"((?:[^"\\]|\\.)*)"')
 HOUR = 3600
 
 
@@ -63,7 +64,8 @@ def _fault(body: str) -> str | None:
     found = CODE.search(body[:400])
     if found is None or found[1] == "0":
         return None
-    return f"code {found[1]}: {orjson.loads(body).get('msg')}"
+    message = MESSAGE.search(body)
+    return f"code {found[1]}: {message[1] if message else ''}"
 
 
 def _index(ask: Ask) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listings.binance import listings
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import binance_market, binance_streams
+from ingest.sandbox.venues import binance_depth, binance_market, binance_statistics, binance_streams
 from ingest.sandbox.venues.binance_market import API, FAPI
-from ingest.sandbox.wire import Answer, json_answer
+from ingest.sandbox.wire import Answer, Endpoint, json_answer
+from ingest.sandbox.world import World
 
 POOLS = {
     "binance_fapi": Pool(2400, 60_000),
     "binance_api": Pool(6000, 60_000),
     "binance_funding": Pool(500, 300_000),
+    "binance_statistics": Pool(1000, 300_000),
 }
 _REQUESTS_TO_BAN = 20  # refused requests in one window until the address is banned
 _FIRST_BAN_MS, _LONGEST_BAN_MS = 120_000, 3 * 86_400_000
@@ -37,12 +39,17 @@ def headers(pool: str, used: int) -> dict[str, str]:
     return {"X-MBX-USED-WEIGHT-1M": str(used)} if pool in ("binance_fapi", "binance_api") else {}
 
 
+def endpoints(world: World) -> list[Endpoint]:
+    """All paths of the venue."""
+    return [part for file in (binance_market, binance_statistics, binance_depth) for part in file.endpoints(world)]
+
+
 STAND_IN = StandIn(
     venue="binance",
     hosts=(FAPI, API, "fstream.binance.com"),
     pools=POOLS,
     listings=listings,
-    endpoints=binance_market.endpoints,
+    endpoints=endpoints,
     refusal=refusal,
     headers=headers,
     sockets=binance_streams.sockets,

@@ -22,12 +22,13 @@ NO_SYMBOL = "Mandatory parameter 'symbol' was not sent, was empty/null, or malfo
 
 
 class Binance:
-    """The endpoints over one world."""
+    """The endpoints over one world, of Binance or of a venue that speaks its format."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, venue: str = "binance") -> None:
         self.world = world
-        self.futures = [int(row) for row in world.universe.rows("binance", "perp", "future")]
-        self.spot = [int(row) for row in world.universe.rows("binance", "spot")]
+        self.futures = [int(row) for row in world.universe.rows(venue, "perp", "future")]
+        self.marked = self.futures  # what premiumIndex shows
+        self.spot = [int(row) for row in world.universe.rows(venue, "spot")]
         self.by_symbol = {
             "futures": {world.universe.listings[row].symbol: row for row in self.futures},
             "spot": {world.universe.listings[row].symbol: row for row in self.spot},
@@ -93,7 +94,7 @@ class Binance:
         state = world.minute(minute)
         following = next_funding_ms(ask.now_ms, state.hours).tolist()
         out = []
-        for row in [self.by_symbol["futures"][symbol]] if symbol else self.futures:
+        for row in [self.by_symbol["futures"][symbol]] if symbol else self.marked:
             gone = minute - int(world.universe.delisted[row])
             perp = world.universe.perp[row] > 0
             if gone >= (SETTLED_MINUTES if perp else 0) or minute < world.universe.listed[row]:

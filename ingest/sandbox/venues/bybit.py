@@ -3,8 +3,9 @@
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listings.bybit import listings
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import bybit_market, bybit_streams
-from ingest.sandbox.wire import Answer, json_answer
+from ingest.sandbox.venues import bybit_market, bybit_statistics, bybit_streams
+from ingest.sandbox.wire import Answer, Endpoint, json_answer
+from ingest.sandbox.world import World
 
 _BAN_MS = 600_000
 
@@ -17,12 +18,17 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
     return json_answer(body, 403)
 
 
+def endpoints(world: World) -> list[Endpoint]:
+    """All paths of the venue."""
+    return bybit_market.endpoints(world) + bybit_statistics.endpoints(world)
+
+
 STAND_IN = StandIn(
     venue="bybit",
     hosts=(bybit_market.HOST, bybit_streams.HOST),
     pools={"bybit": Pool(600, 5_000)},
     listings=listings,
-    endpoints=bybit_market.endpoints,
+    endpoints=endpoints,
     refusal=refusal,
     sockets=bybit_streams.sockets,
     reply=bybit_streams.reply,

@@ -1,5 +1,6 @@
 -- Instruments of the three perpetual categories; one row per perp, sizes in base coins also where coins are the margin
--- (COIN-FUTURES, quoted in US dollars). Times -1, 0 and "" mean none. Dated futures are left out.
+-- (COIN-FUTURES, quoted in US dollars). Times -1, 0 and "" mean none. limit_open and limit_close still trade in one
+-- direction; offline is delisted after offTime, else under maintenance. Dated futures are left out.
 with recorded as (
     {{ recorded('bitget', 'instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"category\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",
@@ -21,12 +22,14 @@ select
         when 'USDT-FUTURES' then 'USDT' when 'USDC-FUTURES' then 'USDC' when 'COIN-FUTURES' then r.basecoin
     end as settle,
     r.type as contract_type,
-    case r.status
-        when 'online' then 'trading' when 'restrictedAPI' then 'trading' when 'listed' then 'prelaunch'
-        when 'limit_open' then 'halted' when 'limit_close' then 'halted' when 'offline' then 'delisted'
-    end as status,
     case when try_cast(r.launchtime as bigint) > 0 then r.launchtime::bigint end as listed_ms,
     case when try_cast(r.offtime as bigint) > 0 then r.offtime::bigint end as delisted_ms,
+    case
+        when r.status in ('online', 'limit_open', 'limit_close', 'restrictedAPI') then 'trading'
+        when r.status = 'listed' then 'prelaunch'
+        when r.status = 'offline' and delisted_ms <= received_ms then 'delisted'
+        when r.status = 'offline' then 'halted'
+    end as status,
     r.category = 'COIN-FUTURES' as inverse,
     false as hip3,
     case when r.symboltype <> '' then [r.symboltype] else [] end as category,

@@ -11,7 +11,7 @@ select
     requested_ms,
     received_ms,
     key || '-SWAP' as symbol,
-    lower(r.exch) as exchange,
+    case lower(r.exch) when 'gateio' then 'gate' when 'gate.io' then 'gate' when 'okex' then 'okx' else lower(r.exch) end as exchange,
     r.symbol as pair,
     try_cast(r.wgt as double) as weight,
     {{ reject(['exchange', 'pair']) }}

@@ -1,0 +1,21 @@
+-- constituents of one perp's index; one row per market. Weights are fractions; exchanges under the names that they have
+-- here.
+with recorded as (
+    {{ recorded('binance', 'index_components', "from_json(body -> '$.constituents',
+        '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    case lower(r.exchange)
+        when 'okex' then 'okx' when 'gateio' then 'gate' when 'mxc' then 'mexc' else lower(r.exchange)
+    end as exchange,
+    r.symbol as pair,
+    try_cast(r.weight as double) as weight,
+    {{ reject(['exchange', 'pair', 'weight']) }}
+from recorded

@@ -1,0 +1,21 @@
+-- index-price-components of one index; one row per market. The index of a USDT perp has its name. Weights are fractions;
+-- exchanges under the names that they have here.
+with recorded as (
+    {{ recorded('bybit', 'index_components', "from_json(body -> '$.result.components',
+        '[{\"exchange\":\"VARCHAR\",\"spotPair\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    key as symbol,
+    case lower(r.exchange)
+        when 'okex' then 'okx' when 'gateio' then 'gate' when 'gate.io' then 'gate' else lower(r.exchange)
+    end as exchange,
+    r.spotpair as pair,
+    try_cast(r.weight as double) as weight,
+    {{ reject(['exchange', 'pair', 'weight']) }}
+from recorded

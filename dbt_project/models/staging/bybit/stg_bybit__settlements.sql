@@ -1,0 +1,18 @@
+-- funding/history of one perp; one row per settlement, newest first.
+with recorded as (
+    {{ recorded('bybit', 'settlements', "from_json(body -> '$.result.list',
+        '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateTimestamp\":\"VARCHAR\"}]')",
+        may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as symbol,
+    try_cast(r.fundingratetimestamp as bigint) as settled_ms,
+    try_cast(r.fundingrate as double) as funding_rate,
+    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
+from recorded

@@ -1,0 +1,216 @@
+"""Gate on the wire, market by market: candles, contract_stats, funding history, index constituents, liquidations."""
+
+from typing import Any
+
+import numpy as np
+
+from ingest.sandbox.constituents import constituents
+from ingest.sandbox.derivatives import funding_hours, funding_rate, liquidations, open_interest
+from ingest.sandbox.noise import Floats, Ints
+from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.streams import liquidations_of
+from ingest.sandbox.venues.candles import INTERVALS, candles
+from ingest.sandbox.venues.gate_market import FUTURES, HOST, SETTLED_IN, SPOT, failure, in_contracts
+from ingest.sandbox.venues.settlements import settlements
+from ingest.sandbox.wire import Answer, Ask, Endpoint, json_answer, trimmed, whole
+from ingest.sandbox.world import World
+
+POOLS = ("gate_candles", "gate_spot_candles", "gate_stats", "gate_funding", "gate_constituents", "gate_liquidations")
+MINUTE_MS = 60_000
+LIQUIDATION_MINUTES = 58
+_NAMES = {"binance": "Binance", "gate": "Gate.io", "okx": "OKX", "bybit": "Bybit", "kucoin": "KuCoin", "mexc": "MEXC",
+          "bitget": "Bitget", "coinbase": "Coinbase"}  # fmt: skip
+_MOST_POINTS = 2000
+_STATS_SPAN = 1440  # minutes of bars computed at once
+_BAD_RANGE = "too many points, at most 2000"
+
+
+class GateContract:
+    """The endpoints that ask for one market."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        listings = world.universe.listings
+        perps = world.universe.rows("gate", "perp").tolist()
+        self.perps = {settle: {listings[row].symbol: row for row in perps if listings[row].inverse == inverse}
+                      for settle, inverse in SETTLED_IN.items()}  # fmt: skip
+        self.pairs = {listings[row].symbol: row for row in world.universe.rows("gate", "spot").tolist()}
+
+    def _row(self, ask: Ask, name: str = "contract") -> int | None:
+        """The asked contract, if it was ever listed."""
+        row = self.perps.get(ask.query["settle"], {}).get(ask.query.get(name, ""))
+        return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= ask.now_ms else None
+
+    def candles(self, ask: Ask) -> Answer:
+        """GET /futures/{settle}/candlesticks, oldest first; the last one is running."""
+        if (row := self._row(ask)) is None:
+            return failure("CONTRACT_NOT_FOUND")
+        found = self._candles(ask, row)
+        if isinstance(found, Answer):
+            return found
+        one = self.world.universe.listings[row]
+        price = f"%.{one.decimals}f"
+        return json_answer([
+            {"t": at // 1000, "o": price % o, "h": price % h, "l": price % low, "c": price % c,
+             "v": round(in_contracts(one, v, c)), "sum": trimmed(q, 5)}
+            for at, o, h, low, c, v, q, _, _ in found
+        ])  # fmt: skip
+
+    def spot_candles(self, ask: Ask) -> Answer:
+        """GET /spot/candlesticks, oldest first; the last one is running."""
+        row = self.pairs.get(ask.query.get("currency_pair", ""))
+        if row is None or self.world.universe.listed[row] * MINUTE_MS > ask.now_ms:
+            return failure("INVALID_CURRENCY_PAIR")
+        found = self._candles(ask, row)
+        if isinstance(found, Answer):
+            return found
+        step = INTERVALS[ask.query.get("interval", "30m")] * MINUTE_MS
+        price = f"%.{self.world.universe.listings[row].decimals}f"
+        return json_answer([
+            [str(at // 1000), f"{q:.8f}", price % c, price % h, price % low, price % o, f"{v:.8f}",
+             "true" if at + step <= ask.now_ms else "false"]
+            for at, o, h, low, c, v, q, _, _ in found
+        ])  # fmt: skip
+
+    def _candles(self, ask: Ask, row: int) -> Answer | list[tuple[Any, ...]]:
+        interval = ask.query.get("interval", "30m")
+        if interval not in INTERVALS:
+            return failure("INVALID_PARAM_VALUE", "invalid interval")
+        try:
+            start, end, limit = (whole(ask.query, name) for name in ("from", "to", "limit"))
+        except ValueError as error:
+            return failure("INVALID_PARAM_VALUE", f"invalid {error}")
+        if limit is not None and (start is not None or end is not None):
+            return failure("INVALID_PARAM_VALUE", "limit conflicts with from and to")
+        step = INTERVALS[interval]
+        if start is not None and ((end or ask.now_ms // 1000) - start) // (60 * step) >= _MOST_POINTS:
+            return failure("INVALID_PARAM_VALUE", _BAD_RANGE)
+        begin, until = (None if value is None else value * 1000 for value in (start, end))
+        count = _MOST_POINTS if begin is not None else min(limit or 100, _MOST_POINTS)
+        found = candles(self.world, row, step, begin, until, count, ask.now_ms)
+        return [candle for candle in found.rows() if until is None or candle[0] <= until]
+
+    def stats(self, ask: Ask) -> Answer:
+        """GET /futures/{settle}/contract_stats, oldest first; the newest bucket is running."""
+        if (row := self._row(ask)) is None:
+            return failure("CONTRACT_NOT_FOUND")
+        step = INTERVALS.get(ask.query.get("interval", "5m"), 0)
+        if step < 5:
+            return failure("INVALID_PARAM_VALUE", "invalid interval")
+        try:
+            start, limit = whole(ask.query, "from"), whole(ask.query, "limit")
+        except ValueError as error:
+            return failure("INVALID_PARAM_VALUE", f"invalid {error}")
+        count = min(limit or 30, _MOST_POINTS)
+        newest = min(ask.now_ms // MINUTE_MS, int(self.world.universe.delisted[row]) - 1) // step
+        first = max(-(-start // (60 * step)) if start is not None else newest - count + 1,
+                    -(-int(self.world.universe.listed[row]) // step))  # fmt: skip
+        buckets = np.arange(first, min(newest, first + count - 1) + 1)
+        return json_answer(self._stats(row, buckets * step, step) if len(buckets) else [])
+
+    def _stats(self, row: int, minutes: Ints, step: int) -> list[dict[str, Any]]:
+        world, rows = self.world, np.array([row])
+        one, market = world.universe.listings[row], world.market
+        mark = np.exp(market.index_logs(rows, minutes)[0]) * (1.0 + market.premium(rows, minutes)[0])
+        held = open_interest(market, rows, minutes)[0]
+        rate = funding_rate(market, rows, minutes, funding_hours(market, rows, minutes))[0]
+        bought, sold = self._taken(rows, minutes, step)
+        # Whole users and accounts, so that the shares are those of countable heads.
+        users = round(200 + (world.universe.volume_usd[row] / 1e6) ** 0.75 * 20)
+        crowd, top, held_top = (long_fraction(world, rows, kind, minutes)[0]
+                                for kind in ("accounts", "top_accounts", "top_positions"))  # fmt: skip
+        liquidated = self._liquidated(rows, minutes, step)
+        out = []
+        for n, minute in enumerate(minutes.tolist()):
+            price = float(mark[n])
+            size = round(in_contracts(one, float(held[n]), price))
+            usd = 1.0 if one.inverse else one.contract_size * price
+            longs, top_longs = round(users * crowd[n]), round(users // 10 * top[n])
+            shorts, top_shorts = users - longs, users // 10 - top_longs
+            large = round(size * 0.09)
+            large_long = round(large * float(held_top[n]))
+            buy, sell = (round(in_contracts(one, float(part[n]), price)) for part in (bought, sold))
+            shown: dict[str, Any] = {}
+            for side, base in zip(("long", "short"), liquidated[n].tolist(), strict=True):
+                gone = round(in_contracts(one, base, price))
+                shown |= {f"{side}_liq_size": gone, f"{side}_liq_usd": gone * usd, f"{side}_liq_amount": base,
+                          f"{side}_liq_usd_new": gone * usd}  # fmt: skip
+            out.append({
+                "time": minute * 60, "lsr_taker": buy / max(sell, 1), "lsr_account": longs / max(shorts, 1), **shown,
+                "open_interest": size, "mark_price": round(price, one.decimals + 2),
+                "top_lsr_size": large_long / max(large - large_long, 1), "top_long_size": large_long,
+                "top_short_size": large - large_long, "open_interest_usd": size * usd,
+                "top_lsr_account": top_longs / max(top_shorts, 1), "top_long_account": top_longs,
+                "top_short_account": top_shorts, "long_taker_size": buy, "short_taker_size": sell,
+                "long_users": longs, "short_users": shorts, "last_funding_rate": trimmed(float(rate[n]), 6),
+            })  # fmt: skip
+        return out
+
+    def _taken(self, rows: Ints, minutes: Ints, step: int) -> tuple[Floats, Floats]:
+        """What takers bought and sold per bucket, in raw base units."""
+        at_once = max(1, _STATS_SPAN // step)
+        parts = [takers(self.world, rows, int(minutes[n]), len(minutes[n : n + at_once]), step)
+                 for n in range(0, len(minutes), at_once)]  # fmt: skip
+        return np.concatenate([part.buy[0] for part in parts]), np.concatenate([part.sell[0] for part in parts])
+
+    def _liquidated(self, rows: Ints, minutes: Ints, step: int) -> Floats:
+        """Liquidated longs and shorts per bucket [buckets, 2], in raw base units."""
+        found = liquidations(self.world.market, rows, np.arange(minutes[0], minutes[-1] + step))
+        out = np.zeros((len(minutes), 2))
+        bucket = (found.ts // MINUTE_MS - minutes[0]) // step
+        np.add.at(out, (bucket, np.where(found.long, 0, 1)), found.size)
+        return out
+
+    def settled(self, ask: Ask) -> Answer:
+        """GET /futures/{settle}/funding_rate, newest first."""
+        if (row := self._row(ask)) is None:
+            return failure("CONTRACT_NOT_FOUND")
+        try:
+            start, end, limit = (whole(ask.query, name) for name in ("from", "to", "limit"))
+        except ValueError as error:
+            return failure("INVALID_PARAM_VALUE", f"invalid {error}")
+        before = ask.now_ms if end is None else min(end * 1000, ask.now_ms)
+        found = settlements(self.world, row, before, min(limit or 100, 1000))
+        return json_answer([{"t": at // 1000, "r": trimmed(rate, 6)} for at, rate, _ in found
+                            if start is None or at >= start * 1000])  # fmt: skip
+
+    def constituents(self, ask: Ask) -> Answer:
+        """GET /futures/{settle}/index_constituents/{index}."""
+        if (row := self._row(ask, "index")) is None:
+            return failure("INDEX_NOT_FOUND")
+        legs = constituents(self.world, row, ask.now_ms // MINUTE_MS)
+        return json_answer({"index": ask.query["index"], "constituents": [
+            {"exchange": _NAMES.get(venue, venue), "symbols": [f"{base}_{quote}"]} for venue, base, quote, _ in legs
+        ]})  # fmt: skip
+
+    def liquidated(self, ask: Ask) -> Answer:
+        """GET /futures/{settle}/liq_orders, newest first: those of the last hour. `size` is the position's."""
+        if ask.query["settle"] not in SETTLED_IN:
+            return failure("INVALID_SETTLE")
+        inverse, minute = SETTLED_IN[ask.query["settle"]], ask.now_ms // MINUTE_MS
+        out = []
+        for at in range(minute, minute - LIQUIDATION_MINUTES, -1):
+            for one in reversed(liquidations_of(self.world, "gate", at)):
+                listing = one.listing
+                if listing.inverse != inverse or one.ts > ask.now_ms:
+                    continue
+                size, price = in_contracts(listing, one.size, one.price), f"%.{listing.decimals}f"
+                out.append({"time": one.ts // 1000, "contract": listing.symbol, "left": "0",
+                            "size": trimmed(size if one.long else -size, 1), "fill_price": price % one.price,
+                            "order_price": price % (one.price * (0.99 if one.long else 1.01))})  # fmt: skip
+            if len(out) >= 1000:
+                break
+        return json_answer(out[: min(whole(ask.query, "limit") or 100, 1000)])
+
+
+def endpoints(world: World) -> list[Endpoint]:
+    """The endpoints of Gate that ask for one market, and its liquidations."""
+    gate, futures = GateContract(world), f"{FUTURES}/<settle:str>"
+    return [
+        Endpoint("gate", HOST, f"{futures}/candlesticks", gate.candles, "gate_candles"),
+        Endpoint("gate", HOST, f"{SPOT}/candlesticks", gate.spot_candles, "gate_spot_candles"),
+        Endpoint("gate", HOST, f"{futures}/contract_stats", gate.stats, "gate_stats"),
+        Endpoint("gate", HOST, f"{futures}/funding_rate", gate.settled, "gate_funding"),
+        Endpoint("gate", HOST, f"{futures}/index_constituents/<index:str>", gate.constituents, "gate_constituents"),
+        Endpoint("gate", HOST, f"{futures}/liq_orders", gate.liquidated, "gate_liquidations"),
+    ]

@@ -66,11 +66,17 @@ class Recorded:
 
 
 def spot_prices(out: Recorded, tick: int, venue: str, parsed: list[dict[str, Any]]) -> dict[str, float]:
-    """Last price and turnover in USD: other quotes at the venue's most traded USD pair of the same body (returned)."""
-    usd = [row for row in parsed if quote_of(row["symbol"]) in USD]
-    rates: dict[str, float] = {}
-    for row in sorted(usd, key=lambda row: row["quoteVolume"]):
-        rates[row["symbol"][: -len(quote_of(row["symbol"]) or "")]] = row["last"]
+    """Last price and turnover in USD: other quotes at the venue's most traded USD pair of the same body (returned),
+    whichever side of it the dollar is on."""
+    pairs: list[tuple[float, str, float]] = []
+    for row in parsed:
+        quote = quote_of(row["symbol"])
+        base = row["symbol"][: -len(quote or "")]
+        if quote in USD:
+            pairs.append((row["quoteVolume"], base, row["last"]))
+        elif quote and base in USD and row["last"]:
+            pairs.append((row["quoteVolume"] / row["last"], quote, 1 / row["last"]))
+    rates = {currency: rate for _, currency, rate in sorted(pairs)}
     for row in parsed:
         quote = quote_of(row["symbol"])
         rate = 1.0 if quote in USD else rates.get(quote or "")

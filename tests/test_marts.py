@@ -251,6 +251,8 @@ def rows_scanned(warehouse: Warehouse) -> dict[str, int]:
         for file in sorted(project.glob("run/tidemark/models/marts/*/*.sql")):
             compiled = project / "compiled" / file.relative_to(project / "run")
             script = file.read_text()
+            if file.stem.startswith("series_venue_"):
+                continue  # a view: no build runs it
             temporary = re.search(r'"?\w+__dbt_tmp\w*"?', script)
             assert temporary, script
             con.execute("begin")

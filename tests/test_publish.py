@@ -80,7 +80,7 @@ class Warehouse:
                 )
 
     def _restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, t: int, coins: list[str]) -> None:
-        for subject, columns in (("market", "'v:perp:' || c, c"), ("base", "c, 'perp', 'v'")):
+        for subject, columns in (("market", "'v:perp:' || c, c"), ("base", "c, 'perp'")):
             table = f"series_{subject}_{tier.step}"
             con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
             con.execute(

@@ -1,6 +1,7 @@
 {#- What every staging model shares: reading a recorded body's rows, and saying which rows are unusable. -#}
 
-{#- All staging models as (venue, kinds), in the order in which they are read. -#}
+{#- All staging models as (venue, kinds), in the order in which they are read. `kind<endpoint`: the view reads bodies that
+    are recorded under another name, because the venue says several things at once. -#}
 {% macro staged() %}
     {{ return([
         ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
@@ -8,15 +9,15 @@
             "long_short_top_positions", "taker_ratio", "order_books", "index_components", "settlements"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "order_books", "index_components", "settlements"]),
-        ("hyperliquid", ["instruments", "spot_instruments", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
+        ("hyperliquid", ["instruments<perp_tickers", "spot_instruments<spot_tickers", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
         ("bitget", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "taker_ratio", "index_components", "settlements"]),
         ("mexc", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
-            "index_components", "settlements"]),
+            "index_components<instruments", "settlements"]),
         ("gate", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
-            "liquidations", "long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio",
+            "liquidations", "long_short_accounts<contract_stats", "long_short_top_accounts<contract_stats", "long_short_top_positions<contract_stats", "taker_ratio<contract_stats",
             "index_components", "settlements"]),
-        ("kucoin", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
+        ("kucoin", ["instruments<perp_tickers", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "index_components", "settlements"]),
         ("okx", ["instruments", "spot_instruments", "perp_tickers", "funding", "open_interest", "marks", "index_tickers",
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
@@ -24,7 +25,7 @@
             "option_tickers", "option_open_interest", "option_volumes"]),
         ("aster", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "index_components", "settlements"]),
-        ("lighter", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars",
+        ("lighter", ["instruments<perp_tickers", "spot_instruments<perp_tickers", "perp_tickers", "funding", "spot_tickers<perp_tickers", "perp_bars",
             "spot_bars", "liquidations", "settlements"]),
         ("upbit", ["spot_instruments", "spot_tickers", "spot_bars"]),
         ("bithumb", ["spot_instruments", "spot_tickers", "spot_bars"]),
@@ -34,12 +35,28 @@
     ]) }}
 {% endmacro %}
 
-{#- The staging models of these kinds as (venue, kind); without `kinds` all, without those of `except`. -#}
+{#- The staging models of these kinds as (venue, kind), without `kinds` all, without those of `except`. While a model
+    runs, only those whose bodies the window holds: most kinds are not asked every minute, and planning a view costs as
+    much as reading a small body. -#}
 {% macro staged_views(kinds=none, except=[]) %}
     {%- set found = [] -%}
+    {%- set window = [] -%}
+    {%- set raw_window = ref("raw_window") -%}
+    {%- if execute and load_relation(raw_window) -%}
+        {%- for row in run_query("select distinct venue, endpoint from " ~ raw_window).rows -%}
+            {%- do window.append(row[0] ~ " " ~ row[1]) -%}
+        {%- endfor -%}
+    {%- endif -%}
     {%- for venue, own in staged() -%}
-        {%- for kind in own if (kinds is none or kind in kinds) and kind not in except -%}
-            {%- do found.append((venue, kind)) -%}
+        {%- for entry in own -%}
+            {%- set kind, endpoint = entry.split("<")[0], entry.split("<")[-1] -%}
+            {%- if (kinds is none or kind in kinds) and kind not in except -%}
+                {#- Named while dbt parses, whatever a window holds: that is how it knows what depends on what. -#}
+                {%- set view = ref("stg_" ~ venue ~ "__" ~ kind) -%}
+                {%- if not execute or (venue ~ " " ~ endpoint) in window -%}
+                    {%- do found.append((venue, kind, view)) -%}
+                {%- endif -%}
+            {%- endif -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(found) }}
@@ -59,7 +76,7 @@
             },
         },
         "staged_market_state": {
-            "kinds": ["perp_tickers", "spot_tickers", "funding", "funding_intervals", "open_interest", "marks", "index_tickers"],
+            "kinds": ["perp_tickers", "spot_tickers", "funding", "funding_intervals", "open_interest", "marks"],
             "columns": {
                 "symbol": "varchar", "last_price": "double", "mark_price": "double", "index_price": "double",
                 "vol24h_quote": "double", "vol24h_usd": "double", "open_interest": "double", "single_open_interest": "double",
@@ -98,9 +115,9 @@ from (
     select null::varchar as venue, null::varchar as kind
         {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %}, null::{{ type }} as {{ name }}{% endfor %}{% endfor %}
     where false
-    {%- for venue, kind in staged_views(own.kinds) %}
+    {%- for venue, kind, view in staged_views(own.kinds) %}
     union all by name
-    select '{{ venue }}' as venue, '{{ kind }}' as kind, * from {{ ref('stg_' ~ venue ~ '__' ~ kind) }}
+    select '{{ venue }}' as venue, '{{ kind }}' as kind, * from {{ view }}
     {%- endfor %}
 )
 {% endmacro %}

@@ -8,16 +8,16 @@
 {%- endset %}
 with views as (
     {%- for family in families() %}
+    {{ "union all" if not loop.first }}
     select venue, kind, {{ counts }}
     from {{ ref(family) }}
     group by venue, kind, tick_ms, endpoint, key, requested_ms
-    union all
     {%- endfor %}
-    {%- for venue, kind in staged_views(except=read) %}
+    {%- for venue, kind, view in staged_views(except=read) %}
+    union all
     select '{{ venue }}' as venue, '{{ kind }}' as kind, {{ counts }}
-    from {{ ref('stg_' ~ venue ~ '__' ~ kind) }}
+    from {{ view }}
     group by tick_ms, endpoint, key, requested_ms
-    {{ "union all" if not loop.last }}
     {%- endfor %}
 ),
 

@@ -1,10 +1,12 @@
 """dbt on the project inside the test process: parsed once, and the warehouse unlocked after each run."""
 
+import json
 import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 from dbt.cli.main import dbtRunner
@@ -43,3 +45,16 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
         failed = [f"{name}: {message}" for status, name, message in results if status in ("error", "fail")]
         raise AssertionError(f"dbt {' '.join(arguments)} failed: {failed or outcome.exception}")
     return Counter(status for status, _, _ in results)
+
+
+def evaluated(expression: str) -> Any:
+    """What a Jinja expression of the project comes to, for example a macro's list."""
+    with TemporaryDirectory() as folder:
+        os.environ.setdefault("TIDEMARK_WAREHOUSE", ":memory:")
+        paths = ("--target-path", folder, "--log-path", folder)
+        inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
+        outcome = dbtRunner(manifest=manifest()).invoke([*inline, *RUN, *paths])
+        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+    assert outcome.success, outcome.exception
+    result: Any = outcome.result
+    return json.loads(result.results[0].node.compiled_code)

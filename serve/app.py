@@ -62,7 +62,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
         try:
-            await request.app.ctx.service.gate.admit(request, None)
+            await request.app.ctx.service.admission.admit(request, None)
         except ApiError as refused:
             return error(refused.status, refused.message, refused.headers)
         return error(404, f"there is no {shown(request.path)}; GET / lists what there is{closest(request.path, paths)}")

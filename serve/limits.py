@@ -42,7 +42,7 @@ class Access:
     headers: dict[str, str]
 
 
-class Gate:
+class Admission:
     """Recognises keys and counts requests."""
 
     def __init__(self, keys: KeyRing, trusted_proxies: tuple[str, ...] = (), shared: Shared | None = None) -> None:

@@ -16,7 +16,7 @@ from serve.edition import Edition, Reader
 from serve.endpoint import Endpoint
 from serve.errors import ApiError, Unavailable
 from serve.keys import KeyRing
-from serve.limits import Access, Gate
+from serve.limits import Access, Admission
 from serve.params import read_values
 from serve.replies import PRIVATE, coded, error, options, reply, stored
 from serve.shape import Body
@@ -46,7 +46,7 @@ class Service:
         self.shared = Shared(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(shared=self.shared)
         self.store = Store(setup.serving, self._new_edition)
-        self.gate = Gate(KeyRing(setup.keys), setup.trusted_proxies, self.shared)
+        self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.shared)
         self._clearing: asyncio.Task[None] | None = None
 
     def _new_edition(self) -> None:
@@ -63,7 +63,7 @@ class Service:
         if request.method == "OPTIONS":
             return options()
         try:
-            access = await self.gate.admit(request, item.budget)
+            access = await self.admission.admit(request, item.budget)
         except ApiError as refused:
             return error(refused.status, refused.message, refused.headers)
         coding = coding_of(request.headers.get("accept-encoding", ""))
@@ -149,7 +149,7 @@ class Service:
         if request.method == "OPTIONS":
             return options()
         try:
-            await self.gate.admit(request, None)
+            await self.admission.admit(request, None)
         except ApiError as refused:
             return error(refused.status, refused.message, refused.headers)
         path = await asyncio.to_thread(_inside, self.docs_folder, unquote(name) or "index.html")

@@ -62,7 +62,7 @@ class BestRows:
             raise ValueError(f"there is no {self._name} in the body")
         kept = {number: row for best in self._best for _, number, row in best}
         told = orjson.dumps({"rows": self._rows, "bytes": self._bytes, "kept": len(kept)})
-        rows = b",".join(kept[number] for number in sorted(kept))
+        rows = b",".join(kept[number] for number in sorted(kept, reverse=True))
         return b'{"%s":[%s],"reduced":%s}' % (self._name.encode(), rows, told)
 
     def _take(self, row: bytes) -> None:
@@ -72,6 +72,7 @@ class BestRows:
         except (ValueError, LookupError, TypeError) as error:
             raise ValueError(f"row {self._rows} of {self._name}: {error!r}") from None
         for best, rank in zip(self._best, ranks, strict=True):
+            # Of equals the first stays.
             entry = (rank, -self._rows, row)
             if len(best) < self._most:
                 best.append(entry)

@@ -124,7 +124,11 @@ async def test_the_stand_ins_speak_as_the_venues(recordings: Path) -> None:
             {"optional": {"current", "update"}, "unscaled": {"asks[][0]", "bids[][0]"}},
         ),
         "kucoin": ("/api.kucoin.com/api/v1/market/orderbook/level2_100", {"symbol": "BCH-USDT"}, {}),
-        "mexc": ("/api.mexc.com/api/v3/depth", {"symbol": "SOLUSDT", "limit": 50}, {"optional": {"timestamp"}}),
+        "mexc": (
+            "/api.mexc.com/api/v3/depth",
+            {"symbol": "SOLUSDT", "limit": 50},
+            {"optional": {"timestamp"}, "unscaled": {"[].bids[][1]"}},
+        ),
         "bitget": ("/api.bitget.com/api/v2/spot/market/orderbook", {"symbol": "BTCUSDT"}, {}),
         "coinbase": (
             "/api.exchange.coinbase.com/products/ETH-USD/book",

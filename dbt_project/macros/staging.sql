@@ -11,7 +11,8 @@
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "order_books", "index_books", "index_components", "settlements",
             "option_tickers", "option_index<option_tickers"]),
-        ("hyperliquid", ["instruments<perp_tickers", "spot_instruments<spot_tickers", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
+        ("hyperliquid", ["instruments<perp_tickers", "spot_instruments<spot_tickers", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars",
+            "perp_annotations", "settlements", "wallets<leaderboard", "wallet_positions", "liquidation_fills<liquidator_fills"]),
         ("bitget", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "taker_ratio", "index_books", "index_components", "settlements"]),
         ("mexc", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
@@ -125,7 +126,7 @@ from (
 {% endmacro %}
 
 {#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}
-{% macro stream_kinds() %}('liquidations'){% endmacro %}
+{% macro stream_kinds() %}('liquidations', 'liquidator_fills'){% endmacro %}
 
 {#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`. -#}
 {% macro is_backfilled(endpoint="endpoint") -%}starts_with({{ endpoint }}, 'history_'){%- endmacro %}

@@ -32,7 +32,9 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
         gaps = np.ceil(-np.log1p(-uniform(series, cells, label)[0]) * mean_gap)
         steps = np.cumsum(np.maximum(gaps, 1.0))
         prices = np.rint((best + sign * (steps - steps[0]) * tick) * universe.scale[row]) / universe.scale[row]
-        weight = (0.2 + 3.0 * uniform(series, cells, label + 2)[0] ** 4) * (1.0 + np.minimum(np.arange(levels), _DEEP) / 60.0)
+        weight = (0.2 + 3.0 * uniform(series, cells, label + 2)[0] ** 4) * (
+            1.0 + np.minimum(np.arange(levels), _DEEP) / 60.0
+        )
         sizes = np.maximum(np.rint(resting * weight / _WEIGHT / lot), 1.0) * lot
         good = prices > tick / 2
         sides.append(np.column_stack([prices[good], sizes[good]]))

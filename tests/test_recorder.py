@@ -278,7 +278,7 @@ def test_a_full_minute_fits_the_budget(venue: Venue) -> None:
     for endpoint in venue.endpoints:
         count, each = 1, endpoint.each
         if each:
-            count = sizes.get(endpoint.name, coins)
+            count = sizes.get(endpoint.name, coins) if each.of else len(each.always)
             if each.top is not None:
                 rest = -(-(count - each.top) * endpoint.every_s // each.rest_s) if each.rest_s else 0
                 count = each.top + rest

@@ -107,7 +107,7 @@ def test_recorded_states_are_read(warehouse: Warehouse, recordings: Path) -> Non
                  position_value_usd, account_value_usd"""
     good = warehouse.rows(f"select {columns} from stg_hyperliquid__wallet_positions where reject is null order by all")
     assert good == sorted(expected)
-    assert len(good) > 40
+    assert len(good) > 30
     assert any(row[3] < 0 for row in good)
     bad = "select key, wallet, reject from stg_hyperliquid__wallet_positions where reject is not null"
     # States of 2023 had no time: nothing says when it was so.
@@ -145,8 +145,8 @@ def test_a_liquidation_is_the_victims_and_counts_once(warehouse: Warehouse, reco
     at, price = seller["time"], 66653.0
     # The maker sold to somebody who had to buy; the vault bought from somebody who had to sell.
     assert found == [
-        ("ETH", at, 7, victim, "counterparty", "long", 0.001, price, 66607.0, "backstop"),
-        ("BTC", at, seller["tid"], victim, "victim", "short", 0.001, price, 66607.0, "market"),
+        ("ETH", at, "7", victim, "counterparty", "long", 0.001, price, 66607.0, "backstop"),
+        ("BTC", at, str(seller["tid"]), victim, "victim", "short", 0.001, price, 66607.0, "market"),
     ]
     bad = "select key, reject from stg_hyperliquid__liquidation_fills where reject is not null order by key"
     assert warehouse.rows(bad) == [("0xMaker", "incomplete"), ("0xbroken", "unreadable")]
@@ -173,7 +173,7 @@ def test_wallets_and_annotations_are_read(warehouse: Warehouse) -> None:
 async def test_the_stand_in_speaks_as_the_venue(recordings: Path) -> None:
     folder = recordings / "hyperliquid"
     nautilus = {one["file"]: one["json"] for one in read(folder / "samples.nautilus.json")}
-    async with sandbox(now_ms=NOW) as client:
+    async with sandbox(now_ms=NOW, rate_limits=False) as client:
         wallets = wallets_of(client.app.ctx.sandbox.world)
         users = wallets.address[:60]
         real = [read(folder / f"clearinghouse_{name}.eugene2026.json") for name in ("whale", "small")]
@@ -322,7 +322,7 @@ async def test_liquidators_are_told_and_the_truth_tells(warehouse: Warehouse) ->
         warehouse.build(landed, "raw_window")
         symbol, units = listings[gone["row"]].symbol, listings[gone["row"]].units
         query = (
-            f"select {COLUMNS} from stg_hyperliquid__liquidation_fills where reject is null and tid = {tid_of(gone)}"
+            f"select {COLUMNS} from stg_hyperliquid__liquidation_fills where reject is null and tid = '{tid_of(gone)}'"
         )
         ((*_, side, size, price, mark, method),) = warehouse.rows(query)
         assert (side, method) == ("long" if gone["long"] else "short", "backstop")

@@ -61,7 +61,7 @@ class HyperliquidWallets:
     def _cash(self, wallets: Wallets) -> Floats:
         """USDC that is in no position, by wallet: many have little, some have much."""
         series = keys(["cash"], self.world.market.seed, "hyperliquid")
-        cash: Floats = 4_000.0 / (uniform(series, np.arange(wallets.count), 1)[0] + 0.0004) ** 1.05
+        cash: Floats = 4_000.0 / (uniform(series, np.arange(wallets.count), 1) + 0.0004) ** 1.05
         return cash
 
     def _state(self, address: str, dex: str, now_ms: int) -> dict[str, Any]:

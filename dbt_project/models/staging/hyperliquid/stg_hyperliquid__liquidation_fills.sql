@@ -17,7 +17,7 @@ fills as (
         tick_ms, endpoint, key, requested_ms, r.received_ms as received_ms, r.message ->> '$.data.user' as user,
         unnest(coalesce(from_json(r.message -> '$.data.fills', '["JSON"]'), [null])) as r
     from frames
-    where r is null or r.message ->> '$.channel' = 'userFills'
+    where r is null or (r.message ->> '$.channel') = 'userFills'
     union all
     select tick_ms, endpoint, key, requested_ms, received_ms, key as user, r
     from pages
@@ -31,12 +31,12 @@ select
     received_ms,
     r ->> '$.coin' as symbol,
     try_cast(r ->> '$.time' as bigint) as ts,
-    try_cast(r ->> '$.tid' as bigint) as tid,
+    r ->> '$.tid' as tid,
     lower(r ->> '$.liquidation.liquidatedUser') as wallet,
     case when wallet = lower(user) then 'victim' else 'counterparty' end as role,
     case
         when wallet is null then null
-        when (r ->> '$.side' = 'A') = (role = 'victim') then 'long'
+        when ((r ->> '$.side') = 'A') = (role = 'victim') then 'long'
         else 'short'
     end as side,
     try_cast(r ->> '$.sz' as double) as size,

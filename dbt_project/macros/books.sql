@@ -29,8 +29,8 @@ levels as (
 priced as (
     select
         tick_ms, market_id, side,
-        -- How far from the mid, in percent; best first.
-        abs(level[1] / mid - 1) * 100 as away_pct,
+        -- How far from the mid, in percent, without the noise of binary fractions.
+        round(abs(level[1] / mid - 1) * 100, 9) as away_pct,
         level[1] as price,
         level[2] * size_factor * case when sizes_are_usd then 1 else level[1] end as notional
     from levels
@@ -50,7 +50,7 @@ sides as (
     select
         tick_ms, market_id, side, count(*) as levels, max(away_pct) as reach_pct,
         {% for band in bands_pct %}
-        coalesce(sum(notional) filter (where away_pct <= {{ band }} + 1e-9), 0) as within_{{ loop.index }},
+        coalesce(sum(notional) filter (where away_pct <= {{ band }}), 0) as within_{{ loop.index }},
         {% endfor %}
         {% set order = order_usd or 0 %}
         least({{ order }}, sum(notional)) as filled,

@@ -88,13 +88,13 @@ def test_the_documents_bodies_are_read(warehouse: Warehouse, recordings: Path) -
     warehouse.build(rows, "raw_window")
     for view in VIEWS:
         assert warehouse.rows(f"select distinct tick_ms from {view} where reject is not null") == [(later,)], view
-    columns = "instrument, coin, expiry_ms, strike, option_type, mark_iv, bid_iv, ask_iv, mark_price_usd"
+    columns = "instrument, coin, expiry_ms, strike, option_type, mark_iv, bid_iv, ask_iv, forward, mark_price_coins"
     query = f"select {columns} from stg_binance__option_tickers where reject is null order by all"
     assert warehouse.rows(query) == [
         ("BTC-200730-9000-C", "BTC", at_eight("200730", "%y%m%d"), 9000, "call", 1.45, 1.40000077, 1.50000153,
-         1343.2883),
+         None, None),
         ("BTC-251120-126000-P", "BTC", at_eight("251120", "%y%m%d"), 126_000, "put", 0.9408058, None, 0.98161161,
-         770.543),
+         None, None),
     ]  # fmt: skip
     read = "select {} from stg_binance__{} where reject is null"
     held = warehouse.rows(read.format("instrument, open_interest_coins, open_contracts", "option_open_interest"))
@@ -106,14 +106,14 @@ def test_the_documents_bodies_are_read(warehouse: Warehouse, recordings: Path) -
     assert warehouse.rows(read.format(names, "option_instruments")) == [
         ("BTC-220815-50000-C", "BTC", 1660521600000, 50_000, "call", 1, "USDT", "trading")
     ]
-    columns += ", forward, mark_price_coins, open_interest_coins, volume_coins"
+    columns += ", open_interest_coins, volume_coins"
     query = f"select {columns} from stg_bybit__option_tickers where reject is null order by all"
     expiry = at_eight("30DEC22", "%d%b%y")
     assert warehouse.rows(query) == [
-        ("BTC-30DEC22-18000-C", "BTC", expiry, 18_000, "call", 0.7567, None, 5, 9e-8, 16590.42,
+        ("BTC-30DEC22-18000-C", "BTC", expiry, 18_000, "call", 0.7567, None, 5, 16590.42,
          pytest.approx(9e-8 / 16590.42), 6.3, 0.15),
-        ("ETH-27MAR26-1234.5-P-USDT", "ETH", at_eight("27MAR26", "%d%b%y"), 1234.5, "put", 0.7567, 0.51, 5, 9e-8,
-         16590.42, pytest.approx(9e-8 / 16590.42), 6.3, 0.15),
+        ("ETH-27MAR26-1234.5-P-USDT", "ETH", at_eight("27MAR26", "%d%b%y"), 1234.5, "put", 0.7567, 0.51, 5, 16590.42,
+         pytest.approx(9e-8 / 16590.42), 6.3, 0.15),
     ]  # fmt: skip
     index = "select coin, index_price, ts from stg_bybit__option_index where reject is null order by coin"
     assert warehouse.rows(index) == [("BTC", 16600.55, 1672376592395), ("ETH", 16600.55, None)]
@@ -152,9 +152,9 @@ def truth(true: Chain, names: list[str]) -> dict[str, tuple[Any, ...]]:
 
 async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
     landed = []
-    for venue in (BINANCE, BYBIT):
-        chosen = tuple(one for one in venue.endpoints if one.name.startswith("option_"))
-        rows, world = await recorded_minute(replace(venue, endpoints=chosen, streams=()), NOW)
+    for declared in (BINANCE, BYBIT):
+        chosen = tuple(one for one in declared.endpoints if one.name.startswith("option_"))
+        rows, world = await recorded_minute(replace(declared, endpoints=chosen, streams=()), NOW)
         assert [row["error"] for row in rows if row["error"]] == []
         landed += rows
     warehouse.build(landed, "raw_window")
@@ -166,15 +166,16 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
             true = chain(world, venue, coin, minute, module.HELD[coin])
             expected = truth(true, module.instruments(true))
             found = warehouse.rows(
-                f"""select instrument, expiry_ms, strike, option_type, mark_iv, bid_iv, mark_price_usd
+                f"""select instrument, expiry_ms, strike, option_type, mark_iv, bid_iv, forward, mark_price_coins
                     from stg_{venue}__option_tickers where coin = '{coin}'"""
             )
             assert {row[0] for row in found} == set(expected)
-            for name, expiry, strike, kind, iv, bid_iv, price in found:
+            for name, expiry, strike, kind, iv, bid_iv, forward, coins in found:
                 told = expected[name]
                 assert (expiry, strike, kind) == (told[0], told[1], "call" if told[2] else "put")
                 assert iv == pytest.approx(told[3], abs=6e-5)
-                assert price == pytest.approx(max(told[5], 0), abs=0.11)
+                assert forward == pytest.approx(told[4], abs=0.002)
+                assert coins * forward == pytest.approx(max(told[5], 0), abs=0.11)
                 assert bid_iv is None or bid_iv == pytest.approx(told[8], abs=6e-5)
             index = f"select index_price from stg_{venue}__option_index where coin = '{coin}'"
             assert warehouse.rows(index) == [(pytest.approx(true.index, abs=1e-7),)]
@@ -188,8 +189,6 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
             assert {name: traded[name] for name in expected} == pytest.approx(
                 {name: told[7] for name, told in expected.items()}, abs=0.006
             )
-    forward = "select instrument, forward from stg_bybit__option_tickers where coin = 'ETH'"
-    assert {name: told[4] for name, told in expected.items()} == pytest.approx(dict(warehouse.rows(forward)))
     listed = "select count(*) from stg_binance__option_instruments as i anti join stg_binance__option_tickers as t on "
     listed += "i.instrument = t.instrument and i.expiry_ms = t.expiry_ms and i.strike = t.strike and i.coin = t.coin"
     assert warehouse.rows(listed) == [(0,)]

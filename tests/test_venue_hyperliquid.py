@@ -11,6 +11,7 @@ import aiohttp
 import numpy as np
 import pytest
 
+from ingest.endpoint import Each
 from ingest.rows import Row
 from ingest.sandbox.clock import Clock
 from ingest.sandbox.derivatives import funding_rate
@@ -219,7 +220,7 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
     names = {"leaderboard", "wallet_positions", "dex_positions", "wallet_fills", "perp_annotations", "settlements",
              "perp_dexes", "perp_tickers"}  # fmt: skip
     venue = replace(HYPERLIQUID, streams=(), endpoints=tuple(
-        replace(one, each=replace(one.each, top=None)) if one.name in ("wallet_positions", "dex_positions") else one
+        replace(one, each=Each(of=one.each.of)) if one.each and "positions" in one.name else one
         for one in HYPERLIQUID.endpoints if one.name in names
     ))  # fmt: skip
     rows, world = await recorded_minute(venue, NOW)

@@ -122,7 +122,8 @@ class Wallets:
 
     def of(self, seats: Ints, cells: Ints) -> Positions:
         """The position of each (seat, cell)."""
-        series, lengths, phases = (column[seats] for column in self._seats)
+        every, all_lengths, all_phases = self._seats
+        series, lengths, phases = every[seats], all_lengths[seats], all_phases[seats]
         universe = self.world.universe
 
         def draw(label: int) -> Floats:

@@ -2,9 +2,8 @@
 
 from math import isnan
 
-from ingest.sandbox.chain import Chain, chain
+from ingest.sandbox.chain import Chain, chain, expiry_name
 from ingest.sandbox.venues.bybit_market import envelope, failure
-from ingest.sandbox.venues.deribit import expiry_name
 from ingest.sandbox.wire import Answer, Ask, trimmed
 from ingest.sandbox.world import World
 

@@ -34,8 +34,7 @@ select
     nullif(try_cast(r.bid1iv as double), 0) as bid_iv,
     nullif(try_cast(r.ask1iv as double), 0) as ask_iv,
     nullif(try_cast(r.underlyingprice as double), 0) as forward,
-    try_cast(r.markprice as double) as mark_price_usd,
-    mark_price_usd / forward as mark_price_coins,
+    try_cast(r.markprice as double) / forward as mark_price_coins,
     try_cast(r.openinterest as double) as open_interest_coins,
     try_cast(r.volume24h as double) as volume_coins,
     {{ reject(['instrument', 'coin', 'expiry_ms', 'strike', 'option_type', 'forward', 'open_interest_coins']) }}

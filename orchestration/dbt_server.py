@@ -129,9 +129,12 @@ def _run(connection: socket.socket, parsed: Any) -> None:
 
 
 def _invoke(arguments: list[str], parsed: Any) -> int:
+    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
     from dbt.cli.main import dbtRunner
 
     outcome = dbtRunner(manifest=parsed).invoke(arguments)
+    # The fork ends without Python's own farewell: what was written would stay in the log beside the warehouse.
+    DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if outcome.exception is not None:
         print(outcome.exception, file=sys.stderr)
         return 2

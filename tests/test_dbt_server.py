@@ -68,6 +68,8 @@ def test_a_fork_answers_as_dbt_itself_does(settings: Settings, server: subproces
     with pytest.raises(DbtError, match="no_such_command"):
         run_dbt(settings, ["no_such_command"])
     run_dbt(settings, ["seed", "--select", "quotes"])
+    assert Path(settings.warehouse).stat().st_size > 0
+    assert not Path(f"{settings.warehouse}.wal").exists(), "the warehouse was closed"
     assert server.poll() is None
     wait_until(lambda: not runs(server))
 

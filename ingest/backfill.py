@@ -33,7 +33,7 @@ AT_ONCE = 2
 """Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
 Span = tuple[int, int]
 Job = tuple[History, str, Span]
-SAMPLE_DAYS = {"1d": 130, "1h": 30, "5m": 2, None: 60}
+SAMPLE_DAYS = {"1d": 130, "1h": 30, "5m": 2, None: 31}
 """How far back a demo's small fetch goes."""
 
 
@@ -298,18 +298,19 @@ async def backfill(
     histories: Mapping[str, tuple[History, ...]] = HISTORIES,
     pace: Pace | None = None,
     say: Callable[[str], None] | None = None,
+    tell: Path | None = None,
 ) -> BackfillState:
     """Fetch into `home` (the backfill's folder) and land into `landing`, until all is there or SIGTERM or SIGINT.
 
-    RecorderBusy if another one works in the folder.
+    What goes wrong is said at once; `tell` is a second file for the state. RecorderBusy if another one works in the
+    folder.
     """
-    with lock(home):
+    with lock(home, "backfill"):
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         with suppress(RuntimeError, ValueError):  # in a thread (Dagster's) there are no signals
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, stop.set)
         run = Backfill(home, landing, venues_url, wanted, venues=venues, histories=histories, pace=pace)
-        if say:
-            run.state.say = say
+        run.state.say, run.state.tell = say, tell
         return await run.run(stop)

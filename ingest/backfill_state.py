@@ -56,6 +56,7 @@ class BackfillState:
     venues: dict[str, Progress] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     say: Callable[[str], None] | None = None
+    tell: Path | None = None
     _written_ms: int = 0
 
     def expect(self, venue: str, spans: Sequence[tuple[str, int]]) -> None:
@@ -132,12 +133,16 @@ class BackfillState:
         }
 
     def write(self) -> None:
-        """Replace the file at once; a full disk costs the file's freshness and nothing else."""
+        """Replace the files at once; a full disk costs their freshness and nothing else."""
         self._written_ms = now_ms()
-        scratch = self.path.with_suffix(".tmp")
-        with suppress(OSError):
-            scratch.write_bytes(orjson.dumps(self.summary(), option=orjson.OPT_INDENT_2))
-            scratch.replace(self.path)
+        content = orjson.dumps(self.summary(), option=orjson.OPT_INDENT_2)
+        for path in (self.path, self.tell):
+            if path is not None:
+                scratch = path.with_suffix(".tmp")
+                with suppress(OSError):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    scratch.write_bytes(content)
+                    scratch.replace(path)
 
     def _of(self, venue: str, kind: str | None = None) -> list[Progress]:
         found = [self.venues.setdefault(venue, Progress())]

@@ -21,6 +21,12 @@ class Covered:
             " primary key (venue, kind, key, begin_ms)) without rowid"
         )
 
+    def summary(self, venue: str, kind: str) -> tuple[int, int | None, int | None]:
+        """How many markets of a kind have something, and the first and the last of it."""
+        query = "select count(distinct key), min(begin_ms), max(end_ms) from covered where venue = ? and kind = ?"
+        found: tuple[int, int | None, int | None] = self._file.execute(query, (venue, kind)).fetchone()
+        return found
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

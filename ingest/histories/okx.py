@@ -61,6 +61,7 @@ def _statistic(
         days=30 if interval == "1h" else 400,
         like="long_short_accounts",
         top=top,
+        sample=1,
     )
 
 

@@ -35,6 +35,6 @@ def _bars(interval: Literal["1h", "1d"], top: int, days: int, sample: int) -> Hi
 
 
 HISTORY = (
-    _bars("1d", 200, 400, 5),
-    _bars("1h", 30, 90, 1),
+    _bars("1d", 100, 400, 1),
+    _bars("1h", 20, 90, 0),
 )

@@ -23,7 +23,8 @@ Row = Mapping[str, Any]
 @cache
 def fact_columns() -> dict[str, dict[str, str]]:
     """Columns and types of the intermediate tables, as the project documents them."""
-    models = yaml.safe_load((PROJECT / "models/intermediate/_intermediate.yml").read_text())["models"]
+    files = sorted((PROJECT / "models/intermediate").glob("_*.yml"))
+    models = [model for file in files for model in yaml.safe_load(file.read_text())["models"]]
     return {model["name"]: {column["name"]: column["data_type"] for column in model["columns"]} for model in models}
 
 

@@ -40,7 +40,8 @@ def nothing_readable(values: Values, outage: Unavailable) -> Body:
     return json_body({"state": "unhealthy", **nulls, "venues": [], "db": False, "error": str(outage)}, degraded=True)
 
 
-@endpoint("/api/status", ttl=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
+# Not counted: whoever watches a service asks all the time.
+@endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
     """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error."""
     now = time.time() * 1000

@@ -247,7 +247,7 @@ class Backfill:
         weight = history.weight(piece) if callable(history.weight) else history.weight
         path = history.path(piece) if callable(history.path) else history.path
         endpoint = Endpoint(
-            f"history_{history.endpoint}",
+            history.landed_as,
             history.host,
             path,
             history.pool,

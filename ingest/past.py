@@ -26,7 +26,8 @@ class Piece:
 class History:
     """One kind's past at one venue, fetched in pieces of at most `most` rows, the newest first.
 
-    endpoint   the recorded endpoint whose format the answers have; their rows are called `history_<endpoint>`
+    endpoint   the recorded endpoint whose format the answers have; their rows are called `history_<endpoint>`. A name
+               that ends in `_history` is one that is never recorded otherwise, and stays
     interval   the length of a row; None for events at times of the venue's choice (settlements)
     path       of a piece, where it depends on it
     pool       the rate limit that it counts against, of which it has the pool's `history`
@@ -65,6 +66,11 @@ class History:
     def name(self) -> str:
         """How it is called on the command line, in Dagster and in the state."""
         return f"{self.endpoint}_{self.interval}" if self.interval else self.endpoint
+
+    @property
+    def landed_as(self) -> str:
+        """The endpoint that its rows name."""
+        return self.endpoint if self.endpoint.endswith("_history") else f"history_{self.endpoint}"
 
     def each(self, venue: Venue) -> Each | None:
         """The fan-out over its markets; None: it is one request without a key.

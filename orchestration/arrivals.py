@@ -43,7 +43,8 @@ def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) 
     """Whether the files hold more of the minute than what was fetched of the past."""
     if not files:
         return False
-    query = "select count(*) from read_parquet($files) where tick_ms >= $ms and not starts_with(endpoint, 'history_')"
+    past = "starts_with(endpoint, 'history_') or ends_with(endpoint, '_history')"
+    query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not ({past})"
     found = con.execute(query, {"files": files, "ms": minute_ms}).fetchone()
     return found is not None and found[0] > 0
 

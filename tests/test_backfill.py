@@ -93,7 +93,7 @@ def test_every_kind_of_every_venue_comes_whole(fetched: Fetched) -> None:
     assert fetched.state.failed == []
     assert {name: part.last_error for name, part in fetched.state.venues.items() if part.last_error} == {}
     assert fetched.state.state == "done"
-    expected = {(venue, f"history_{one.endpoint}") for venue, of in HISTORIES.items() for one in of if one.sample > 0}
+    expected = {(venue, one.landed_as) for venue, of in HISTORIES.items() for one in of if one.sample > 0}
     assert {(row["venue"], row["endpoint"]) for row in fetched.rows} == expected
     assert all(row["status"] == 200 and row["error"] is None and row["body"] for row in fetched.rows)
 

@@ -36,5 +36,27 @@ def _bars(interval: Literal["1h", "1d"], top: int, days: int, sample: int) -> Hi
 
 HISTORY = (
     _bars("1d", 100, 400, 1),
+    # Pages of 500, oldest first; one more per 20 rows.
+    History(
+        "settlements",
+        None,
+        API,
+        INFO,
+        "ip",
+        lambda piece: {
+            "type": "fundingHistory",
+            "coin": piece.key,
+            "startTime": piece.begin_ms,
+            "endTime": piece.end_ms - 1,
+        },
+        lambda body: [row["time"] for row in body],
+        most=500,
+        order="oldest",
+        days=90,
+        weight=45,
+        method="POST",
+        top=20,
+        sample=0,
+    ),
     _bars("1h", 20, 90, 0),
 )

@@ -16,6 +16,7 @@ import orjson
 
 from ingest.budget import Bans, Budget
 from ingest.endpoint import Ask, Endpoint, Venue, address
+from ingest.reduction import Reduction
 from ingest.rows import Row, canonical
 
 USER_AGENT = "tidemark/0.1 (market data recorder)"
@@ -49,10 +50,11 @@ def clock(ms: int) -> str:
 class Client:
     """Asks one venue. Venues share nothing, so that none can delay another."""
 
-    def __init__(self, venue: Venue, venues_url: str | None) -> None:
+    def __init__(self, venue: Venue, venues_url: str | None, *, history: bool = False) -> None:
+        """`history`: with the share of each rate limit that is kept for the past, else with the recorder's."""
         self.venue = venue
         self.venues_url = venues_url
-        self.budgets = {pool.name: Budget(pool) for pool in venue.pools}
+        self.budgets = {pool.name: Budget(pool, history=history) for pool in venue.pools}
         self.bans = Bans()
         self._slots = asyncio.Semaphore(venue.parallel)
         # auto_decompress reads gzip and deflate, and br where its library is present. No Origin header: some venues
@@ -112,7 +114,7 @@ class Client:
                 continue
             if not await budget.take(weight, deadline):
                 pool = budget.pool
-                return not_asked(f"the budget of {pool.limit} per {pool.window_s:g} s ({pool.name}) was spent")
+                return not_asked(f"the budget of {budget.limit} per {pool.window_s:g} s ({pool.name}) was spent")
             sent = False
             try:
                 async with asyncio.timeout_at(deadline):
@@ -156,7 +158,7 @@ class Client:
                     **(post if endpoint.method == "POST" else query),
                 ) as response,
             ):
-                raw = await _whole(response)
+                raw = await _whole(response, endpoint.reduce() if endpoint.reduce and response.status == 200 else None)
         except TimeoutError:
             return Answer(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -197,15 +199,18 @@ class Client:
             self.bans.stay_away(f"pool {endpoint.pool}", until_ms, reason)
 
 
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """The body's bytes, unless there are more of them than any known answer has."""
+async def _whole(response: aiohttp.ClientResponse, reduction: Reduction | None) -> bytes:
+    """The body's bytes, or what the reduction leaves, unless there are more of them than any known answer has."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > BODY_LIMIT:
             raise ValueError(f"the body is longer than {BODY_LIMIT >> 20} MB")
-        chunks.append(chunk)
-    return b"".join(chunks)
+        if reduction:
+            reduction.feed(chunk)
+        else:
+            chunks.append(chunk)
+    return reduction.result() if reduction else b"".join(chunks)
 
 
 def _retry_after(headers: Mapping[str, str], received_ms: int) -> float:

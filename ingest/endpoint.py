@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingest.reduction import Reduction
+
 Body = Any
 """A parsed JSON body."""
 
@@ -22,11 +24,16 @@ Params = Mapping[str, Any] | Callable[[Ask], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Pool:
-    """A rate limit of a venue: at most `limit` of weight in any `window_s` seconds."""
+    """A rate limit of a venue: at most `limit` of weight in any `window_s` seconds.
+
+    `history` of it belongs to the fetching of the past, a process of its own, and the rest to the recorder: together
+    they keep the limit without knowing of each other.
+    """
 
     name: str
     limit: int
     window_s: float
+    history: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class Endpoint:
     """One kind of request. `params` is the query of a GET and the JSON body of a POST; `{key}` in the path is the key.
 
     `next_page` reads a page and returns the parameters of the next one, or None after the last; the key is then the
-    page's number.
+    page's number. `reduce` begins a declared reduction of a good answer that is too large to keep.
     """
 
     name: str
@@ -90,6 +97,7 @@ class Endpoint:
     bars: Bars | None = None
     next_page: Callable[[Body], Mapping[str, Any] | None] | None = None
     timeout_s: float = 10.0
+    reduce: Callable[[], Reduction] | None = None
 
 
 @dataclass(frozen=True)

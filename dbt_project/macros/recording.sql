@@ -6,7 +6,7 @@
 {% macro bar_endpoints() %}('perp_bars', 'spot_bars'){% endmacro %}
 
 {#- Columns tick_ms, venue, endpoint, outcome, error for the ticks that satisfy `scope`. A stream counts as complete if
-    every one of its connections listened to the whole minute. -#}
+    every one of its connections listened to the whole minute. What is fetched long after its time is no recording. -#}
 {% macro endpoint_outcomes(scope) -%}
   select
     tick_ms, venue, endpoint, error,
@@ -17,7 +17,7 @@
       else 'venue_error'
     end as outcome
   from {{ ref("int_response_minutes") }}
-  where {{ scope }}
+  where {{ scope }} and not {{ is_backfilled() }}
   union all
   select
     tick_ms, venue, endpoint, max(error) as error,

@@ -53,7 +53,7 @@
             {%- if (kinds is none or kind in kinds) and kind not in except -%}
                 {#- Named while dbt parses, whatever a window holds: that is how it knows what depends on what. -#}
                 {%- set view = ref("stg_" ~ venue ~ "__" ~ kind) -%}
-                {%- if not execute or (venue ~ " " ~ endpoint) in window -%}
+                {%- if not execute or (venue ~ " " ~ endpoint) in window or (venue ~ " history_" ~ endpoint) in window -%}
                     {%- do found.append((venue, kind, view)) -%}
                 {%- endif -%}
             {%- endif -%}
@@ -125,7 +125,10 @@ from (
 {#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}
 {% macro stream_kinds() %}('liquidations'){% endmacro %}
 
-{#- One row `r` per element of `rows`, a list that SQL takes out of `body`. TRY keeps a broken body from failing any
+{#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`. -#}
+{% macro is_backfilled(endpoint="endpoint") -%}starts_with({{ endpoint }}, 'history_'){%- endmacro %}
+
+{#- One row `r` per element of `rows`, a list that SQL takes out of `body`, fresh or backfilled. TRY keeps a broken body from failing any
     other: it becomes one row with r null, as does an empty list where the venue always lists something. Of several
     answers to the same request in a tick (a recorder that started anew inside the minute) the newest counts. -#}
 {% macro recorded(venue, kind, rows, may_be_empty=false) %}
@@ -137,9 +140,9 @@ from (
         from (
             select *
             from {{ ref('raw_window') }}
-            where venue = '{{ venue }}' and endpoint = '{{ kind }}'
+            where venue = '{{ venue }}' and endpoint in ('{{ kind }}', 'history_{{ kind }}')
                 and {% if kind in stream_kinds() %}status = 101{% else %}status between 200 and 299
-            qualify requested_ms = max(requested_ms) over (partition by tick_ms, key, params){% endif %}
+            qualify requested_ms = max(requested_ms) over (partition by tick_ms, endpoint, key, params){% endif %}
         )
     )
 {% endmacro %}

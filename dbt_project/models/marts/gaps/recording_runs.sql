@@ -10,7 +10,8 @@ with outcomes as (
 bar_minutes as (
   select distinct minute_ms, venue, type || '_bars' as endpoint
   from {{ ref("int_market_bars") }}
-  {% if is_incremental() %}where minute_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+  where source is distinct from 'backfilled'
+  {% if is_incremental() %}and minute_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
 ),
 
 minutes as (

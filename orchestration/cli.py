@@ -128,7 +128,7 @@ def serve() -> None:
     from serve.app import run_server
 
     log_to_stderr()
-    run_server(chosen.serving, "127.0.0.1", chosen.api_port, chosen.docs)
+    run_server(chosen.serving, "127.0.0.1", chosen.api_port, chosen.docs, chosen.quality_docs)
 
 
 @app.command(short_help="Run stand-ins of the exchanges (simulated or replayed).")

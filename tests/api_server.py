@@ -19,7 +19,8 @@ RUN = """
 import sys
 from pathlib import Path
 from serve.app import run_server
-run_server(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), Path(sys.argv[3]) if sys.argv[3] else None)
+docs, quality = (Path(folder) if folder else None for folder in sys.argv[3:5])
+run_server(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), docs, quality)
 """
 T = TypeVar("T")
 
@@ -82,11 +83,11 @@ def until(ask: Callable[[], T], met: Callable[[T], bool], deadline_s: float = 30
 
 
 @contextlib.contextmanager
-def running(serving: Path, port: int, docs: Path | None = None) -> Iterator[Api]:
+def running(serving: Path, port: int, docs: Path | None = None, quality: Path | None = None) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM."""
     log = serving.parent / f"server-{port}.log"
     with log.open("wb") as out:
-        command = [sys.executable, "-c", RUN, str(serving), str(port), str(docs or "")]
+        command = [sys.executable, "-c", RUN, str(serving), str(port), str(docs or ""), str(quality or "")]
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )

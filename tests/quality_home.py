@@ -8,8 +8,8 @@ import duckdb
 
 from ingest.landing import land
 from ingest.rows import Row
-from orchestration.quality.run import in_words, run
 from orchestration.quality.declared import Period
+from orchestration.quality.run import in_words, run
 from orchestration.settings import Settings
 from orchestration.watermark import prepare
 
@@ -29,7 +29,7 @@ select
     if(type = 'perp', 3e7 / level * (1 + cos(t / 2e7 + v) / 20), null) as oi_base, oi_base * price as oi_usd,
     if(type = 'perp', 1e-4 * (1 + v), null) as funding_8h, 1 as funding_n,
     if(type = 'perp', 0.0, null) as liq_long_usd, if(type = 'perp', 10.0, null) as liq_short_usd
-from range({lo}, {hi}, {step_ms}) as buckets(t), venue_list, (select *, 60000.0 / 10 ** c as level from coin_list), (values ('perp'), ('spot')) as types(type)
+from range({lo}, {hi}, {step_ms}) as buckets(t), venue_list, coin_list, (values ('perp'), ('spot')) as types(type)
 """
 
 
@@ -46,12 +46,13 @@ class QualityHome:
                 "create table venue_list as select unnest(?) as venue, unnest(range(?)) as v", [list(VENUES), 4]
             )
             con.execute("create table coin_list as select unnest(?) as base, unnest(range(?)) as c", [list(COINS), 6])
+            con.execute("alter table coin_list add column level double; update coin_list set level = 60000.0 / 10 ** c")
             end = newest_ms + MINUTE
             con.execute(ROWS.format(step="1m", step_ms=MINUTE, lo=end - 100 * MINUTE, hi=end))
             con.execute(ROWS.format(step="1h", step_ms=HOUR, lo=newest_ms - newest_ms % HOUR - 60 * HOUR, hi=end))
             con.execute(
-                "create table market_index as select distinct on (market_id) market_id, venue, type, symbol, base, quote, "
-                f"hip3, aggregated, {newest_ms - 3 * DAY}::bigint as first_ms, {newest_ms}::bigint as last_ms "
+                "create table market_index as select distinct on (market_id) market_id, venue, type, symbol, base, "
+                f"quote, hip3, aggregated, {newest_ms - 3 * DAY}::bigint as first_ms, {newest_ms}::bigint as last_ms "
                 "from series_market_1m"
             )
         pointer = {"replica": self.replica.name, "edition_id": 1, "as_of_ms": newest_ms, "published_ms": newest_ms}

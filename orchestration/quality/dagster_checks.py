@@ -49,7 +49,7 @@ def quality_checks(settings: Settings, period: Period) -> dg.AssetChecksDefiniti
     report = dg.MetadataValue.url(report_url(settings))
 
     @dg.multi_asset_check(
-        name=f"quality_{period}",
+        name=f"quality_checks_{period}",
         specs=[
             dg.AssetCheckSpec(
                 check.name, asset=list(check.asset), description=check.says, metadata={"report": report}, blocking=False
@@ -60,7 +60,7 @@ def quality_checks(settings: Settings, period: Period) -> dg.AssetChecksDefiniti
     def checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         mark_alive(settings.dagster_home, context.run.run_id)
         outcomes = _outcomes(settings, period, context)
-        context.log_event(dg.AssetMaterialization(REPORT, metadata={"report": report}))
+        context.op_execution_context.log_event(dg.AssetMaterialization(REPORT, metadata={"report": report}))
         by_name = {outcome["check"]: outcome for outcome in outcomes}
         for check in checks_of(period):
             yield _result(settings, check, by_name[check.name])
@@ -116,19 +116,15 @@ def _result(settings: Settings, check: Check, outcome: dict[str, Any]) -> dg.Ass
     )
 
 
-def quality_job(checks: dg.AssetChecksDefinition, period: Period) -> dg.UnresolvedAssetJobDefinition:
-    """The job of a period: its checks and nothing else."""
-    return dg.define_asset_job(
+def quality_schedule(checks: dg.AssetChecksDefinition, period: Period) -> dg.ScheduleDefinition:
+    """The job of a period, its checks and nothing else, and when it runs."""
+    job = dg.define_asset_job(
         f"quality_{period}",
         selection=dg.AssetSelection.checks(checks),
-        description=f"Check the quality of landing and marts ({period}), mark what is suspect, bring the report up to date.",
+        description=f"Check landing and marts ({period}), mark what is suspect, bring the report up to date.",
         executor_def=dg.in_process_executor,
         tags={"dagster/max_runtime": MAX_RUNTIME_S},
     )
-
-
-def quality_schedule(job: dg.UnresolvedAssetJobDefinition, period: Period) -> dg.ScheduleDefinition:
-    """When the job of a period runs."""
     return dg.ScheduleDefinition(
         name=f"quality_{period}_schedule", cron_schedule=CRONS[period], job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,

@@ -22,8 +22,8 @@ LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
 MEMORY = "1GB"
 ANSWERED = "error is null and coalesce(status between 200 and 299 or status = 101, false)"
 MINUTE_COLUMNS = (
-    "t, market_id, venue, type, base, aggregated, price, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, oi_usd, "
-    "oi_base, funding_8h, liq_long_usd, liq_short_usd"
+    "t, market_id, venue, type, base, aggregated, price, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, "
+    "oi_usd, oi_base, funding_8h, liq_long_usd, liq_short_usd"
 )
 
 
@@ -98,7 +98,8 @@ def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:
         f"create table minutes as select {MINUTE_COLUMNS} from served.series_market_1m where t >= {span.from_ms}"
     )
     con.execute(
-        f"create table markets as select *, last_ms as t, last_ms < {span.to_ms - MISSING_MS} as lost from served.market_index"
+        f"create table markets as select *, last_ms as t, last_ms < {span.to_ms - MISSING_MS} as lost "
+        "from served.market_index"
     )
 
 
@@ -117,8 +118,9 @@ def _compare_venues(con: duckdb.DuckDBPyConnection) -> None:
         from (
             select
                 t, base, venue,
-                coalesce(median(price) filter (price > 0 and vol24h_usd >= {LIQUID_USD}), median(price) filter (price > 0))
-                    as price,
+                coalesce(
+                    median(price) filter (price > 0 and vol24h_usd >= {LIQUID_USD}), median(price) filter (price > 0)
+                ) as price,
                 median(funding_8h) filter (oi_usd >= {LIQUID_USD}) as funding_8h,
                 sum(oi_usd) filter (oi_usd > 0) as oi_usd
             from minutes where aggregated group by all

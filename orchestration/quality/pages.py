@@ -55,10 +55,6 @@ class ExpectNotBefore(NamesRows, gxe.ExpectColumnPairValuesAToBeGreaterThanB):
     """Great Expectations' own, on a page that names the rows."""
 
 
-class ExpectOnce(NamesRows, gxe.ExpectCompoundColumnsToBeUnique):
-    """Great Expectations' own, on a page that names the rows."""
-
-
 class ExpectNoSuspects(NamesRows, gxe.UnexpectedRowsExpectation):
     """A query that finds nothing; its page says in words what it looks for, and keeps the first rows that it found."""
 

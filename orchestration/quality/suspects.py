@@ -50,8 +50,8 @@ def replace(con: duckdb.DuckDBPyConnection, checks: Iterable[str], span: Span, s
     if suspects:
         columns = [list(column) for column in zip(*map(astuple, suspects), strict=True)]
         con.execute(
-            f"insert into {TABLE} select unnest(?), unnest(?::varchar[]), unnest(?), greatest(unnest(?), {span.from_ms}), "
-            f"unnest(?), unnest(?), unnest(?), {span.now_ms}",
+            f"insert into {TABLE} select unnest(?), unnest(?::varchar[]), unnest(?), "
+            f"greatest(unnest(?), {span.from_ms}), unnest(?), unnest(?), unnest(?), {span.now_ms}",
             columns,
         )
     con.execute("commit")

@@ -20,9 +20,9 @@ from great_expectations.datasource.fluent import SQLDatasource
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import Expectation
 
-from orchestration.quality.declared import Between, Check, Expected, NotBefore, Period, Rows, Unique, checks_of
+from orchestration.quality.declared import Between, Check, Expected, NotBefore, Period, Rows, checks_of
 from orchestration.quality.facts import MEMORY, Span
-from orchestration.quality.pages import ExpectInRange, ExpectNoSuspects, ExpectNotBefore, ExpectOnce
+from orchestration.quality.pages import ExpectInRange, ExpectNoSuspects, ExpectNotBefore
 from orchestration.quality.suspects import Suspect
 from orchestration.settings import Settings
 
@@ -56,7 +56,7 @@ class DuckDBFacts(SQLDatasource):
 
 @dataclass
 class Finding:
-    """How one check ended: what it found suspect, or why it could not be made; `report` is its page of the Data Docs."""
+    """How one check ended: what it found suspect, or why it could not be made; `report` is its page."""
 
     check: Check
     report: str = ""
@@ -167,8 +167,6 @@ def _expectation(check: Check, at: int, expected: Expected) -> Expectation:
             return ExpectNotBefore(
                 column_A=column, column_B=earlier, or_equal=True, ignore_row_if="either_value_is_missing", **told
             )
-        case Unique(columns):
-            return ExpectOnce(column_list=list(columns), **told)
         case Rows(says, sql):
             return ExpectNoSuspects(unexpected_rows_query=sql, description=says, **told)
 
@@ -213,11 +211,9 @@ def _suspects_query(check: Check, expected: Expected, result: dict[str, Any], st
     else:
         # Great Expectations' own query for the rows: their index, and the columns that it is about.
         query = result["unexpected_index_query"].rstrip("; \n")
-        columns = {Between: lambda: expected.column, NotBefore: lambda: expected.column, Unique: lambda: "t"}
         rows = (
             f"select venue, market_id, t as from_ms, t + {step_ms} as to_ms, "
-            f"'{columns[type(expected)]()} ' || {columns[type(expected)]()} as value, '{expected.expected}' as expected "
-            f"from ({query})"
+            f"'{expected.column} ' || {expected.column} as value, '{expected.expected}' as expected from ({query})"
         )
     return f"""
         select market_id, venue, min(from_ms), max(to_ms), min_by(value, from_ms), min_by(expected, from_ms)

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.product import Product, free_port, get, percentile, wait_for
+from benchmarks.product import Product, free_port, get, percentile, some_address, wait_for
 
 REQUESTS = 3000
 QUERIES = 400
@@ -69,7 +69,7 @@ def _serve_static(port: int, body: bytes) -> None:
 
 def _body(port: int, path: str) -> bytes:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", path)
+    connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
     body = connection.getresponse().read()
     connection.close()
     return body
@@ -85,11 +85,11 @@ def _throughput(port: int, path: str, pid: int) -> float:
     """Requests per CPU second of the server: what the server costs, whatever the client beside it costs."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     for _ in range(200):
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
         connection.getresponse().read()
     before = _cpu_s(pid)
     for _ in range(REQUESTS):
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
         connection.getresponse().read()
     connection.close()
     return REQUESTS / (_cpu_s(pid) - before)
@@ -113,7 +113,8 @@ def _uncached(product: Product) -> list[float]:
     times = []
     for metric, step, base in _questions(product):
         start = time.perf_counter()
-        connection.request("GET", f"/api/series/{metric}?base={base}&step={step}&range={RANGES[step]}")
+        path = f"/api/series/{metric}?base={base}&step={step}&range={RANGES[step]}"
+        connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
         response = connection.getresponse()
         response.read()
         times.append((time.perf_counter() - start) * 1000)

@@ -4,6 +4,7 @@ This is the only module that reads the environment. It imports nothing heavy, so
 sentence within a blink.
 """
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,6 +53,17 @@ SETTINGS = (
         "unset",
         "Prefix of stand-in exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
     ),
+    Setting("TIDEMARK_API_WORKERS", "1", "Processes of the API on its port; more than one need Redis."),
+    Setting(
+        "TIDEMARK_REDIS_URL",
+        "unset",
+        "Redis such as `redis://127.0.0.1:6379/0`, where API workers and hosts share request counters and answers.",
+    ),
+    Setting(
+        "TIDEMARK_TRUSTED_PROXIES",
+        "unset",
+        "Addresses or networks of reverse proxies, comma-separated, whose `X-Forwarded-For` names the client.",
+    ),
 )
 
 
@@ -67,6 +79,13 @@ class Settings:
     sandbox_port: int
     universe: str
     venues_url: str | None
+    api_workers: int
+    redis_url: str | None
+    trusted_proxies: tuple[str, ...]
+
+    @property
+    def keys(self) -> Path:
+        return self.home / "keys.json"
 
     @property
     def serving(self) -> Path:
@@ -108,6 +127,7 @@ class Settings:
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
         """Read and check the TIDEMARK_* variables; raises SettingsError for the first one that is wrong."""
         home = _folder(env, "TIDEMARK_HOME", Path("data"))
+        redis_url = _redis(env, "TIDEMARK_REDIS_URL")
         ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
         return cls(
             home=home,
@@ -118,6 +138,9 @@ class Settings:
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
             venues_url=_url(env, "TIDEMARK_VENUES_URL"),
+            api_workers=_workers(env, "TIDEMARK_API_WORKERS", redis_url),
+            redis_url=redis_url,
+            trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
         )
 
     def environ(self) -> dict[str, str]:
@@ -131,6 +154,9 @@ class Settings:
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
             "TIDEMARK_UNIVERSE": self.universe,
             "TIDEMARK_VENUES_URL": self.venues_url or "",
+            "TIDEMARK_API_WORKERS": str(self.api_workers),
+            "TIDEMARK_REDIS_URL": self.redis_url or "",
+            "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
         }
 
 
@@ -201,3 +227,31 @@ def _url(env: Mapping[str, str], name: str) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or not port_fits:
         raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'http://127.0.0.1:9100'.")
     return text
+
+
+def _redis(env: Mapping[str, str], name: str) -> str | None:
+    text = _text(env, name)
+    if text and (urlsplit(text).scheme not in ("redis", "rediss", "unix") or not text.partition("://")[2]):
+        raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'redis://127.0.0.1:6379/0'.")
+    return text or None
+
+
+def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
+    text = _text(env, name) or "1"
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 64):
+        raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 64.")
+    if int(text) > 1 and redis_url is None:
+        raise SettingsError(f"{name} is {text!r}, but more than 1 need TIDEMARK_REDIS_URL: they share what they count.")
+    return int(text)
+
+
+def _networks(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = []
+    for text in filter(None, map(str.strip, _text(env, name).split(","))):
+        try:
+            found.append(str(ipaddress.ip_network(text)))
+        except ValueError:
+            raise SettingsError(
+                f"{name} has {text!r}, but it must be addresses or networks such as '127.0.0.1, 10.0.0.0/8'."
+            ) from None
+    return tuple(found)

@@ -1,14 +1,20 @@
-"""Finished responses of the current edition, bounded in bytes; equal questions asked at once are answered once."""
+"""Finished answers of the current edition, bounded in bytes; equal questions asked at once are answered once."""
 
 import asyncio
+import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import orjson
 from aiocache import SimpleMemoryCache  # type: ignore[import-untyped]
 
+from serve.shared import Shared
+
 MAX_BYTES = 64 * 1024 * 1024
+# What workers share: for about as long as an edition lasts, and nothing huge.
+SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -23,14 +29,26 @@ class Stored:
         """The headers as bytes."""
         return [(name.encode(), value.encode()) for name, value in self.headers.items()]
 
+    def dump(self) -> bytes:
+        """For another worker: the headers as one line of JSON, then the body."""
+        return orjson.dumps(self.headers) + b"\n" + self.data
+
+
+def load(text: bytes) -> Stored:
+    """What `dump` wrote."""
+    headers, _, data = text.partition(b"\n")
+    return Stored(data, orjson.loads(headers))
+
 
 class ResponseCache:
     """aiocache's memory store with the bound that it lacks (aiocache #429), and one build per key at a time.
 
-    Keys begin with the edition, so an answer of one edition is never given for another.
+    Keys begin with the edition, so an answer of one edition is never given for another. With `shared`, what another
+    worker has made is taken from there, and what is made here is put there.
     """
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, shared: Shared | None = None) -> None:
+        self.shared = shared
         self.store = SimpleMemoryCache(timeout=None)
         self.max_bytes = max_bytes
         self.size = 0
@@ -41,24 +59,27 @@ class ResponseCache:
         """What is kept under `key`."""
         return await self.store.get(key)  # type: ignore[no-any-return]
 
-    async def build(self, key: str, make: Callable[[], Awaitable[Stored]]) -> Stored:
+    async def build(self, key: str, make: Callable[[], Awaitable[Stored]], local: bool = False) -> Stored:
         """What is kept under `key`, or else made by one of those who ask; the others wait for that one.
 
-        A failure is raised to everyone who waits and is not kept.
+        A failure is raised to everyone who waits and is not kept. `local`: of no use to other workers.
         """
         kept = await self.get(key)
         if kept is not None:
             return kept
         task = self._building.get(key)
         if task is None:
-            task = asyncio.create_task(self._make(key, make))
+            task = asyncio.create_task(self._make(key, make, None if local else self.shared))
             self._building[key] = task
             task.add_done_callback(lambda _: self._building.pop(key, None))
         # Shielded: a client that goes away must not take the answer from the others.
         return await asyncio.shield(task)
 
-    async def _make(self, key: str, make: Callable[[], Awaitable[Stored]]) -> Stored:
-        made = await make()
+    async def _make(self, key: str, make: Callable[[], Awaitable[Stored]], shared: Shared | None) -> Stored:
+        known = await shared.get(f"answer:{_short(key)}") if shared else None
+        made = load(known) if known else await make()
+        if shared and not known and len(made.data) <= SHARED_BYTES and "max-age" in made.headers["cache-control"]:
+            await shared.set(f"answer:{_short(key)}", made.dump(), SHARED_S)
         if len(made.data) <= self.max_bytes // 2:
             await self.store.set(key, made)
             self.size += len(made.data) - self._sizes.pop(key, 0)
@@ -74,3 +95,7 @@ class ResponseCache:
         self._sizes.clear()
         self.size = 0
         await self.store.clear()
+
+
+def _short(key: str) -> str:
+    return hashlib.blake2b(key.encode(), digest_size=20).hexdigest()

@@ -1,4 +1,4 @@
-"""The metric definitions of an edition: names, aliases, fields and limits, as written in the dbt models' YAML.
+"""The metric definitions of an edition: names, fields, formulas and limits, as written in the dbt models' YAML.
 
 Nothing about a single metric is written here: definitions and data change together, in one edition.
 """
@@ -6,9 +6,9 @@ Nothing about a single metric is written here: definitions and data change toget
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # The names that the interface promises. Which of them can be answered is what the edition's definitions say.
 METRIC_NAMES = (
@@ -18,25 +18,62 @@ METRIC_NAMES = (
     "taker-net-flow", "top-vs-crowd", "volume", "whale-vs-retail",
 )  # fmt: skip
 VENUES = ("binance", "bybit", "hyperliquid", "bitget", "okx", "gate", "mexc", "kucoin", "aster", "lighter")
+KINDS = ("accounts", "top_acct", "top_pos", "taker_buy")
+READS = {"market": "series_market", "venue": "series_venue", "base": "series_base", "all": "series_base"}
 log = logging.getLogger("tidemark.serve")
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 
+class Field(NamedTuple):
+    """One value array: an SQL expression over the metric's rows, or the running sum of another field."""
+
+    sql: str
+    running: str | None = None
+
+
 @dataclass(frozen=True)
 class Metric:
-    """One metric as the model that holds it defines it. `fields` maps a JSON field to the mart's column."""
+    """One metric as the model that holds it defines it.
+
+    fields: JSON field → {column: c}, {sql: expression}, or {running: field} for its sum from the range's start on.
+        An expression may use fields before it, and `{kind}`, which stands for the expression of the asked kind.
+    selectors: what it is asked for: base, market, or all (every coin together, and nothing else).
+    types: the market types to choose from; empty where the metric fixes it, which `fixed_type` then names.
+    reads: the table (without its step) that has the rows, by selector: market, venue, base or all.
+    rows: SQL that makes the rows from those of the table, which are `scope` in it, restricted to base, venue and time.
+    where: a condition on the rows, for all selectors or by selector.
+    grouped: the expressions are aggregates over the rows of a bucket.
+    venues: those that are taken together where none is asked for.
+    endpoints: the recorded kinds that it is made of; their gaps are its gaps.
+    """
 
     name: str
-    fields: dict[str, str]
+    fields: Mapping[str, Field]
     title: str = ""
     description: str = ""
     unit: str = ""
     aliases: tuple[str, ...] = ()
     selectors: tuple[str, ...] = ("base", "market")
     types: tuple[str, ...] = ("perp", "spot", "all")
+    fixed_type: str = "perp"
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    rows: str = ""
+    where: Mapping[str, str] = field(default_factory=dict)
+    grouped: bool = False
+    venues: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     max_range_d: int = 730
     max_range_with_key_d: int = 3650
+
+    @property
+    def market_types(self) -> tuple[str, ...]:
+        """The types that a market of this metric may have."""
+        return self.types or (self.fixed_type,)
+
+    def table(self, selector: str, step: str) -> str:
+        """The table that holds the rows."""
+        return f"{self.reads.get(selector, READS[selector])}_{step}"
 
 
 class Tier(NamedTuple):
@@ -66,22 +103,35 @@ def read_catalog(rows: Iterable[tuple[str, str]]) -> Catalog:
     for name, definition in rows:
         try:
             metrics.append(_metric(name, json.loads(definition)))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("metric %s is not served: %s", name, error)
     by_name = {name: metric for metric in metrics for name in (metric.name, *metric.aliases)}
     return Catalog(tuple(metrics), by_name)
 
 
-def _metric(name: str, definition: dict[str, object]) -> Metric:
+def _metric(name: str, definition: dict[str, Any]) -> Metric:
     known = {key: definition[key] for key in Metric.__dataclass_fields__ if definition.get(key) is not None}
     lists = {key: tuple(value) for key, value in known.items() if isinstance(value, list)}
-    fields: dict[str, str] = {}
-    declared = known.get("fields")
-    for field_name, target in declared.items() if isinstance(declared, dict) else ():
-        column = target["column"] if isinstance(target, dict) else target
-        if not IDENTIFIER.fullmatch(column) or not IDENTIFIER.fullmatch(field_name):
-            raise ValueError(f"{field_name!r} from {column!r} is not a plain identifier")
-        fields[field_name] = column
+    fields = {field_name: _field(target) for field_name, target in (known.get("fields") or {}).items()}
+    plain = [*fields, *known.get("reads", {}).values(), *known.get("kinds", {})]
+    plain += [shape.running for shape in fields.values() if shape.running]
+    for text in plain:
+        if not IDENTIFIER.fullmatch(text):
+            raise ValueError(f"{text!r} is not a plain identifier")
     if not fields:
         raise ValueError("it declares no fields")
-    return Metric(**{**known, **lists, "name": name, "fields": fields})  # type: ignore[arg-type]
+    if isinstance(where := known.get("where", {}), str):
+        known["where"] = dict.fromkeys(READS, where)
+    return Metric(**{**known, **lists, "name": name, "fields": fields})
+
+
+def _field(target: Any) -> Field:
+    if isinstance(target, str):
+        target = {"column": target}
+    if "running" in target:
+        return Field("", target["running"])
+    if "sql" in target:
+        return Field(target["sql"])
+    if not IDENTIFIER.fullmatch(target["column"]):
+        raise ValueError(f"{target['column']!r} is not a plain identifier")
+    return Field(target["column"])

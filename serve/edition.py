@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from serve.catalog import Catalog, Tier, read_catalog
 
@@ -41,7 +42,7 @@ class Edition:
     tiers: tuple[Tier, ...]
     markets: dict[str, Market]
     bases: dict[str, str]
-    queries: dict[bytes, Any] = field(default_factory=dict)
+    queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0
     retired: bool = False
@@ -62,6 +63,10 @@ class Reader:
         """The result's columns; an unknown value is NaN."""
         columns = self.cursor.execute(sql).fetchnumpy()
         return {name: _filled(column) for name, column in columns.items()}
+
+    def table(self, sql: str) -> pa.Table:
+        """The result as an Arrow table."""
+        return self.cursor.execute(sql).to_arrow_table()
 
     def value(self, sql: str, args: list[Any] | None = None) -> Any:
         """The first column of the first row, or None."""

@@ -15,14 +15,17 @@ from serve.params import Param, Schema, Values
 from serve.shape import Body
 
 Query = TypeVar("Query")
-Resolve = Callable[[Values, Edition], Any]
+Resolve = Callable[[Values, Edition, bool], Any]
 Answer = Callable[[Any, Reader], Body]
 Offline = Callable[[Values, Unavailable], Body]
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path. `ttl` seconds a client may keep an answer; None: never kept, because it looks at the clock."""
+    """One path. `ttl` seconds a client may keep an answer; None: never kept, because it looks at the clock.
+
+    `budget` names what its requests count against (limits.BUDGETS); None: they are not counted.
+    """
 
     path: str
     summary: str
@@ -34,6 +37,7 @@ class Endpoint:
     media: tuple[str, ...]
     resolve: Resolve | None
     offline: Offline | None
+    budget: str | None
 
     @property
     def name(self) -> str:
@@ -54,12 +58,14 @@ def endpoint(
     resolve: Resolve | None = None,
     offline: Offline | None = None,
     params: Mapping[str, Param] | None = None,
+    budget: str | None = "general",
 ) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
     """Declare the decorated function as what answers GET `path` (parameters of the path in braces).
 
     The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
-    from the parsed values: equal questions must give equal queries, for they are the cache key. `offline` answers
-    without a readable replica; without it that is a 503.
+    from the parsed values, the edition, and whether a valid key came with them: equal questions must give equal
+    queries, for they are the cache key. `offline` answers without a readable replica; without it that is a 503. Every
+    endpoint may also answer 401 and, if it has a budget, 429.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:
@@ -68,7 +74,9 @@ def endpoint(
         summary = (answer.__doc__ or "").strip().split("\n")[0]
         if not summary:
             raise ValueError(f"{path} has no docstring: its first line is the endpoint's summary")
-        REGISTRY[path] = Endpoint(path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline)
+        REGISTRY[path] = Endpoint(
+            path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget
+        )
         return answer
 
     return declare

@@ -13,16 +13,29 @@ ABOUT = (
     "Market data of crypto derivatives and spot, recorded every minute. Read-only. "
     "Times are UTC epoch milliseconds, fractions are 0.1 for 10 %, unknown values are null."
 )
+SECURITY = {
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "keyInUrl": {"type": "apiKey", "in": "query", "name": "api_key"},
+}
 STATUS_TEXT = {
     304: "Unchanged since the ETag in If-None-Match.",
     400: "A parameter is unknown, repeated, malformed or out of range; the message says which and what is allowed.",
+    401: "The API key is unknown or revoked. No key is needed.",
     404: "Not tracked.",
+    429: "The budget of this minute is spent; ask again after Retry-After seconds.",
     503: "The data cannot be read now; ask again after Retry-After seconds.",
 }
 ERROR = {"$ref": "#/components/schemas/Error"}
 HEADERS = {
     "ETag": {"schema": {"type": "string"}, "description": "Strong validator of this body in this content coding."},
     "Cache-Control": {"schema": {"type": "string"}},
+}
+BUDGET_HEADERS = {
+    "X-RateLimit-Limit": {"schema": {"type": "integer"}, "description": "Requests a minute."},
+    "X-RateLimit-Remaining": {"schema": {"type": "integer"}},
+    "X-RateLimit-Reset": {"schema": {"type": "integer"}, "description": "Seconds to the end of this minute's window."},
+    "RateLimit-Policy": {"schema": {"type": "string"}, "description": "The budget, as the IETF draft writes it."},
+    "RateLimit": {"schema": {"type": "string"}, "description": "What is left of it, as the IETF draft writes it."},
 }
 RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
 
@@ -45,8 +58,10 @@ def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
                     "required": ["error"],
                     "properties": {"error": {"type": "string", "description": "What is wrong and what is allowed."}},
                 }
-            }
+            },
+            "securitySchemes": SECURITY,
         },
+        "security": [{}, *({name: []} for name in SECURITY)],
     }
 
 
@@ -61,28 +76,28 @@ def _line(metric: Metric) -> str:
 
 
 def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
+    budget = BUDGET_HEADERS if item.budget else {}
+    statuses = {*item.statuses, 401, *((429,) if item.budget else ())} - {200}
     in_path = set(re.findall(r"{(\w+)}", item.path))
     return {
         "operationId": item.name,
         "summary": item.summary,
         "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
         "responses": {
-            "200": {"description": item.summary, "headers": HEADERS, "content": _content(item)},
-            **{str(status): _failure(status) for status in item.statuses if status != 200},
-            **({"304": {"description": STATUS_TEXT[304]}} if item.ttl is not None else {}),
+            "200": {"description": item.summary, "headers": HEADERS | budget, "content": _content(item)},
+            **{str(status): _failure(status, budget) for status in sorted(statuses)},
+            **({"304": {"description": STATUS_TEXT[304], "headers": budget}} if item.ttl is not None else {}),
         },
     }
 
 
 def _content(item: Endpoint) -> dict[str, Any]:
-    return {
-        media: {"schema": item.schema if media == "application/json" else {"type": "string"}} for media in item.media
-    }
+    return {media: {"schema": item.schema} if media == "application/json" else {} for media in item.media}
 
 
-def _failure(status: int) -> dict[str, Any]:
-    headers = {"headers": RETRY} if status == 503 else {}
-    return {"description": STATUS_TEXT[status], **headers, "content": {"application/json": {"schema": ERROR}}}
+def _failure(status: int, budget: dict[str, Any]) -> dict[str, Any]:
+    headers = {**budget, **(RETRY if status in (429, 503) else {})}
+    return {"description": STATUS_TEXT[status], "headers": headers, "content": {"application/json": {"schema": ERROR}}}
 
 
 def _parameter(name: str, param: Param, in_path: bool, catalog: Catalog) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 from serve.catalog import VENUES, Catalog
 from serve.errors import ApiError, BadParameter, closest, shown
@@ -18,6 +18,7 @@ EPOCH_MS = re.compile(r"[0-9]{1,15}", re.ASCII)
 LAST_MS = 4_102_444_800_000  # 2100-01-01, beyond which a time is a slip of the unit
 MAX_FIELDS = 40
 MAX_WORD = 64
+KEY_PARAMETER = "api_key"
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,14 @@ def read_values(params: Mapping[str, Param], path_values: Mapping[str, str], que
         else:
             values[name] = param.read(name, given[name])
     return values
+
+
+def without_key(query_string: str) -> tuple[list[str], str]:
+    """The values of api_key in a query string, and the string without them: a key is no part of the question."""
+    parts = query_string.split("&")
+    split = [(part, *map(unquote_plus, part.partition("=")[::2])) for part in parts]
+    given = [value for _, name, value in split if name == KEY_PARAMETER]
+    return (given, "&".join(part for part, name, _ in split if name != KEY_PARAMETER)) if given else ([], query_string)
 
 
 def _pairs(query_string: str) -> list[tuple[str, str]]:

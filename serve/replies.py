@@ -2,9 +2,8 @@
 
 import hashlib
 import logging
-import zlib
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import orjson
 from sanic import Request
@@ -12,36 +11,23 @@ from sanic.exceptions import MethodNotAllowed, SanicException
 from sanic.response import HTTPResponse
 
 from serve.cache import Stored
+from serve.coding import MIN_PACKED, packed
 from serve.errors import ApiError
-from serve.shape import JSON, Body
+from serve.shape import JSON, PACKED_ALREADY, Body
 
 METHODS = ("GET", "HEAD", "OPTIONS")
 ALLOW = ", ".join(METHODS)
 NO_STORE = "no-store"
 STALE_S = 30
-MIN_COMPRESSED = 1024
-# Measured: of a 6 MB market body, level 1 takes 40 ms and leaves 1.8 MB, level 6 takes 156 ms and leaves 1.6 MB.
-GZIP_LEVEL = 1
+# A key raises what may be asked, so that the same URL may have two answers.
+VARY = "Accept-Encoding, X-API-Key"
 EXPOSED = (
     "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 )
 CORS = {"access-control-allow-origin": "*", "access-control-expose-headers": EXPOSED}
+NOTHING: Mapping[str, str] = MappingProxyType({})
+PRIVATE = {"cache-control": "private, no-store"}
 log = logging.getLogger("tidemark.serve")
-
-
-@lru_cache(maxsize=256)
-def coding_of(accept_encoding: str) -> str:
-    """The content coding to answer with: gzip where the client takes it, else identity."""
-    weights: dict[str, float] = {}
-    for part in accept_encoding.lower().split(","):
-        name, _, parameter = part.partition(";")
-        key, _, weight = parameter.strip().partition("=")
-        try:
-            weights[name.strip()] = float(weight) if key.strip() == "q" else 1.0
-        except ValueError:
-            weights[name.strip()] = 0.0
-    gzip = weights.get("gzip", weights.get("*", 0.0))
-    return "gzip" if gzip > 0 and gzip >= weights.get("identity", 0.0) else "identity"
 
 
 def stored(body: Body, ttl: int | None) -> Stored:
@@ -51,19 +37,19 @@ def stored(body: Body, ttl: int | None) -> Stored:
         "content-type": body.content_type,
         "etag": f'"{hashlib.blake2b(body.data, digest_size=12).hexdigest()}"',
         "cache-control": f"public, max-age={ttl}, stale-while-revalidate={STALE_S}" if keep else NO_STORE,
-        "vary": "Accept-Encoding",
+        "vary": VARY,
         **CORS,
     }
     return Stored(body.data, headers)
 
 
-def compressed(plain: Stored) -> Stored:
-    """The same body in gzip; too small ones as they are."""
-    if len(plain.data) <= MIN_COMPRESSED:
+def coded(plain: Stored, coding: str) -> Stored:
+    """The same body in a content coding; too small ones as they are."""
+    if len(plain.data) <= MIN_PACKED or plain.headers["content-type"] in PACKED_ALREADY:
         return plain
-    data = zlib.compress(plain.data, GZIP_LEVEL, 31)
-    etag = plain.headers["etag"][:-1] + '-gzip"'
-    return Stored(data, {**plain.headers, "etag": etag, "content-encoding": "gzip"})
+    etag = f'{plain.headers["etag"][:-1]}-{coding}"'
+    headers = {**plain.headers, "etag": etag, "content-encoding": coding}
+    return Stored(packed(plain.data, coding), headers)
 
 
 class Kept(HTTPResponse):
@@ -81,13 +67,17 @@ class Kept(HTTPResponse):
             yield name.encode(), str(value).encode()
 
 
-def reply(request: Request, answer: Stored) -> HTTPResponse:
-    """200, or 304 where the client has this very body."""
+def reply(request: Request, answer: Stored, more: Mapping[str, str] = NOTHING, private: bool = False) -> HTTPResponse:
+    """200, or 304 where the client has this very body; with `more` headers, and kept by nobody if `private`."""
+    if private:
+        answer = Stored(answer.data, {**answer.headers, **PRIVATE})
     known = request.headers.get("if-none-match")
     if known is not None and _matches(known, answer.headers["etag"]):
         kept = ("etag", "cache-control", "vary", *CORS)
-        return HTTPResponse(status=304, headers={name: answer.headers[name] for name in kept})
-    return Kept(answer)
+        return HTTPResponse(status=304, headers={**{name: answer.headers[name] for name in kept}, **more})
+    response = Kept(answer)
+    response.headers.update(more)
+    return response
 
 
 def _matches(known: str, etag: str) -> bool:

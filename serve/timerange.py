@@ -8,7 +8,7 @@ from serve.errors import ApiError, BadParameter
 from serve.params import UNIT_MS
 
 DEFAULT_RANGE_MS = UNIT_MS["d"]
-POINT_LIMIT = 1500  # a response holds fewer
+POINT_LIMIT, POINT_LIMIT_WITH_KEY = 1500, 6000  # a response holds fewer
 
 
 class Span(NamedTuple):
@@ -33,12 +33,13 @@ def span_of(start: int | None, end: int | None, length: int | None, now: int) ->
     return Span(start, end)
 
 
-def check_length(span: Span, max_days: int, max_days_with_key: int) -> None:
+def check_length(span: Span, max_days: int, max_days_with_key: int, keyed: bool) -> None:
     """A range above what the metric allows is a 400 that names the maximum."""
-    if span.end - span.start > max_days * UNIT_MS["d"]:
-        keyed = f" ({max_days_with_key}d with an API key)" if max_days_with_key > max_days else ""
+    most = max(max_days, max_days_with_key) if keyed else max_days
+    if span.end - span.start > most * UNIT_MS["d"]:
+        more = f" ({max_days_with_key}d with an API key)" if max_days_with_key > most else ""
         days = (span.end - span.start) / UNIT_MS["d"]
-        raise ApiError(400, f"range: {days:.6g}d is too long; at most {max_days}d{keyed}")
+        raise ApiError(400, f"range: {days:.6g}d is too long; at most {most}d{more}")
 
 
 def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, limit: int = POINT_LIMIT) -> Tier:

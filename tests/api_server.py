@@ -2,7 +2,9 @@
 
 import contextlib
 import http.client
+import ipaddress
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -19,8 +21,12 @@ RUN = """
 import sys
 from pathlib import Path
 from serve.app import run_server
-docs, quality = (Path(folder) if folder else None for folder in sys.argv[3:5])
-run_server(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), docs, quality)
+from serve.service import Setup
+serving, port, docs, keys, redis_url, workers, quality = sys.argv[1:]
+if __name__ == "__main__":
+    shared = {"redis_url": redis_url or None, "trusted_proxies": ("127.0.0.0/8",), "workers": int(workers)}
+    shared["quality"] = Path(quality) if quality else None
+    run_server(Setup(Path(serving), Path(docs) if docs else None, Path(keys), **shared), "127.0.0.1", int(port))
 """
 T = TypeVar("T")
 
@@ -55,8 +61,17 @@ class Api:
     serving: Path
     log: Path
 
+    @property
+    def keys(self) -> Path:
+        """The server's file of keys."""
+        return self.serving.parent / "keys.json"
+
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """Ask over a new connection. Header names with underscores for dashes."""
+        """Ask over a new connection. Header names with underscores for dashes.
+
+        Unless X_Forwarded_For says who asks, each request comes from an address of its own: budgets are by address.
+        """
+        headers = {"X_Forwarded_For": some_address(), **headers}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
@@ -82,12 +97,25 @@ def until(ask: Callable[[], T], met: Callable[[T], bool], deadline_s: float = 30
     return answer
 
 
+def some_address() -> str:
+    """A client's address that hardly any other request has."""
+    return str(ipaddress.IPv4Address((1 << 24) + secrets.randbelow(126 << 24)))
+
+
 @contextlib.contextmanager
-def running(serving: Path, port: int, docs: Path | None = None, quality: Path | None = None) -> Iterator[Api]:
+def running(
+    serving: Path,
+    port: int,
+    docs: Path | None = None,
+    redis_url: str = "",
+    workers: int = 1,
+    quality: Path | None = None,
+) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM."""
     log = serving.parent / f"server-{port}.log"
     with log.open("wb") as out:
-        command = [sys.executable, "-c", RUN, str(serving), str(port), str(docs or ""), str(quality or "")]
+        folders = [str(serving), str(port), str(docs or ""), str(serving.parent / "keys.json")]
+        command = [sys.executable, "-c", RUN, *folders, redis_url, str(workers), str(quality or "")]
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )

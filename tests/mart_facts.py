@@ -7,11 +7,9 @@ from typing import Any
 
 import duckdb
 import yaml
-from dbt.adapters.duckdb.connections import DuckDBConnectionManager
-from dbt.cli.main import dbtRunner
-from dbt.contracts.graph.manifest import Manifest
 
-PROJECT = Path(__file__).parents[1] / "dbt_project"
+from tests.dbt_project import PROJECT, run_dbt
+
 MINUTE = 60_000
 T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, the start of a bucket of every step
 STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
@@ -25,28 +23,16 @@ Row = Mapping[str, Any]
 @cache
 def fact_columns() -> dict[str, dict[str, str]]:
     """Columns and types of the intermediate tables, as the project documents them."""
-    models = yaml.safe_load((PROJECT / "models/intermediate/_intermediate.yml").read_text())["models"]
+    files = sorted((PROJECT / "models/intermediate").glob("_*.yml"))
+    models = [model for file in files for model in yaml.safe_load(file.read_text())["models"]]
     return {model["name"]: {column["name"]: column["data_type"] for column in model["columns"]} for model in models}
 
 
 class Warehouse:
     """A DuckDB file with facts; `build` runs the marts for a window as the pipeline does."""
 
-    manifest: Manifest | None = None
-
-    def __init__(self, folder: Path, monkeypatch: Any) -> None:
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "warehouse.duckdb"
-        self.options = [
-            "--project-dir",
-            str(PROJECT),
-            "--profiles-dir",
-            str(PROJECT),
-            "--quiet",
-            "--log-level-file",
-            "none",
-        ]
-        self.options += ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
-        monkeypatch.setenv("TIDEMARK_WAREHOUSE", str(self.path))
         self.path.unlink(missing_ok=True)
         with self.connect() as con:
             con.execute("create schema pipeline; create table pipeline.window_ticks (tick_ms bigint)")
@@ -78,15 +64,8 @@ class Warehouse:
             """)
         self.dbt("run", "--select", "marts", *arguments)
 
-    def dbt(self, command: str, *arguments: str) -> None:
-        """Run dbt inside this process: parsed once, its lock on the file released afterwards."""
-        cls = type(self)
-        if cls.manifest is None:
-            cls.manifest = dbtRunner().invoke(["parse", *self.options]).result  # type: ignore[assignment]
-        outcome = dbtRunner(manifest=cls.manifest).invoke([command, *arguments, *self.options])
-        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
-        failed = [f"{r.node.name}: {r.message}" for r in outcome.result or [] if r.status in ("error", "fail")]  # type: ignore[union-attr]
-        assert outcome.success, failed or outcome.exception
+    def dbt(self, *arguments: str) -> None:
+        run_dbt(self.path, *arguments)
 
     def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         with self.connect() as con:

@@ -65,7 +65,12 @@ class QualityHome:
         rows = []
         for tick in ticks:
             for venue in VENUES:
-                row = {"requested_ms": tick + 1000, "received_ms": tick + 1500, "status": 200, "error": None}
+                row: dict[str, Any] = {
+                    "requested_ms": tick + 1000,
+                    "received_ms": tick + 1500,
+                    "status": 200,
+                    "error": None,
+                }
                 row |= odd if venue == "binance" else {}
                 row = {name: value(tick) if callable(value) else value for name, value in row.items()}
                 rows.append(Row(tick_ms=tick, venue=venue, endpoint="perp_tickers", key="", params="{}", attempts=1,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import yaml
 
 AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
 DAY = 86_400_000
@@ -36,33 +37,16 @@ MARKETS = (
     ("hyperliquid", "perp", "kPEPE", "PEPE", False, True, 0.0000124),
     ("hyperliquid", "perp", "xyz:TSLA", "xyz:TSLA", True, False, 300.0),
 )
-BOTH = ["base", "market"]
-ALL_TYPES = ["perp", "spot", "all"]
-TICKERS = ["perp_tickers", "spot_tickers"]
+YML = Path(__file__).parents[1] / "dbt_project/models/marts/series/_series.yml"
 
 
-def _metric(title: str, unit: str, fields: dict[str, str], endpoints: list[str], **more: Any) -> dict[str, Any]:
-    columns = {name: {"column": column} for name, column in fields.items()}
-    common = {"aliases": [], "selectors": BOTH, "types": ALL_TYPES, "max_range_d": 730, "max_range_with_key_d": 3650}
-    texts = {"description": f"{title} per bucket.", "formula": "see the model", "caveats": "", "version": 1}
-    return {"title": title, "unit": unit, "fields": columns, "endpoints": endpoints, **common, **texts, **more}
+def _definitions() -> dict[str, dict[str, Any]]:
+    """The metric definitions as the dbt project has them."""
+    models = yaml.safe_load(YML.read_text())["models"]
+    return dict(next(model for model in models if model["name"] == "series_base_1m")["config"]["meta"]["metrics"])
 
 
-CATALOG: dict[str, dict[str, Any]] = {
-    "price": _metric("Price", "USD", {"v": "price"}, TICKERS),
-    "volume": _metric("Volume", "USD", {"v": "volume_usd"}, ["perp_bars", "spot_bars"]),
-    "oi": _metric(
-        "Open interest", "USD", {"v": "oi_usd"}, ["open_interest"], aliases=["open-interest"], types=["perp"]
-    ),
-    "funding": _metric(
-        "Funding", "fraction per 8 h", {"v": "funding_8h"}, ["funding"],
-        aliases=["funding-rate"], types=["perp"], max_range_d=3650,
-    ),
-    "liquidations": _metric(
-        "Liquidations", "USD", {"long": "liq_long_usd", "short": "liq_short_usd"}, ["liquidations"],
-        aliases=["liqs"], types=["perp"],
-    ),
-}  # fmt: skip
+CATALOG = _definitions()
 MINUTE = 60_000
 LAST = AS_OF_MS - AS_OF_MS % MINUTE
 # start, end, venue, endpoint, reason: one outage told by two endpoints, touching ones, and one of the recorder
@@ -172,7 +156,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             ("hyperliquid", minute, None, None, 4, 0),
         ])  # fmt: skip
         con.executemany("insert into suspect_rows values (?, ?, ?, ?, ?, ?, ?, ?)", [
-            ("minutes_in_range", f"binance:perp:{symbol}", "binance", minute - 9 * MINUTE, minute, "price -5.0", "> 0", minute)
+            ("minutes_in_range", f"binance:perp:{symbol}", "binance", minute - MINUTE, minute, "-5", "> 0", minute)
             for symbol in ("BTCUSDT", "ETHUSDT")
         ])  # fmt: skip
         con.execute(

@@ -102,7 +102,9 @@ HTTP = {
     ),
     "http:etag": Requirement("P 2", "a strong ETag of the uncompressed body, with a suffix a coding"),
     "http:304": Requirement("P 2", "If-None-Match with the current ETag is 304 without a body"),
-    "http:gzip": Requirement("P 2", "gzip where accepted and the body is over 1 KB; the same bytes inside"),
+    "http:coding": Requirement(
+        "P 2", "zstd, br or gzip by quality value where the body is over 1 KB; the same bytes inside"
+    ),
     "http:cache-control": Requirement("P 2", "Cache-Control by TTL, Vary, and no-store for ages and errors"),
     "http:paths": Requirement("P 2", "a trailing slash and percent-encoding do not matter"),
     "cache:bounded": Requirement("G Numbers", "kept answers stay within a bound of bytes; the oldest make room"),
@@ -115,4 +117,26 @@ HTTP = {
     "docs:served": Requirement("G 9", "/dbt/ serves the generated documentation, 404 before there is one"),
 }
 
-REQUIREMENTS = {**SERIES, **SNAPSHOTS, **EDITIONS, **HTTP}
+KEYS = {
+    "keys:cli": Requirement("D Keys", "tidemark keys create, list, revoke"),
+    "keys:hashed": Requirement("D Keys", "only the SHA-256 of a key is kept; it is shown once"),
+    "keys:carried": Requirement("D Keys", "header X-API-Key or query parameter api_key, on every endpoint"),
+    "keys:private": Requirement("I 5", "a key in the URL makes the response private, no-store"),
+    "keys:bad": Requirement("D Details", "a bad key is a 401 on every endpoint"),
+    "keys:once": Requirement("D Series", "a key given twice is a 400"),
+    "keys:revoked": Requirement("D Keys", "a revocation holds within 5 s without a restart"),
+    "keys:range": Requirement("I 4.1", "with a key every metric reaches 10 years"),
+    "keys:points": Requirement("I 8", "with a key under 6000 points"),
+    "limits:series": Requirement("I 8", "30 requests a minute by address, shared by the series endpoints"),
+    "limits:keyed": Requirement("I 8", "120 requests a minute by key"),
+    "limits:general": Requirement("D Keys", "the other endpoints share a second bucket of 120 a minute"),
+    "limits:headers": Requirement("I 8", "X-RateLimit-* on every response, RateLimit and RateLimit-Policy beside them"),
+    "limits:429": Requirement("I 7", "a spent budget is a 429 with Retry-After"),
+    "limits:counted": Requirement("D Details", "400, 404 and 304 count; 401 and 429 do not"),
+    "limits:windows": Requirement("D Keys", "windows are minutes of the clock"),
+    "limits:proxy": Requirement("D Keys", "X-Forwarded-For counts behind a trusted proxy alone"),
+    "limits:shared": Requirement("G 8", "with Redis, workers and hosts share the counters; without it one counts"),
+    "cache:shared": Requirement("G 8", "with Redis, workers and hosts share finished answers"),
+}
+
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **EDITIONS, **HTTP, **KEYS}

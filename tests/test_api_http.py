@@ -5,10 +5,11 @@ import gzip
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -17,7 +18,7 @@ from serve.replies import on_exception
 from tests.api_server import Api, free_port, running
 from tests.replica import AS_OF_MS, CATALOG, publish
 
-PATHS = ["/", "/api/markets", "/api/series/price?base=BTC", "/api/status", "/openapi.json", "/dbt/"]
+PATHS = ["/", "/api/markets", "/api/series/price?base=BTC", "/api/status", "/openapi.json", "/dbt/", "/docs"]
 SERIES = "/api/series/price?base=BTC&range=6h"
 
 
@@ -38,7 +39,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 def test_head_is_get_without_the_body(api: Api, path: str) -> None:
     got, head = api.get(path), api.get(path, "HEAD")
     assert (head.status, head.body) == (200, b"")
-    varying = ["etag", "content-length"] if path == "/api/status" else []
+    varying = ["etag", "content-length"] if path == "/api/status" else ["ratelimit", "x-ratelimit-reset"]
     assert {k: v for k, v in head.headers.items() if k not in varying} == {
         k: v for k, v in got.headers.items() if k not in varying
     }
@@ -90,32 +91,52 @@ def test_spellings_of_a_path(api: Api) -> None:
     assert api.get("/api/markets/").body == api.get("/api/markets").body
 
 
-@pytest.mark.requirement("http:etag", "http:304", "http:gzip")
-@pytest.mark.parametrize("path", ["/api/markets", SERIES, "/openapi.json", "/dbt/"])
-def test_validators_and_gzip(api: Api, path: str) -> None:
+UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.decompress,
+    "br": lambda data: unpack("brotli", data),
+    "zstd": lambda data: unpack("zstd", data),
+}
+
+
+def unpack(codec: Literal["brotli", "zstd"], data: bytes) -> bytes:
+    """By Arrow's streaming reader, which needs no size."""
+    return bytes(pa.CompressedInputStream(pa.BufferReader(data), codec).read())
+
+
+@pytest.mark.requirement("http:etag", "http:304", "http:coding")
+@pytest.mark.parametrize("path", ["/api/markets", SERIES, "/openapi.json", "/dbt/", "/docs"])
+@pytest.mark.parametrize(
+    ("accept", "coding"),
+    [
+        ("gzip;q=0.8, br;q=0.2", "gzip"), ("gzip, deflate, br, zstd", "zstd"), ("gzip, deflate, br", "br"),
+        ("br;q=1, gzip;q=0.8", "br"), ("*", "zstd"), ("zstd;q=0, *;q=0.5", "br"), ("GZIP", "gzip"),
+        ("gzip;q=0.5, identity;q=0.4", "gzip"),
+    ],
+)  # fmt: skip
+def test_validators_and_codings(api: Api, path: str, accept: str, coding: str) -> None:
     plain = api.get(path)
-    packed = api.get(path, Accept_Encoding="br;q=1, gzip;q=0.8")
-    assert packed.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(packed.body) == plain.body
+    packed = api.get(path, Accept_Encoding=accept)
+    assert packed.headers["content-encoding"] == coding
+    assert UNPACK[coding](packed.body) == plain.body
     assert len(packed.body) < len(plain.body)
     etag = plain.headers["etag"]
     assert re.fullmatch(r'"[0-9a-f]+"', etag)
-    assert packed.headers["etag"] == etag[:-1] + '-gzip"'
+    assert packed.headers["etag"] == f'{etag[:-1]}-{coding}"'
     assert "content-encoding" not in plain.headers
-    assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding"
+    assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding, X-API-Key"
     for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
         unchanged = api.get(path, If_None_Match=known)
         assert (unchanged.status, unchanged.body) == (304, b"")
         assert unchanged.headers["etag"] == etag
         assert unchanged.headers["cache-control"] == plain.headers["cache-control"]
-    assert api.get(path, If_None_Match=packed.headers["etag"], Accept_Encoding="gzip").status == 304
+    assert api.get(path, If_None_Match=packed.headers["etag"], Accept_Encoding=accept).status == 304
     assert api.get(path, If_None_Match=packed.headers["etag"]).status == 200
     assert api.get(path, "HEAD", If_None_Match=etag).status == 304
 
 
-@pytest.mark.requirement("http:gzip")
-@pytest.mark.parametrize("accept", ["identity", "gzip;q=0", "br", "gzip;q=0.5, identity;q=1", "gzip;q=x", ""])
-def test_no_gzip_where_not_wanted_or_not_worth_it(api: Api, accept: str) -> None:
+@pytest.mark.requirement("http:coding")
+@pytest.mark.parametrize("accept", ["identity", "gzip;q=0", "deflate", "gzip;q=0.5, identity;q=1", "gzip;q=x", ""])
+def test_no_coding_where_not_wanted_or_not_worth_it(api: Api, accept: str) -> None:
     assert "content-encoding" not in api.get("/api/markets", Accept_Encoding=accept).headers
     small = api.get("/api/series/price?base=BTC&range=2m", Accept_Encoding="gzip")
     assert len(small.body) < 1024
@@ -239,11 +260,11 @@ def test_openapi(api: Api) -> None:
     names = {*CATALOG, *(alias for definition in CATALOG.values() for alias in definition["aliases"])}
     assert set(parameters["metric"]["schema"]["enum"]) == names
     assert set(parameters) == {
-        "metric", "base", "market", "range", "start", "end", "step", "venue", "type", "format",
+        "metric", "base", "market", "range", "start", "end", "step", "venue", "type", "kind", "format",
     }  # fmt: skip
     assert all(parameter["description"] for parameter in parameters.values())
-    assert {"200", "400", "404"} <= set(series["responses"])
-    assert "Funding per bucket." in document["info"]["description"]
+    assert {"200", "304", "400", "401", "404", "429"} <= set(series["responses"])
+    assert "Current funding rate as the venue quotes it" in document["info"]["description"]
 
 
 @pytest.mark.requirement("openapi:complete", "index:lists")

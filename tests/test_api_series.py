@@ -17,6 +17,10 @@ from tests.api_server import Api, free_port, running
 from tests.replica import AS_OF_MS, CATALOG, DAY, LAST, MARKETS, MINUTE, TIERS, build_replica, publish
 
 HOUR = 60 * MINUTE
+# Metrics that are columns of the tiers as they are; the others are in test_api_formulas.py.
+PLAIN = {
+    name for name, definition in CATALOG.items() if all("column" in field for field in definition["fields"].values())
+}
 UNITS = {"m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY, "y": 365 * DAY}
 
 
@@ -81,7 +85,7 @@ def test_a_markets_values_are_those_of_the_facts(api: Api, step: str) -> None:
 
 
 @pytest.mark.requirement("series:values", "series:type", "series:venue", "series:two-fields")
-@pytest.mark.parametrize("metric", sorted(CATALOG))
+@pytest.mark.parametrize("metric", sorted(PLAIN))
 @pytest.mark.parametrize("venue", [None, "binance"])
 @pytest.mark.parametrize("kind", [None, "perp", "spot", "all"])
 def test_a_coins_values_are_those_of_its_row(
@@ -119,12 +123,7 @@ def test_an_alias_is_its_metric(api: Api, alias: str, metric: str) -> None:
 @pytest.mark.requirement("series:metric:unknown", "series:metric:undefined")
 def test_an_unknown_metric_names_the_closest_and_those_there_are(api: Api) -> None:
     bad(api, "prise?base=BTC", "metric", "'prise'", "did you mean 'price'?")
-    bad(
-        api,
-        "taker-flow?base=BTC",
-        "'taker-flow'",
-        "funding, funding-rate, liqs, liquidations, oi, open-interest, price",
-    )
+    bad(api, "options?base=BTC", "'options'", "funding, funding-rate, liqs, liquidations")
 
 
 @pytest.mark.requirement("series:selector:one")
@@ -164,7 +163,7 @@ def test_a_metric_where_it_never_is(api: Api) -> None:
     bad(api, "liquidations?market=hyperliquid:perp:BTC", "hyperliquid", "binance, bybit")
     bad(api, "price?base=BTC&venue=okx&format=csv", "venue", "'okx'", "hyperliquid")
     bad(api, "price?base=BTC&venue=bianance", "venue", "did you mean 'binance'?")
-    bad(api, "oi?base=BTC&type=all", "type", "'all'", "perp")
+    bad(api, "oi?base=BTC&type=spot", "type", "'spot'", "perp")
 
 
 @pytest.mark.requirement("series:empty")

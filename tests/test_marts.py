@@ -9,7 +9,8 @@ import duckdb
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
-from tests.mart_facts import MINUTE, PROJECT, STEPS, T0, Warehouse, instrument, market, response, stream
+from tests.dbt_project import PROJECT, manifest
+from tests.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, response, stream
 
 BTC = market("binance:perp:BTCUSDT", "BTC")
 HYPE = market("hyperliquid:perp:BTC", "BTC", quote="USDC")
@@ -18,8 +19,8 @@ PUBLISHED = (*SERIES, "gaps", "markets", "recording_status", "market_index", "su
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    return Warehouse(tmp_path, monkeypatch)
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path)
 
 
 def observe(warehouse: Warehouse, minutes: list[int], identity: dict[str, Any] = BTC, **values: Any) -> None:
@@ -65,9 +66,8 @@ def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
 
 def test_every_published_column_is_described_and_typed_by_the_contract(warehouse: Warehouse) -> None:
     warehouse.build([])
-    assert Warehouse.manifest is not None
     for name in PUBLISHED:
-        node = Warehouse.manifest.nodes[f"model.tidemark.{name}"]
+        node = manifest().nodes[f"model.tidemark.{name}"]
         assert isinstance(node, ModelNode)
         assert node.config.contract.enforced, name
         assert node.description, name
@@ -79,9 +79,8 @@ def test_every_published_column_is_described_and_typed_by_the_contract(warehouse
 
 def test_metrics_are_defined_once_and_completely(warehouse: Warehouse) -> None:
     warehouse.build([])
-    assert Warehouse.manifest is not None
-    model = Warehouse.manifest.nodes["model.tidemark.series_base_1m"]
-    market_columns = Warehouse.manifest.nodes["model.tidemark.series_market_1m"].columns
+    model = manifest().nodes["model.tidemark.series_base_1m"]
+    market_columns = manifest().nodes["model.tidemark.series_market_1m"].columns
     metrics = model.config.meta["metrics"]
     assert list(metrics) == ["price", "oi", "funding", "volume", "liquidations"]
     names = [name for metric, definition in metrics.items() for name in (metric, *definition["aliases"])]
@@ -221,13 +220,13 @@ def test_a_changed_column_list_is_an_error_and_not_a_wrong_table(warehouse: Ware
     warehouse.build(ticks(1), "--full-refresh")
 
 
-def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) -> None:
     """Counted in the rows that DuckDB's own profile says a build's statements scanned."""
     scanned = {}
     for days in (30, 365):
         folder = tmp_path / str(days)
         folder.mkdir()
-        warehouse = Warehouse(folder, monkeypatch)
+        warehouse = Warehouse(folder)
         warehouse.build([])
         with warehouse.connect() as con:
             for statement in (PROJECT.parent / "tests/mart_history.sql").read_text().split(";"):

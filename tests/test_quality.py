@@ -19,6 +19,8 @@ from tests.quality_home import DAY, HOUR, MINUTE, VENUES, QualityHome
 from tests.replica import AS_OF_MS, publish
 
 Outcomes = dict[str, dict[str, Any]]
+# SQL, check, venue, market, found value, expected
+Fault = tuple[str, str, str, str | None, str, str]
 
 
 def newest_minute() -> int:
@@ -40,8 +42,7 @@ def test_what_is_clean_passes(clean: QualityHome) -> None:
     assert list(clean.settings.quality.glob("facts_*")) == []
 
 
-# name of the fault → SQL, or what the landing holds instead; check; venue, market; found value; expected.
-MINUTE_FAULTS: dict[str, tuple[str, str, str, str | None, str, str]] = {
+MINUTE_FAULTS: dict[str, Fault] = {
     "a market at ten times its price": (
         "update series_market_1m set price = price * 10, oi_usd = oi_usd * 10 "
         "where market_id = 'bybit:perp:ETHUSDT' and t > {newest} - 300000",
@@ -86,7 +87,8 @@ MINUTE_FAULTS: dict[str, tuple[str, str, str, str | None, str, str]] = {
         "markets_are_fresh", "gate", "gate:spot:DOGEUSDT", "^0.6 for 70 minutes", "figures that move",
     ),
     "markets that are gone": (
-        "update market_index set last_ms = {newest} - 3600000 where venue = 'bybit' and type = 'spot' and base < 'DOGF'",
+        "update market_index set last_ms = {newest} - 3600000 "
+        "where venue = 'bybit' and type = 'spot' and base < 'DOGF'",
         "markets_are_recorded_as_yesterday", "bybit", "bybit:spot:BTCUSDT", "^not recorded for 61 minutes", "recorded",
     ),
     "a venue that is gone": (
@@ -96,7 +98,7 @@ MINUTE_FAULTS: dict[str, tuple[str, str, str, str | None, str, str]] = {
     ),
 }  # fmt: skip
 
-DAY_FAULTS: dict[str, tuple[str, str, str, str | None, str, str]] = {
+DAY_FAULTS: dict[str, Fault] = {
     "a negative price": (
         "update series_market_1h set price = -1 where market_id = 'okx:perp:ETHUSDT' and t = {hour} - 7200000",
         "hours_in_range", "okx", "okx:perp:ETHUSDT", "^price -1", "> 0",
@@ -123,9 +125,7 @@ DAY_FAULTS: dict[str, tuple[str, str, str, str | None, str, str]] = {
 }  # fmt: skip
 
 
-def broken(
-    clean: QualityHome, folder: Path, faults: dict[str, tuple[str, str, str, str | None, str, str]]
-) -> QualityHome:
+def broken(clean: QualityHome, folder: Path, faults: dict[str, Fault]) -> QualityHome:
     home = QualityHome(folder, clean.newest_ms)
     for sql, *_ in faults.values():
         home.change(sql.format(newest=home.newest_ms, hour=home.newest_ms - home.newest_ms % HOUR))
@@ -161,12 +161,14 @@ def assert_told_and_marked(
 
 @pytest.mark.parametrize("fault", MINUTE_FAULTS)
 def test_a_fault_in_the_minutes_is_named_and_marked(minutes: tuple[QualityHome, Outcomes], fault: str) -> None:
-    assert_told_and_marked(*minutes, *MINUTE_FAULTS[fault][1:])
+    _, check, venue, market, value, expected = MINUTE_FAULTS[fault]
+    assert_told_and_marked(*minutes, check, venue, market, value, expected)
 
 
 @pytest.mark.parametrize("fault", DAY_FAULTS)
 def test_a_fault_in_the_days_is_named_and_marked(days: tuple[QualityHome, Outcomes], fault: str) -> None:
-    assert_told_and_marked(*days, *DAY_FAULTS[fault][1:])
+    _, check, venue, market, value, expected = DAY_FAULTS[fault]
+    assert_told_and_marked(*days, check, venue, market, value, expected)
 
 
 def test_only_what_is_wrong_is_marked(minutes: tuple[QualityHome, Outcomes]) -> None:

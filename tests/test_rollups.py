@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -76,10 +75,10 @@ def recorded(draw: st.DrawFn) -> tuple[Facts, list[list[int]]]:
 )  # fmt: skip
 @given(case=recorded())
 def test_tiers_equal_a_recomputation_in_any_order_of_builds(
-    case: tuple[Facts, list[list[int]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: tuple[Facts, list[list[int]]], tmp_path: Path
 ) -> None:
     facts, windows = case
-    warehouse = Warehouse(tmp_path, monkeypatch)
+    warehouse = Warehouse(tmp_path)
     warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
     built: set[int] = set()
     for window in windows:

@@ -90,8 +90,9 @@ def test_unit_tests_and_seed_tests_of_the_layer_pass(warehouse: Warehouse) -> No
     """Every dbt unit test and data test of seeds, staging and intermediate models; none is skipped."""
     layer = ("path:models/staging", "path:models/intermediate", "path:seeds")
     own = ("seeds_are_keys_with_positive_factors", "unmapped_multipliers", "unknown_quotes")
-    run = warehouse.dbt("test", "--select", *layer, *own)
-    assert "ERROR=0 SKIP=0" in run.stdout
+    statuses = warehouse.dbt("test", "--select", *layer, *own)
+    assert statuses["pass"] > 80
+    assert set(statuses) <= {"pass", "warn"}
 
 
 def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehouse) -> None:
@@ -171,7 +172,7 @@ def test_source_freshness_is_the_age_of_the_newest_tick_built(warehouse: Warehou
     now = int(time.time() * 1000)
     with duckdb.connect(warehouse.path) as db:
         db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [now, now])
-    assert warehouse.dbt("source", "freshness").returncode == 0
+    assert warehouse.dbt("source", "freshness") == {"pass": 1}
     with duckdb.connect(warehouse.path) as db:
         db.execute("update pipeline.loads set max_tick_ms = max_tick_ms - 3600000")
-    assert "ERROR STALE" in warehouse.dbt("source", "freshness", check=False).stdout
+    assert warehouse.dbt("source", "freshness", check=False) == {"error": 1}

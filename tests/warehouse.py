@@ -1,10 +1,8 @@
 """A warehouse to test with: the pipeline's tables, landed Parquet files and dbt runs, all real, in one folder."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-PROJECT = Path(__file__).parent.parent / "dbt_project"
+from tests.dbt_project import run_dbt
+
 MINUTE = 60_000
 
 PIPELINE = """
@@ -105,16 +104,9 @@ class Warehouse:
             for tick in ticks:
                 db.execute("insert into pipeline.window_ticks values (?)", [tick])
 
-    def dbt(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run dbt on this warehouse; its output is in the error if it fails."""
-        command = [str(Path(sys.executable).parent / "dbt"), *arguments]
-        command += ["--profiles-dir", str(PROJECT), "--project-dir", str(PROJECT)]
-        command += ["--target-path", str(self.folder / "target"), "--log-path", str(self.folder / "logs")]
-        env = os.environ | {"TIDEMARK_WAREHOUSE": str(self.path)}
-        run = subprocess.run(command, env=env, cwd=PROJECT, capture_output=True, text=True, timeout=300)
-        if check and run.returncode:
-            raise AssertionError(f"dbt {' '.join(arguments)} failed:\n{run.stdout[-6000:]}\n{run.stderr[-2000:]}")
-        return run
+    def dbt(self, *arguments: str, check: bool = True) -> Counter[str]:
+        """Run dbt on this warehouse: how many of its nodes ended in which status."""
+        return run_dbt(self.path, *arguments, check=check)
 
     def build(self, rows: Iterable[dict[str, Any]], *select: str) -> Path:
         """Land rows as one file and build their ticks; the seeds and the staging views must be there."""
@@ -138,15 +130,25 @@ class Warehouse:
         shutil.copyfile(self.path, self.folder / "kept.duckdb")
 
     def reset(self) -> "Warehouse":
-        """Put the warehouse back to what keep() remembered. Its path stays, so dbt need not parse the project again."""
+        """Put the warehouse back to what keep() remembered."""
         shutil.copyfile(self.folder / "kept.duckdb", self.path)
         return self
 
 
+_seeded: Warehouse | None = None
+
+
 def seeded(folder: Path) -> Warehouse:
     """A new warehouse with the pipeline's tables, the seeds and every staging and intermediate model, empty."""
-    warehouse = Warehouse(folder).create()
-    warehouse.dbt("seed")
-    warehouse.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
-    warehouse.keep()
+    global _seeded
+    warehouse = Warehouse(folder)
+    if _seeded is None:
+        warehouse.create()
+        warehouse.dbt("seed")
+        warehouse.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
+        warehouse.keep()
+        _seeded = warehouse
+    else:
+        shutil.copyfile(_seeded.folder / "kept.duckdb", warehouse.path)
+        warehouse.keep()
     return warehouse

@@ -5,7 +5,7 @@
 case params ->> '$.period'
         when '5m' then 300000 when '15m' then 900000 when '30m' then 1800000 when '1h' then 3600000 when '2h' then 7200000
         when '4h' then 14400000 when '6h' then 21600000 when '12h' then 43200000 when '1d' then 86400000
-    end
+    end::bigint
 {%- endmacro %}
 
 {#- Long shares. longAccount is the share that is long, also where positions are counted. -#}

@@ -35,18 +35,44 @@
     ]) }}
 {% endmacro %}
 
+{#- What the window holds, as `<venue> <endpoint>`; nothing unless a model runs. -#}
+{% macro window_endpoints() %}
+    {%- set found = [] -%}
+    {%- if execute -%}
+        {%- set raw_window = this.incorporate(path={"schema": target.schema, "identifier": "raw_window"}) -%}
+        {%- if load_relation(raw_window) -%}
+            {%- for row in run_query("select distinct venue, endpoint from " ~ raw_window).rows -%}
+                {%- do found.append(row[0] ~ " " ~ row[1]) -%}
+            {%- endfor -%}
+        {%- endif -%}
+    {%- endif -%}
+    {{ return(found) }}
+{% endmacro %}
+
+{#- True if the window holds bodies of one of these kinds, fresh or backfilled (`history_<kind>`: backfilled alone). -#}
+{% macro window_holds(kinds) %}
+    {%- set window = window_endpoints() -%}
+    {%- for name in window -%}
+        {%- if name.split(" ")[1] in kinds -%}{{ return(true) }}{%- endif -%}
+    {%- endfor -%}
+    {%- for venue, own in staged() -%}
+        {%- for entry in own -%}
+            {%- set kind, endpoint = entry.split("<")[0], entry.split("<")[-1] -%}
+            {%- if kind in kinds and ((venue ~ " " ~ endpoint) in window or (venue ~ " history_" ~ endpoint) in window) -%}
+                {{ return(true) }}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(false) }}
+{% endmacro %}
+
 {#- The staging models of these kinds as (venue, kind), without `kinds` all, without those of `except`. While a model
     runs, only those whose bodies the window holds: most kinds are not asked every minute, and planning a view costs as
     much as reading a small body. -#}
 {% macro staged_views(kinds=none, except=[]) %}
     {%- set found = [] -%}
-    {%- set window = [] -%}
-    {%- set raw_window = ref("raw_window") -%}
-    {%- if execute and load_relation(raw_window) -%}
-        {%- for row in run_query("select distinct venue, endpoint from " ~ raw_window).rows -%}
-            {%- do window.append(row[0] ~ " " ~ row[1]) -%}
-        {%- endfor -%}
-    {%- endif -%}
+    {%- set depends = ref("raw_window") -%}
+    {%- set window = window_endpoints() -%}
     {%- for venue, own in staged() -%}
         {%- for entry in own -%}
             {%- set kind, endpoint = entry.split("<")[0], entry.split("<")[-1] -%}
@@ -99,17 +125,66 @@
                 "size_quote": "double", "price": "double",
             },
         },
+        "staged_ratios": {
+            "kinds": ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio"],
+            "rare": true,
+            "columns": {
+                "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "long_fraction": "double", "taker_buy": "double",
+                "taker_sell": "double", "unit": "varchar",
+            },
+        },
+        "staged_settlements": {
+            "kinds": ["settlements"],
+            "rare": true,
+            "columns": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double"},
+        },
+        "staged_oi_history": {
+            "kinds": ["open_interest_history"],
+            "rare": true,
+            "columns": {
+                "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "open_interest": "double",
+                "single_open_interest": "double", "open_contracts": "double", "open_interest_usd": "double",
+            },
+        },
+        "staged_books": {
+            "kinds": ["order_books", "index_books"],
+            "rare": true,
+            "columns": {
+                "symbol": "varchar", "ts": "bigint", "bids": "double[2][]", "asks": "double[2][]", "size_unit": "varchar",
+            },
+        },
+        "staged_index_components": {
+            "kinds": ["index_components"],
+            "rare": true,
+            "columns": {"symbol": "varchar", "exchange": "varchar", "pair": "varchar", "weight": "double"},
+        },
+        "staged_options": {
+            "kinds": ["option_tickers", "option_open_interest", "option_volumes", "option_index"],
+            "rare": true,
+            "columns": {
+                "instrument": "varchar", "coin": "varchar", "expiry_ms": "bigint", "strike": "double",
+                "option_type": "varchar", "mark_iv": "double", "bid_iv": "double", "ask_iv": "double", "forward": "double",
+                "mark_price_coins": "double", "open_interest_coins": "double", "volume_coins": "double",
+                "volume_usd": "double", "index_price": "double",
+            },
+        },
+        "staged_fx": {
+            "kinds": ["fx_rates", "fx_daily"],
+            "rare": true,
+            "columns": {"pair": "varchar", "rate": "double", "ts": "bigint", "source": "varchar"},
+        },
     }) }}
 {% endmacro %}
 
-{#- All rows of a family, read once a build: bodies are parsed here and nowhere else. -#}
+{#- All rows of a family, read once a build: bodies are parsed here and nowhere else. A `rare` family, which most windows
+    do not hold, keeps the rows of the last window that held it: who reads it says `only_with`, or looks at the ticks. -#}
 {% macro staged_rows(family) %}
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", only_with=families()[family].kinds if families()[family].rare else none) }}
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
     "received_ms": "bigint", "reject": "varchar"} %}
 {%- set own = families()[family] %}
 select
-    venue, kind, case when starts_with(kind, 'spot_') then 'spot' else 'perp' end as type
+    venue, kind, case when starts_with(kind, 'spot_') or kind = 'index_books' then 'spot' else 'perp' end as type
     {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %}, {{ name }}::{{ type }} as {{ name }}{% endfor %}{% endfor %}
 from (
     select null::varchar as venue, null::varchar as kind
@@ -125,8 +200,16 @@ from (
 {#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}
 {% macro stream_kinds() %}('liquidations'){% endmacro %}
 
-{#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`. -#}
-{% macro is_backfilled(endpoint="endpoint") -%}starts_with({{ endpoint }}, 'history_'){%- endmacro %}
+{#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`, `<kind>_history`
+    bodies of a format of its own. -#}
+{% macro is_backfilled(endpoint="endpoint") -%}
+(starts_with({{ endpoint }}, 'history_') or ends_with({{ endpoint }}, '_history'))
+{%- endmacro %}
+
+{#- The same as a word, as tables say it. -#}
+{% macro told_source(endpoint="endpoint") -%}
+case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
+{%- endmacro %}
 
 {#- One row `r` per element of `rows`, a list that SQL takes out of `body`, fresh or backfilled. TRY keeps a broken body from failing any
     other: it becomes one row with r null, as does an empty list where the venue always lists something. Of several
@@ -140,7 +223,7 @@ from (
         from (
             select *
             from {{ ref('raw_window') }}
-            where venue = '{{ venue }}' and endpoint in ('{{ kind }}', 'history_{{ kind }}')
+            where venue = '{{ venue }}' and endpoint in ('{{ kind }}'{% if kind not in families()["staged_market_state"].kinds %}, 'history_{{ kind }}'{% endif %})
                 and {% if kind in stream_kinds() %}status = 101{% else %}status between 200 and 299
             qualify requested_ms = max(requested_ms) over (partition by tick_ms, endpoint, key, params){% endif %}
         )

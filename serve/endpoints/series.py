@@ -1,16 +1,21 @@
-"""GET /api/series/{metric}: the history of one metric, for a coin or a market, as JSON or CSV."""
+"""GET /api/series/{metric}: the history of one metric, for a coin or a market, as JSON, CSV, Parquet or Arrow."""
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from serve.catalog import METRIC_NAMES, Metric
+import pyarrow as pa
+
+from serve.catalog import KINDS, METRIC_NAMES, Metric
 from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.errors import BadParameter, Unavailable
 from serve.gaps import REASONS, gaps_within
 from serve.params import Schema, Values, coin, duration, epoch_ms, market, metric, one_of, venue
 from serve.series_query import SeriesQuery, resolve_series
-from serve.shape import CSV, Body, json_body
+from serve.series_sql import series_sql, venues_sql
+from serve.shape import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
 
 TEXT_OR_NULL = {"type": ["string", "null"]}
 GAP: Schema = {
@@ -33,6 +38,7 @@ SCHEMA: Schema = {
         "market": TEXT_OR_NULL,
         "venue": TEXT_OR_NULL,
         "type": TEXT_OR_NULL,
+        "kind": {"type": "string", "description": "long-short only."},
         "step": {"type": "integer", "description": "Bucket width in ms; raised where the asked one is too fine."},
         "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
         "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
@@ -53,6 +59,11 @@ def without_replica(values: Values, outage: Unavailable) -> Body:
         raise BadParameter("metric", values["metric"], "use one of " + ", ".join(METRIC_NAMES), METRIC_NAMES)
     if values["format"] == "csv":
         return Body(b"# source: unavailable\ntime_utc,unix_ms\n", CSV, degraded=True)
+    if values["format"] in ("parquet", "arrow"):
+        empty = pa.table({"t": pa.array([], pa.int64())})
+        about: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
+        shape = parquet_body if values["format"] == "parquet" else arrow_body
+        return replace(shape(empty, about), degraded=True)
     content: dict[str, Any] = {"metric": values["metric"], "base": values["base"], "market": values["market"]}
     content |= {"venue": values["venue"], "type": values["type"]}
     content |= {"end": values["end"] or int(time.time() * 1000), "fields": [], "t": [], "gaps": [], "db": False}
@@ -62,71 +73,91 @@ def without_replica(values: Values, outage: Unavailable) -> Body:
 @endpoint(
     "/api/series/{metric}",
     ttl=15,
+    budget="series",
     statuses=(200, 400, 404),
-    media=("application/json", "text/csv"),
+    media=("application/json", "text/csv", PARQUET, ARROW),
     schema=SCHEMA,
     resolve=resolve_series,
     offline=without_replica,
     params={
         "metric": metric(),
-        "base": coin("Coin, in any case. Exactly one of base and market."),
-        "market": market("One market. Exactly one of base and market."),
+        "base": coin("Coin, in any case. Exactly one of base and market, unless the metric is of all coins."),
+        "market": market("One market. Exactly one of base and market, unless the metric is of all coins."),
         "range": duration("Length of the range: a number and m, h, d, w or y (1d without it).", "30d"),
         "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
         "end": epoch_ms("End (exclusive), UTC epoch ms; the edition's as_of without it."),
         "step": one_of(
-            "Bucket width; raised to stay under 1500 points and within what the tier keeps.",
+            "Bucket width; raised to stay under 1500 points (6000 with a key) and within what the tier keeps.",
             *("1m", "5m", "15m", "1h", "4h", "1d", "auto"),
             default="auto",
         ),
         "venue": venue("One exchange; all of them without it."),
         "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
-        "format": one_of("Form of the response.", "json", "csv", default="json"),
+        "kind": one_of("Whose positions are counted (accounts without it; long-short only).", *KINDS),
+        "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
     },
 )
 def series(query: SeriesQuery, db: Reader) -> Body:
     """History of one metric for a coin or a market: bucket starts, values, and the periods that were not recorded."""
     definition = db.edition.catalog.by_name[query.metric]
-    source = f"series_{query.step}@e{db.edition.edition_id}"
-    shape = _csv if query.format == "csv" else _json
-    return shape(query, db, definition, source)
+    return SHAPES[query.format](query, db, definition)
 
 
-def _known(definition: Metric) -> str:
-    """A row counts where at least one field of the metric was observed."""
-    return "(" + " or ".join(f"{column} is not null" for column in definition.fields.values()) + ")"
+def _described(query: SeriesQuery, db: Reader, definition: Metric) -> dict[str, Any]:
+    """What is said about the values, in every format."""
+    apart = f" ({', '.join(definition.venues)})" if definition.venues and not query.venue else ""
+    source = f"series_{query.step}@e{db.edition.edition_id}{apart}"
+    selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
+    kind = {"kind": query.kind} if query.kind else {}
+    described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}
+    return {**described, "start": query.start, "end": query.end, "source": source, "fields": list(definition.fields)}
 
 
-def _json(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Body:
-    columns = ", ".join(f'{column}::double as "{name}"' for name, column in definition.fields.items())
-    found = db.arrays(
-        f"select t, {columns} from {query.table} where {query.condition} and {_known(definition)} order by t"
-    )
+def _gaps(query: SeriesQuery, db: Reader, definition: Metric) -> list[dict[str, Any]]:
+    # A metric that fixes its type may be made of both perps and spot.
+    kind = query.type if definition.types else "all"
+    return gaps_within(db, definition, kind, query.venue, query.span)
+
+
+def _json(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
+    found = db.arrays(series_sql(definition, query))
     if not found["t"].size:
         _check_venue(query, db, definition)
-    selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
-    described = {"metric": query.metric, **selectors, "type": query.type, "step": query.step_ms}
-    ranged = {"start": query.start, "end": query.end, "source": source, "fields": list(definition.fields)}
-    gaps = gaps_within(db, definition, query.type, query.venue, query.span)
-    return json_body({**described, **ranged, **found, "gaps": gaps})
+    return json_body({**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition)})
 
 
-def _csv(query: SeriesQuery, db: Reader, definition: Metric, source: str) -> Body:
-    cells = ", ".join(
-        f"case when isfinite({column}::double) then {column}::double::varchar else '' end"
-        for column in definition.fields.values()
-    )
+def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
+    cells = ", ".join(f"""coalesce("{name}"::varchar, '')""" for name in definition.fields)
     lines = db.value(
         f"""select string_agg(
             concat_ws(',', strftime(make_timestamp(t * 1000), '%Y-%m-%dT%H:%M:%SZ'), t, {cells}) || chr(10),
             '' order by t
-        ) from {query.table} where {query.condition} and {_known(definition)}"""
+        ) from ({series_sql(definition, query)})"""
     )
     if lines is None:
         _check_venue(query, db, definition)
-    about = f"{query.metric} {query.market or query.base} {query.type} {query.venue or 'all venues'}"
+    selected = f"{query.market or query.base or 'all coins'} {query.type} {query.venue or 'all venues'}"
+    source = _described(query, db, definition)["source"]
     header = ",".join(["time_utc", "unix_ms", *definition.fields])
-    return Body(f"# source: {source} ({about}, {definition.unit})\n{header}\n{lines or ''}".encode(), CSV)
+    about = f"# source: {source} ({query.metric} {selected}, {definition.unit})"
+    return Body(f"{about}\n{header}\n{lines or ''}".encode(), CSV)
+
+
+def _table(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
+    """Parquet or Arrow; what JSON says beside the arrays is in the schema's metadata."""
+    table = db.table(series_sql(definition, query))
+    if not table.num_rows:
+        _check_venue(query, db, definition)
+    about = {**_described(query, db, definition), "gaps": _gaps(query, db, definition)}
+    return (parquet_body if query.format == "parquet" else arrow_body)(table, about)
+
+
+SHAPES: dict[str, Callable[[SeriesQuery, Reader, Metric], Body]] = {
+    "json": _json,
+    "csv": _csv,
+    "parquet": _table,
+    "arrow": _table,
+}
 
 
 def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
@@ -136,12 +167,13 @@ def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
     """
     if query.venue is None:
         return
-    table = f"series_market_{db.edition.tiers[-1].step}"
-    kinds = ", ".join(f"'{name}'" for name in definition.endpoints)
-    sql = f"""select list(distinct venue order by venue) from (
-        select venue from {table} where {_known(definition)}
-        union select venue from gaps where venue is not null and endpoint in ({kinds})
-    )"""
-    having = db.once(("venues", definition.name), lambda: db.value(sql) or [])
-    if having and query.venue not in having:
-        raise BadParameter("venue", query.venue, f"{definition.name} is recorded on {', '.join(having)}", having)
+    kinds = ", ".join(f"'{name}'" for name in definition.endpoints) or "null"
+    sql = f"select distinct venue from gaps where venue is not null and endpoint in ({kinds})"
+
+    def having() -> list[str]:
+        ever = db.value(venues_sql(definition, db.edition.tiers[-1].step)) or []
+        return sorted({*ever, *(row["venue"] for row in db.rows(sql))})
+
+    venues = db.once(("venues", definition.name), having)
+    if venues and query.venue not in venues:
+        raise BadParameter("venue", query.venue, f"{definition.name} is recorded on {', '.join(venues)}", venues)

@@ -52,7 +52,8 @@ def nothing_readable(values: Values, outage: Unavailable) -> Body:
     )
 
 
-@endpoint("/api/status", ttl=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
+# Not counted: whoever watches a service asks all the time.
+@endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
     """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error, and
     what the quality checks marked as suspect."""

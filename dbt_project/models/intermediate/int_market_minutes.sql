@@ -34,11 +34,14 @@ identified as (
             )
         ) as oi,
         o.funding_rate as rate,
-        -- Venues that publish the interval with the contract alone: as last read, at most an hour ago.
-        coalesce(o.interval_h, case when o.funding_rate is not null then i.interval_h end) as interval_h
+        -- Venues that publish the interval with the contract alone: as it was in force then, whatever it is today.
+        coalesce(o.interval_h, case when o.funding_rate is not null then f.interval_h end) as interval_h
     from observed as o
     join {{ ref('instruments') }} as i on o.venue = i.venue and o.type = i.type and o.symbol = i.symbol
     left join {{ ref('venues') }} as v on o.venue = v.venue
+    asof left join (
+        select market_id, since_ms, interval_h from {{ ref('int_funding_intervals') }} where source = 'instruments'
+    ) as f on i.market_id = f.market_id and o.tick_ms >= f.since_ms
 ),
 
 -- USD for one unit of a quote that is not USD-like, by the venue's own most traded spot pair of the same minute: the quote

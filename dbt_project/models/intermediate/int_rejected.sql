@@ -7,11 +7,14 @@
         count(*) as rows_read, count(reject) as rejected, bool_or(reject = 'unreadable') as unreadable
 {%- endset %}
 with views as (
-    {%- for family in families() %}
+    {%- for family, own in families().items() %}
+    {%- set rows = ref(family) %}
+    {%- if not own.rare or not execute or window_holds(own.kinds) %}
     {{ "union all" if not loop.first }}
     select venue, kind, {{ counts }}
-    from {{ ref(family) }}
+    from {{ rows }}
     group by venue, kind, tick_ms, endpoint, key, requested_ms
+    {%- endif %}
     {%- endfor %}
     {%- for venue, kind, view in staged_views(except=read) %}
     union all

@@ -14,10 +14,10 @@ select
     r.symbol as symbol,
     try_cast(r.lastprice as double) as last_price,
     try_cast(r.quotevolume as double) as vol24h_quote,
-    try_cast(r.closetime as bigint) as closed_ms,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote', 'closed_ms']) }}
+    {{ reject(['symbol', 'last_price', 'vol24h_quote', 'try_cast(r.closetime as bigint)']) }}
 from recorded
 where not starts_with(coalesce(r.symbol, ''), 'TEST')
 qualify
     reject is not null
-    or closed_ms >= max(closed_ms) over (partition by tick_ms, requested_ms) - 86400000
+    or try_cast(r.closetime as bigint)
+        >= max(try_cast(r.closetime as bigint)) over (partition by tick_ms, requested_ms) - 86400000

@@ -17,7 +17,7 @@ select
     try_cast(regexp_extract(params ->> '$.period', '^[0-9]+') as bigint)
     * case regexp_extract(params ->> '$.period', '^[0-9]+(.)', 1)
         when 'm' then 60000 when 'h' then 3600000 when 'H' then 3600000 when 'd' then 86400000 when 'D' then 86400000
-    end as period_ms,
+    end::bigint as period_ms,
     try_cast(r.longaccountratio as double) as long_fraction,
     {{ reject(['t', 'period_ms', 'long_fraction']) }}
 from recorded

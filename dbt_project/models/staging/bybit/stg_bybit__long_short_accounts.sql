@@ -15,7 +15,7 @@ select
     case params ->> '$.period'
         when '5min' then 300000 when '15min' then 900000 when '30min' then 1800000 when '1h' then 3600000
         when '4h' then 14400000 when '1d' then 86400000
-    end as period_ms,
+    end::bigint as period_ms,
     try_cast(r.buyratio as double) as long_fraction,
     {{ reject(['symbol', 't', 'period_ms', 'long_fraction']) }}
 from recorded

@@ -16,7 +16,7 @@ select
     case params ->> '$.interval'
         when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
         when '1d' then 86400000
-    end as period_ms,
+    end::bigint as period_ms,
     -- The ratio alone was published until the counts were added.
     coalesce(
         try_cast(r.top_long_account as double) / (try_cast(r.top_long_account as double) + try_cast(r.top_short_account as double)),

@@ -16,7 +16,7 @@ select
     case params ->> '$.interval'
         when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
         when '1d' then 86400000
-    end as period_ms,
+    end::bigint as period_ms,
     try_cast(r.long_taker_size as double) as taker_buy,
     try_cast(r.short_taker_size as double) as taker_sell,
     'contracts' as unit,

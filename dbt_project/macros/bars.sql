@@ -1,0 +1,30 @@
+{#- A published bar `b` of the instrument `i` per coin, in coins and USD: open, high, low, close, volume_base, volume_usd,
+    taker_buy_usd, taker_sell_usd. -#}
+{% macro bar_in_common_units(b, i) -%}
+{% for price in ["open", "high", "low", "close"] %}{{ b }}.{{ price }} / {{ i }}.multiplier as {{ price }},
+        {% endfor -%}
+        -- Contracts of an inverse market are worth USD, of any other so many units of the symbol.
+        coalesce(
+            {{ b }}.volume, {{ b }}.volume_contracts * {{ i }}.contract_size / case when {{ i }}.inverse then nullif({{ b }}.close, 0) else 1 end
+        ) * {{ i }}.multiplier as volume_base,
+        -- Where no turnover is published: size at the mean of the bar's four prices.
+        case when {{ i }}.usd_like then
+            coalesce({{ b }}.turnover, volume_base / {{ i }}.multiplier * ({{ b }}.open + {{ b }}.high + {{ b }}.low + {{ b }}.close) / 4)
+        end as volume_usd,
+        case when {{ i }}.usd_like then {{ b }}.taker_buy_turnover end as taker_buy_usd,
+        case when {{ i }}.usd_like then {{ b }}.turnover - {{ b }}.taker_buy_turnover end as taker_sell_usd
+{%- endmacro %}
+
+{#- The rows of `fresh` that the stored table does not know better: what was recorded, or told by a later tick, stays. -#}
+{% macro not_outdone(fresh, keys) -%}
+select new.*
+from {{ fresh }} as new
+{% if is_incremental() %}
+anti join (
+    select old.*
+    from {{ this }} as old
+    join {{ fresh }} as n on {% for key in keys %}old.{{ key }} = n.{{ key }}{{ " and " if not loop.last }}{% endfor %}
+    where case when old.source = n.source then old.tick_ms > n.tick_ms else old.source = 'recorded' end
+) as better on {% for key in keys %}new.{{ key }} = better.{{ key }}{{ " and " if not loop.last }}{% endfor %}
+{% endif %}
+{%- endmacro %}

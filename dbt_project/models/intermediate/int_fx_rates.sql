@@ -1,0 +1,19 @@
+-- Exchange rates of currencies, by their sources' own times; of a time told twice the later telling wins.
+{{ config(
+    incremental_strategy='replace_keys', replace_keys=['pair', 'source', 't'], replace_on='t',
+    only_with=families()['staged_fx'].kinds
+) }}
+with told as (
+    select pair, ts as t, rate, source, tick_ms
+    from {{ ref('staged_fx') }}
+    where reject is null and rate > 0
+    qualify row_number() over (partition by pair, source, ts order by tick_ms desc, requested_ms desc) = 1
+)
+
+select new.*
+from told as new
+{% if is_incremental() %}
+-- A rate stands still on weekends: what is told again is not written again.
+left join {{ this }} as old on new.pair = old.pair and new.source = old.source and new.t = old.t
+where old.pair is null or (new.rate <> old.rate and new.tick_ms >= old.tick_ms)
+{% endif %}

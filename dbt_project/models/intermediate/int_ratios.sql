@@ -1,0 +1,66 @@
+-- Long shares and taker shares per bucket; a recorded bucket wins over a backfilled one, of equals the later telling.
+{{ config(
+    incremental_strategy='replace_keys', replace_keys=['market_id', 'kind', 'period_ms', 't'], replace_on='t',
+    only_with=families()['staged_ratios'].kinds
+) }}
+with told as (
+    select
+        *,
+        case kind
+            when 'long_short_accounts' then 'accounts' when 'long_short_top_accounts' then 'top_acct'
+            when 'long_short_top_positions' then 'top_pos' when 'taker_ratio' then 'taker_buy'
+        end as ratio,
+        {{ told_source() }} as source
+    from {{ ref('staged_ratios') }}
+    where reject is null
+    qualify row_number() over (
+        partition by venue, symbol, ratio, period_ms, t order by source = 'recorded' desc, tick_ms desc, requested_ms desc
+    ) = 1
+),
+
+identified as (
+    select
+        i.market_id,
+        r.ratio as kind,
+        r.period_ms,
+        r.t,
+        r.venue,
+        r.symbol,
+        i.base,
+        coalesce(r.long_fraction, r.taker_buy / nullif(r.taker_buy + r.taker_sell, 0)) as long_fraction,
+        {% for side in ['buy', 'sell'] %}
+        r.taker_{{ side }} * case
+            when r.unit = 'base' then i.multiplier
+            when r.unit = 'contracts' and not i.inverse then i.contract_size * i.multiplier
+        end as taker_{{ side }}_base,
+        -- Contracts of an inverse market are worth USD.
+        r.taker_{{ side }} * case
+            when r.unit = 'usd' or (r.unit = 'quote' and i.usd_like) then 1
+            when r.unit = 'contracts' and i.inverse then i.contract_size
+        end as taker_{{ side }}_told_usd,
+        {% endfor %}
+        r.source,
+        r.tick_ms,
+        r.t + r.period_ms - 60000 as minute_ms
+    from told as r
+    join {{ ref('instruments') }} as i on r.venue = i.venue and r.type = i.type and r.symbol = i.symbol
+),
+
+-- Coins at the price of the bucket's last minute. Minutes are looked up one by one: the past is long.
+prices as (
+    select market_id, minute_ms, price
+    from {{ ref('int_market_minutes') }}
+    where minute_ms in (select minute_ms from identified where source = 'recorded' and taker_buy_base is not null)
+),
+
+converted as materialized (
+    select
+        s.market_id, s.kind, s.period_ms, s.t, s.venue, s.symbol, s.base, s.long_fraction, s.taker_buy_base, s.taker_sell_base,
+        coalesce(s.taker_buy_told_usd, s.taker_buy_base * p.price) as taker_buy_usd,
+        coalesce(s.taker_sell_told_usd, s.taker_sell_base * p.price) as taker_sell_usd,
+        s.source, s.tick_ms
+    from identified as s
+    left join prices as p on s.market_id = p.market_id and s.minute_ms = p.minute_ms
+)
+
+{{ not_outdone('converted', ['market_id', 'kind', 'period_ms', 't']) }}

@@ -1,0 +1,84 @@
+-- What was settled, once: a settlement that the venue tells again is not written again. The interval that it closes is the
+-- distance to the settlement before, so one that arrives late changes the row of the next.
+{{ config(
+    incremental_strategy='replace_keys', replace_keys=['market_id', 'settled_ms'], replace_on='settled_ms',
+    only_with=families()['staged_settlements'].kinds
+) }}
+{#- No venue settles more seldom: a greater distance is a settlement that is missing. #}
+{% set longest_ms = 86400000 %}
+with told as materialized (
+    select
+        i.market_id,
+        -- Some venues stamp a settlement with the milliseconds that it took.
+        s.settled_ms - s.settled_ms % 60000 as settled_ms,
+        s.venue,
+        s.symbol,
+        i.base,
+        s.funding_rate,
+        {{ told_source() }} as source,
+        s.tick_ms
+    from {{ ref('staged_settlements') }} as s
+    join {{ ref('instruments') }} as i on s.venue = i.venue and s.type = i.type and s.symbol = i.symbol
+    where s.reject is null and s.settled_ms < s.tick_ms + 60000
+    qualify row_number() over (
+        partition by i.market_id, s.settled_ms - s.settled_ms % 60000
+        order by source = 'recorded' desc, s.tick_ms desc, s.requested_ms desc
+    ) = 1
+),
+
+{% if is_incremental() %}
+-- The stored settlements of these markets around what is told.
+stored as materialized (
+    select * from {{ this }}
+    where
+        settled_ms between (select min(settled_ms) - {{ longest_ms }} from told)
+        and (select max(settled_ms) + {{ longest_ms }} from told)
+        and market_id in (select market_id from told)
+),
+{% endif %}
+
+fresh as (
+    select told.*
+    from told
+    {% if is_incremental() %}
+    left join stored on told.market_id = stored.market_id and told.settled_ms = stored.settled_ms
+    where
+        stored.market_id is null
+        or (
+            told.funding_rate is distinct from stored.funding_rate
+            and case when stored.source = told.source then told.tick_ms >= stored.tick_ms else told.source = 'recorded' end
+        )
+        or (told.source = 'recorded' and stored.source <> 'recorded')
+    {% endif %}
+),
+
+timeline as (
+    select *, null::double as stored_h, true as is_fresh from fresh
+    {% if is_incremental() %}
+    union all by name
+    select s.* exclude (interval_h, funding_8h), s.interval_h as stored_h, false as is_fresh
+    from stored as s
+    anti join fresh as f on s.market_id = f.market_id and s.settled_ms = f.settled_ms
+    {% endif %}
+),
+
+measured as (
+    select
+        *,
+        settled_ms - lag(settled_ms) over (partition by market_id order by settled_ms) as distance_ms
+    from timeline
+)
+
+select
+    market_id,
+    settled_ms,
+    venue,
+    symbol,
+    base,
+    funding_rate,
+    case when distance_ms <= {{ longest_ms }} then round(distance_ms / 3600000.0, 2) else stored_h end as interval_h,
+    funding_rate * 8 / interval_h as funding_8h,
+    source,
+    tick_ms
+from measured
+where is_fresh or interval_h is distinct from stored_h

@@ -1,0 +1,2 @@
+-- Funding settlements as the venues publish them.
+{{ staged_rows('staged_settlements') }}

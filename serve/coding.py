@@ -1,0 +1,35 @@
+"""Content codings: which one a client wants, and bodies packed by it."""
+
+from functools import lru_cache
+from typing import Literal
+
+import pyarrow as pa
+
+# Best first, with the level. Measured on 5.3 MB of markets: zstd 1 leaves 1.2 MB in 28 ms, brotli 1 leaves 1.3 MB in
+# 63 ms, gzip 1 leaves 1.5 MB in 64 ms; brotli 4 leaves 1.2 MB in 525 ms.
+LEVELS = {"zstd": 1, "br": 1, "gzip": 1}
+CODECS: dict[str, Literal["zstd", "brotli", "gzip"]] = {"zstd": "zstd", "br": "brotli", "gzip": "gzip"}
+IDENTITY = "identity"
+MIN_PACKED = 1024
+
+
+@lru_cache(maxsize=256)
+def coding_of(accept_encoding: str) -> str:
+    """The coding that the client weighs highest; of equals the best. `identity` where it takes none of ours."""
+    weights: dict[str, float] = {}
+    for part in accept_encoding.lower().split(","):
+        name, _, parameter = part.partition(";")
+        key, _, weight = parameter.strip().partition("=")
+        try:
+            weights[name.strip()] = float(weight) if key.strip() == "q" else 1.0
+        except ValueError:
+            weights[name.strip()] = 0.0
+    offered = {name: weights.get(name, weights.get("*", 0.0)) for name in LEVELS}
+    best = max(offered, key=lambda name: offered[name])
+    return best if offered[best] > 0 and offered[best] >= weights.get(IDENTITY, 0.0) else IDENTITY
+
+
+def packed(data: bytes, coding: str) -> bytes:
+    """The same in a coding."""
+    codec = pa.Codec(CODECS[coding], compression_level=LEVELS[coding])
+    return codec.compress(data, asbytes=True)

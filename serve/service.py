@@ -1,0 +1,171 @@
+"""What all requests share: the followed replica, the finished answers of its edition, keys and budgets."""
+
+import asyncio
+import mimetypes
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from sanic import Request
+from sanic.response import HTTPResponse, redirect
+
+from serve.cache import ResponseCache, Stored
+from serve.coding import IDENTITY, coding_of
+from serve.db import Store
+from serve.edition import Edition, Reader
+from serve.endpoint import Endpoint
+from serve.errors import ApiError, Unavailable
+from serve.keys import KeyRing
+from serve.limits import Access, Admission
+from serve.params import read_values
+from serve.replies import PRIVATE, coded, error, options, reply, stored
+from serve.shape import Body
+from serve.shared import Shared
+
+KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
+RETRY_AFTER_S = 5
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How to serve: where replicas, generated dbt docs, keys and the quality report are; what is shared with whom."""
+
+    serving: Path
+    docs: Path | None = None
+    keys: Path | None = None
+    redis_url: str | None = None
+    trusted_proxies: tuple[str, ...] = ()
+    workers: int = 1
+    quality: Path | None = None
+
+
+class Service:
+    """Answers requests to endpoints and files."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.sites = {"/dbt": setup.docs, "/quality": setup.quality}
+        self.shared = Shared(setup.redis_url) if setup.redis_url else None
+        self.cache = ResponseCache(shared=self.shared)
+        self.store = Store(setup.serving, self._new_edition)
+        self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.shared)
+        self._clearing: asyncio.Task[None] | None = None
+
+    def _new_edition(self) -> None:
+        self._clearing = asyncio.get_running_loop().create_task(self.cache.clear())
+
+    async def stop(self) -> None:
+        """Let running queries end, close everything."""
+        await self.store.stop()
+        if self.shared:
+            await self.shared.close()
+
+    async def handle(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse:
+        """Answer one request to an endpoint."""
+        if request.method == "OPTIONS":
+            return options()
+        try:
+            access = await self.admission.admit(request, item.budget)
+        except ApiError as refused:
+            return error(refused.status, refused.message, refused.headers)
+        coding = coding_of(request.headers.get("accept-encoding", ""))
+        try:
+            with self.store.current() as edition:
+                answer = await self._answer(item, edition, request, access, path_values, coding)
+                return reply(request, answer, access.headers, access.in_url)
+        except ApiError as wrong:
+            return self._error(access, wrong.status, wrong.message, wrong.headers)
+        except Unavailable as outage:
+            return self._without_data(item, request, access, path_values, outage)
+
+    async def _answer(
+        self,
+        item: Endpoint,
+        edition: Edition,
+        request: Request,
+        access: Access,
+        path_values: dict[str, str],
+        coding: str,
+    ) -> Stored:
+        asked = (request.raw_url, access.keyed)
+        known = None if access.in_url else edition.queries.get(asked)
+        if known is None:
+            values = read_values(item.params, path_values, access.query_string)
+            query = item.resolve(values, edition, access.keyed) if item.resolve else values
+            known = (query, f"{edition.edition_id}:{edition.published_ms}:{item.path}:{query!r}")
+            # Not with a key in the URL: nothing needs to remember it.
+            if len(edition.queries) < KNOWN_URLS and not access.in_url:
+                edition.queries[asked] = known
+        query, key = known
+
+        def compute(reader: Reader) -> Stored:
+            return stored(item.answer(query, reader), item.ttl)
+
+        async def plain() -> Stored:
+            return await self.store.execute(edition, compute)
+
+        async def packed() -> Stored:
+            return await asyncio.to_thread(coded, await self.cache.build(key, plain), coding)
+
+        if item.ttl is None:
+            return await plain()
+        if coding == IDENTITY:
+            return await self.cache.build(key, plain)
+        return await self.cache.build(f"{key}|{coding}", packed)
+
+    def _without_data(
+        self, item: Endpoint, request: Request, access: Access, path_values: dict[str, str], outage: Unavailable
+    ) -> HTTPResponse:
+        try:
+            values = read_values(item.params, path_values, access.query_string)
+            if item.offline:
+                return reply(request, stored(item.offline(values, outage), item.ttl), access.headers, access.in_url)
+        except ApiError as wrong:
+            return self._error(access, wrong.status, wrong.message, wrong.headers)
+        state = "loading" if outage.missing else "unavailable"
+        retry = {"retry-after": str(RETRY_AFTER_S)}
+        return self._error(access, 503, f"the data cannot be read now: {outage}", retry, state=state)
+
+    def _error(self, access: Access, status: int, message: str, headers: dict[str, str], **more: str) -> HTTPResponse:
+        private = PRIVATE if access.in_url else {}
+        return error(status, message, {**access.headers, **headers, **private}, **more)
+
+    async def file(self, request: Request, path: Path, ttl: int = 60) -> HTTPResponse:
+        """A file that lies there, packed once as long as it does not change."""
+        content_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        key = f"file:{path}:{(await asyncio.to_thread(path.stat)).st_mtime_ns}"
+        coding = coding_of(request.headers.get("accept-encoding", ""))
+
+        async def plain() -> Stored:
+            return stored(Body(await asyncio.to_thread(path.read_bytes), content_type), ttl)
+
+        async def packed() -> Stored:
+            return await asyncio.to_thread(coded, await plain(), coding)
+
+        if coding == IDENTITY:
+            return reply(request, await self.cache.build(key, plain, local=True))
+        return reply(request, await self.cache.build(f"{key}|{coding}", packed, local=True))
+
+    async def site(self, request: Request, at: str, name: str) -> HTTPResponse:
+        """A file of the generated documents that are served at `at`."""
+        if request.method == "OPTIONS":
+            return options()
+        try:
+            await self.admission.admit(request, None)
+        except ApiError as refused:
+            return error(refused.status, refused.message, refused.headers)
+        path = await asyncio.to_thread(_inside, self.sites[at], unquote(name) or "index.html")
+        if path is None:
+            return error(404, f"{at}/{name} does not exist; the documentation is generated by the pipeline")
+        if not name and not request.path.endswith("/"):
+            return redirect(f"{at}/", status=308)
+        return await self.file(request, path)
+
+
+def _inside(folder: Path | None, name: str) -> Path | None:
+    if folder is None:
+        return None
+    try:
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+    except (OSError, ValueError):  # names that no file can have
+        return None

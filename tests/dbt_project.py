@@ -1,0 +1,60 @@
+"""dbt on the project inside the test process: parsed once, and the warehouse unlocked after each run."""
+
+import json
+import os
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+from dbt.cli.main import dbtRunner
+from dbt.contracts.graph.manifest import Manifest
+
+PROJECT = Path(__file__).parent.parent / "dbt_project"
+OPTIONS = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--quiet", "--log-level-file", "none")
+RUN = (*OPTIONS, "--no-write-json")
+
+
+@cache
+def manifest() -> Manifest:
+    """The project as dbt reads it. What a run says about a warehouse does not depend on where that lies."""
+    with TemporaryDirectory() as folder:
+        parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", folder, "--log-path", folder])
+    assert isinstance(parsed.result, Manifest), parsed.exception
+    return parsed.result
+
+
+def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str]:
+    """Run dbt on a warehouse: how many of its nodes ended in which status. What failed is in the error."""
+    folder = warehouse.parent
+    before = os.environ.get("TIDEMARK_WAREHOUSE")
+    os.environ["TIDEMARK_WAREHOUSE"] = str(warehouse)
+    try:
+        paths = ("--target-path", str(folder / "target"), "--log-path", str(folder / "logs"))
+        outcome = dbtRunner(manifest=manifest()).invoke([*arguments, *RUN, *paths])
+    finally:
+        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+        if before is None:
+            del os.environ["TIDEMARK_WAREHOUSE"]
+        else:
+            os.environ["TIDEMARK_WAREHOUSE"] = before
+    results = [(str(result.status), result.node.name, result.message) for result in outcome.result or []]  # type: ignore[union-attr]
+    if check and not outcome.success:
+        failed = [f"{name}: {message}" for status, name, message in results if status in ("error", "fail")]
+        raise AssertionError(f"dbt {' '.join(arguments)} failed: {failed or outcome.exception}")
+    return Counter(status for status, _, _ in results)
+
+
+def evaluated(expression: str) -> Any:
+    """What a Jinja expression of the project comes to, for example a macro's list."""
+    with TemporaryDirectory() as folder:
+        os.environ.setdefault("TIDEMARK_WAREHOUSE", ":memory:")
+        paths = ("--target-path", folder, "--log-path", folder)
+        inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
+        outcome = dbtRunner(manifest=manifest()).invoke([*inline, *RUN, *paths])
+        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+    assert outcome.success, outcome.exception
+    result: Any = outcome.result
+    return json.loads(result.results[0].node.compiled_code)

@@ -1,0 +1,192 @@
+"""What holds the layers together: a staging view has its kind's columns; a venue is named in its own files alone."""
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.sandbox.venues import STAND_INS
+from orchestration.settings import REPOSITORY
+from tests.dbt_project import evaluated, manifest
+from tests.warehouse import Warehouse, seeded
+
+COMMON = {
+    "tick_ms": "bigint",
+    "key": "varchar",
+    "requested_ms": "bigint",
+    "received_ms": "bigint",
+    "endpoint": "varchar",
+    "reject": "varchar",
+}
+# Columns of the kinds that no family of the intermediate layer reads (macro `families`); a venue may lack some.
+BUCKET = {"symbol": "varchar", "t": "bigint", "period_ms": "bigint"}
+SHARE = {**BUCKET, "long_fraction": "double"}
+BOOK = {"symbol": "varchar", "ts": "bigint", "bids": "double[2][]", "asks": "double[2][]", "size_unit": "varchar"}
+OPTION = {
+    "instrument": "varchar",
+    "coin": "varchar",
+    "expiry_ms": "bigint",
+    "strike": "double",
+    "option_type": "varchar",
+}
+PAIR = {"pair": "varchar", "rate": "double", "ts": "bigint", "source": "varchar"}
+OTHER: dict[str, dict[str, str]] = {
+    "long_short_accounts": SHARE,
+    "long_short_top_accounts": SHARE,
+    "long_short_top_positions": SHARE,
+    "taker_ratio": {**BUCKET, "taker_buy": "double", "taker_sell": "double", "unit": "varchar"},
+    "settlements": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double"},
+    "index_components": {"symbol": "varchar", "exchange": "varchar", "pair": "varchar", "weight": "double"},
+    "index_tickers": {"symbol": "varchar", "index_price": "double"},
+    "order_books": BOOK,
+    "index_books": BOOK,
+    "option_instruments": {
+        **OPTION,
+        "option_type": "varchar",
+        "contract_size": "double",
+        "settle": "varchar",
+        "listed_ms": "bigint",
+        "status": "varchar",
+    },
+    "option_tickers": {
+        **OPTION,
+        "mark_iv": "double",
+        "bid_iv": "double",
+        "ask_iv": "double",
+        "forward": "double",
+        "mark_price_coins": "double",
+        "open_interest_coins": "double",
+        "volume_coins": "double",
+        "volume_usd": "double",
+    },
+    "option_open_interest": {"instrument": "varchar", "open_interest_coins": "double", "open_contracts": "double"},
+    "option_volumes": {"instrument": "varchar", "volume_coins": "double"},
+    "option_index": {"coin": "varchar", "index_price": "double", "ts": "bigint"},
+    "perp_dexes": {"dex": "varchar", "full_name": "varchar"},
+    "fx_rates": PAIR,
+    "fx_daily": PAIR,
+}
+UNIT = re.compile(
+    r"\bms\b|\bUSD\b|dollar|quote|price|fraction|contracts?\b|coins?\b|units?\b|hours?|percent|decimal|KRW|years?\b"
+)
+NUMBERS = ("double", "bigint", "double[2][]")
+
+# Files outside a venue's own that name one, each with its reason. Texts, examples and tests in yml files are not code.
+NAMED = {
+    "dbt_project/macros/staging.sql": "the list of staging models",
+    "orchestration/product.py": "an example request for people",
+    "serve/params.py": "an example in the API's description",
+    "serve/catalog.py": "the interface's list of venues, in its order",
+}
+SHARED = (
+    "ingest/*.py",
+    "ingest/sandbox/*.py",
+    "dbt_project/models/intermediate/**/*.sql",
+    "dbt_project/models/marts/**/*.sql",
+    "dbt_project/tests/**/*.sql",
+    "dbt_project/macros/*.sql",
+    "orchestration/**/*.py",
+    "serve/**/*.py",
+)
+# `fx` is a word of its own.
+VENUES = sorted({stand_in.venue for stand_in in STAND_INS} - {"fx"})
+
+
+def kinds() -> dict[str, dict[str, str]]:
+    """Columns that a staging view of each kind may have."""
+    read = {kind: family["columns"] for family in evaluated("families()").values() for kind in family["kinds"]}
+    return {**OTHER, **read}
+
+
+@pytest.fixture(scope="module")
+def views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """Columns and types of every staging view, as DuckDB has them."""
+    warehouse: Warehouse = seeded(tmp_path_factory.mktemp("layers"))
+    found: dict[str, dict[str, str]] = {}
+    query = (
+        "select table_name, column_name, lower(data_type) from duckdb_columns() where starts_with(table_name, 'stg_')"
+    )
+    for table, column, kind in warehouse.rows(query):
+        found.setdefault(table, {})[column] = kind
+    return found
+
+
+def described() -> dict[str, Any]:
+    return {node.name: node for node in manifest().nodes.values() if node.name.startswith("stg_")}
+
+
+def test_every_staging_model_is_listed_and_every_listed_one_exists(views: dict[str, dict[str, str]]) -> None:
+    listed = {f"stg_{venue}__{entry.split('<')[0]}" for venue, own in evaluated("staged()") for entry in own}
+    assert listed == set(views) == set(described())
+
+
+def test_a_staging_view_has_the_columns_of_its_kind_and_no_other(views: dict[str, dict[str, str]]) -> None:
+    allowed, wrong = kinds(), []
+    for view, columns in sorted(views.items()):
+        kind = view.partition("__")[2]
+        if kind not in allowed:
+            wrong.append(f"{view}: a kind that nobody declares")
+            continue
+        may = {**allowed[kind], **COMMON}
+        wrong += [f"{view}.{name}: not a column of the kind" for name in sorted(set(columns) - set(may))]
+        wrong += [f"{view}.{name}: missing" for name in sorted(set(COMMON) - set(columns))]
+        wrong += [
+            f"{view}.{name}: {columns[name]}, not {may[name]}"
+            for name in columns
+            if name in may and columns[name] != may[name]
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_staging_model_and_column_is_described_with_its_unit(views: dict[str, dict[str, str]]) -> None:
+    wrong = []
+    for name, node in sorted(described().items()):
+        if not node.description.strip():
+            wrong.append(f"{name}: no description")
+        documented = {column.name: column for column in node.columns.values()}
+        if set(documented) != set(views[name]):
+            wrong.append(f"{name}: documents other columns: {sorted(set(documented) ^ set(views[name]))}")
+        for column in documented.values():
+            kind = views[name].get(column.name)
+            if column.data_type != kind:
+                wrong.append(f"{name}.{column.name}: documented as {column.data_type}, is {kind}")
+            if not column.description.strip():
+                wrong.append(f"{name}.{column.name}: no description")
+            elif kind in NUMBERS and not UNIT.search(column.description):
+                wrong.append(f"{name}.{column.name}: a number without its unit: {column.description}")
+    assert not wrong, "\n".join(wrong)
+
+
+def words(path: Path) -> str:
+    """The code of a file: without its comments, and in Python without its docstrings."""
+    text = path.read_text()
+    if path.suffix == ".sql":
+        return re.sub(r"--[^\n]*", "", re.sub(r"\{#.*?#\}", "", text, flags=re.S))
+    documents = {
+        node.body[0].lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if ast.get_docstring(node) is not None
+    }
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return " ".join(
+        token.string
+        for token in tokens
+        if token.type != tokenize.COMMENT and not (token.type == tokenize.STRING and token.start[0] in documents)
+    )
+
+
+def test_no_venue_is_named_outside_its_own_files() -> None:
+    venue = re.compile(r"(?<![a-z])(" + "|".join(VENUES) + r")(?![a-z])")
+    named: dict[str, set[str]] = {}
+    for pattern in SHARED:
+        for path in sorted(REPOSITORY.glob(pattern)):
+            own = {name for name in VENUES if path.stem.startswith(f"{name}_")}
+            if found := set(venue.findall(words(path))) - own:
+                named[str(path.relative_to(REPOSITORY))] = found
+    assert {file: found for file, found in named.items() if file not in NAMED} == {}
+    assert set(NAMED) <= set(named), "a reason without a file that needs it"

@@ -12,7 +12,8 @@ import duckdb
 
 from ingest.landing import committed_loads
 from orchestration.edition import read_current
-from orchestration.quality.declared import LIQUID_USD, MISSING_MS, Period
+from orchestration.quality.declared import Period
+from orchestration.quality.declared.check import LIQUID_USD, MISSING_MS
 from orchestration.settings import Settings
 from orchestration.writer import PipelineError
 

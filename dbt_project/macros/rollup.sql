@@ -39,9 +39,30 @@ finer_rows as (
   {% else %}select * from {{ relation }}{% endif %}
 ),
 
+{{ last_and_sums(step, "finer_rows") }}
+{% endmacro %}
+
+{#- A market tier that is computed when it is read. By base too, so that a reader's condition on it reaches the finer
+    tier's rows: a market that changed its base has a row for each. -#}
+{% macro rollup_market_view(step) %}
+{{ config(materialized="view") }}
+with {{ last_and_sums(step, ref("series_market_" ~ finer_step(step)).include(database=false), by_base=true) }}
+{% endmacro %}
+
+{#- A base tier that is computed when it is read. -#}
+{% macro rollup_base_view(step) %}
+{{ config(materialized="view") }}
+select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
+from {{ ref("series_market_" ~ step).include(database=false) }}
+where aggregated
+group by grouping sets ((t, base, type), (t, base))
+{% endmacro %}
+
+{#- Rows of `relation` by bucket and market: last of what is a state, sum of what flows, mean of funding. -#}
+{% macro last_and_sums(step, relation, by_base=false) -%}
 buckets as (
   select
-    {{ bucket("t", step) }} as bucket_t, market_id, any_value(venue) as venue, any_value(type) as type,
+    {{ bucket("t", step) }} as bucket_t, market_id,{{ " base," if by_base }} any_value(venue) as venue, any_value(type) as type,
     any_value(symbol) as symbol,
     max_by({base: base, quote: quote, hip3: hip3, aggregated: aggregated}, t) as identity,
     max_by(price, t) as price, max_by(vol24h_usd, t) as vol24h_usd,
@@ -50,12 +71,12 @@ buckets as (
     sum(funding_8h * funding_n) / nullif(sum(funding_n) filter (where funding_8h is not null), 0) as funding_8h,
     sum(funding_n) as funding_n,
     sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd
-  from finer_rows
-  group by bucket_t, market_id
+  from {{ relation }}
+  group by bucket_t, market_id{{ ", base" if by_base }}
 )
 
 select
-  bucket_t as t, market_id, venue, type, symbol, identity.base as base, identity.quote as quote,
+  bucket_t as t, market_id, venue, type, symbol, {{ "base" if by_base else "identity.base as base" }}, identity.quote as quote,
   identity.hip3 as hip3, identity.aggregated as aggregated, price, vol24h_usd, volume_usd, taker_buy_usd,
   taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd
 from buckets

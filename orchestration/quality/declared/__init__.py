@@ -1,4 +1,4 @@
-"""What is expected of the landing and the marts: all of it is in this folder. One `Check` is one asset check in Dagster.
+"""What is expected of the landing and the marts: all of it is in this folder. A `Check` is an asset check in Dagster.
 
 A check is made of expectations on one table of facts (see `facts` for the tables and their columns). `Rows` is SQL that
 returns what should not be there, as venue, market_id (null: the venue as a whole), from_ms, to_ms, value and expected.

@@ -9,12 +9,9 @@ import dagster as dg
 
 from orchestration.assets import BUILT, POOL, docs_asset, serving_asset, source_assets, warehouse_assets
 from orchestration.checks import freshness_check
-<<<<<<< HEAD
+from orchestration.history_asset import history_asset
 from orchestration.quality.dagster_checks import quality_checks, quality_schedule, report_asset
 from orchestration.quality.declared import PERIODS
-=======
-from orchestration.history_asset import history_asset
->>>>>>> main
 from orchestration.settings import Settings
 from orchestration.upkeep import end_dead_runs, mark_alive, upkeep
 
@@ -88,15 +85,8 @@ every_day = dg.ScheduleDefinition(
 )
 
 defs = dg.Definitions(
-<<<<<<< HEAD
-    assets=[*source_assets(), warehouse, serving, docs, report_asset(settings)],
+    assets=[*source_assets(), history_asset(settings), warehouse, serving, docs, report_asset(settings)],
     asset_checks=[alive, *quality.values()],
     jobs=[minute_job, hourly_job, daily_job, *(schedule.job for schedule in quality_schedules)],
     schedules=[every_minute, every_hour, every_day, *quality_schedules],
-=======
-    assets=[*source_assets(), history_asset(settings), warehouse, serving, docs],
-    asset_checks=[alive],
-    jobs=[minute_job, hourly_job, daily_job],
-    schedules=[every_minute, every_hour, every_day],
->>>>>>> main
 )

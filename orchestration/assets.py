@@ -29,6 +29,7 @@ from orchestration.writer import writer_lock
 # Everything that opens the warehouse or writes the replicas shares this pool, which has one place.
 POOL = "warehouse"
 LANDING = dg.AssetKey(["landing", "responses"])
+HISTORY = dg.AssetKey(["landing", "history"])
 BUILT = "tidemark/built"
 # How long a minute's run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
@@ -71,7 +72,7 @@ def source_assets() -> list[dg.AssetSpec]:
     ]
     landing = dg.AssetSpec(
         LANDING,
-        deps=[spec.key for spec in venues],
+        deps=[*(spec.key for spec in venues), HISTORY],
         group_name="landing",
         kinds={"parquet", "dlt"},
         description="Raw responses as the venues sent them, one row per response, written by the recorder (its own "

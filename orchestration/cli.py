@@ -97,6 +97,36 @@ def record(
     raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once))
 
 
+@app.command(short_help="Fetch what the exchanges have of the past.")
+def backfill(
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only this kind, as perp_bars or perp_bars_1d; may be repeated.")
+    ] = None,
+    venue: Annotated[list[str] | None, typer.Option(help="Only this exchange; may be repeated.")] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="From this UTC day or time on, as 2026-01-31.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Up to this UTC day or time; else up to now.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch also what is there already.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="The small fetch that the demo makes.")] = False,
+    within: Annotated[float | None, typer.Option(help="Begin nothing new after so many seconds.")] = None,
+) -> None:
+    """Fetch what is missing of the exchanges' past and land it, within a share of their rate limits of its own.
+
+    Without options: bars, settlements, open interest and ratios as far back as the indices need them. It can be
+    stopped at any time; the next one goes on.
+    """
+    chosen = settings()
+    from orchestration import history
+
+    log_to_stderr()
+    try:
+        request = history.wanted(venue or (), kind or (), begin, end, again=again, sample=sample, within_s=within)
+    except history.WrongRequest as error:
+        fail(str(error), code=2)
+    raise typer.Exit(
+        history.run_by_hand(chosen, request, typer.echo, lambda text: typer.echo(f"tidemark: {text}", err=True))
+    )
+
+
 @app.command(short_help="Build what has landed into the warehouse (dbt).")
 def build(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything that ever landed anew.")] = False,

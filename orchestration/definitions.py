@@ -9,6 +9,7 @@ import dagster as dg
 
 from orchestration.assets import BUILT, POOL, docs_asset, serving_asset, source_assets, warehouse_assets
 from orchestration.checks import freshness_check
+from orchestration.history_asset import history_asset
 from orchestration.settings import Settings
 from orchestration.upkeep import end_dead_runs, mark_alive, upkeep
 
@@ -79,7 +80,7 @@ every_day = dg.ScheduleDefinition(
 )
 
 defs = dg.Definitions(
-    assets=[*source_assets(), warehouse, serving, docs],
+    assets=[*source_assets(), history_asset(settings), warehouse, serving, docs],
     asset_checks=[alive],
     jobs=[minute_job, hourly_job, daily_job],
     schedules=[every_minute, every_hour, every_day],

@@ -96,6 +96,15 @@ class Settings:
         return self.home / "recorder"
 
     @property
+    def backfill(self) -> Path:
+        return self.home / "backfill"
+
+    @property
+    def told(self) -> Path:
+        """How far the history is, for the API, which reads nothing else of this home."""
+        return self.serving / "backfill.json"
+
+    @property
     def dbt_target(self) -> Path:
         return self.home / "dbt" / "target"
 

@@ -31,7 +31,16 @@ def read_status(settings: Settings) -> State:
             found["recorder_lag_s"] = _seconds(time.time() * 1000 - landed_ms)
             if found["as_of"] is not None:
                 found["build_lag_s"] = _seconds(max(0, landed_ms - found["as_of"]))
+    found["backfill"] = _backfill(settings)
     return {"home": str(settings.home), **found}
+
+
+def _backfill(settings: Settings) -> State | None:
+    """How far the history is; a process that was killed left the word `running` behind."""
+    found = _json(settings.backfill / "state.json")
+    if found and found["state"] == "running" and not Path(f"/proc/{found['pid']}").exists():
+        found["state"] = "stopped"
+    return found
 
 
 def _judged(found: State) -> State:
@@ -51,6 +60,8 @@ def as_text(found: State) -> str:
         lines.append(f"  edition    {found['edition']}, data of {_clock(found['as_of'])}, {_age(found['age_s'])} old")
     lines.append(f"  recorder   last landed {_age(found['recorder_lag_s'])} ago")
     lines.append(f"  build      {_age(found['build_lag_s'])} behind the recorder")
+    if history := found.get("backfill"):
+        lines.append(f"  history    {_bar(history['share'])} {_history(history)}")
     error = found.get("recorder", {}).get("landing_error")
     if error:
         lines.append(f"  landing    {error}")
@@ -59,6 +70,23 @@ def as_text(found: State) -> str:
         problem = f"; {_clock(venue['last_error_ms'])} {venue['last_error']}" if venue["last_error"] else ""
         lines.append(f"  {venue['venue']:<12} {good}{problem}")
     return "\n".join(lines)
+
+
+def _bar(share: float, width: int = 24) -> str:
+    full = int(share * width)
+    return f"[{'#' * full}{'.' * (width - full)}] {share:4.0%}"
+
+
+def _history(found: State) -> str:
+    words = f"{found['state']}, {found['rows']:,} rows"
+    if found["failed"]:
+        words += f", {found['failed']} spans failed"
+    if found["landing_error"]:
+        words += f"; {found['landing_error']}"
+    behind = sorted((venue["share"], name) for name, venue in found["venues"].items() if venue["share"] < 1)
+    if found["state"] == "running" and behind:
+        words += f"; {', '.join(f'{name} {share:.0%}' for share, name in behind[:4])}"
+    return words
 
 
 def _from_api(settings: Settings) -> State | None:

@@ -39,6 +39,13 @@ OTHER: dict[str, dict[str, str]] = {
     "long_short_top_accounts": SHARE,
     "long_short_top_positions": SHARE,
     "taker_ratio": {**BUCKET, "taker_buy": "double", "taker_sell": "double", "unit": "varchar"},
+    "open_interest_history": {
+        **BUCKET,
+        "open_interest": "double",
+        "single_open_interest": "double",
+        "open_contracts": "double",
+        "open_interest_usd": "double",
+    },
     "settlements": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double"},
     "index_components": {"symbol": "varchar", "exchange": "varchar", "pair": "varchar", "weight": "double"},
     "index_tickers": {"symbol": "varchar", "index_price": "double"},

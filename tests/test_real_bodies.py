@@ -109,8 +109,8 @@ def test_bodies_that_no_venue_s_own_test_reads(recordings: Path, tmp_path: Path)
     columns = "symbol, last_price, mark_price, index_price, vol24h_quote, funding_rate, open_interest, reject"
     rate, open_interest = float(ticker["fundingRate"]), float(ticker["openInterest"])
     assert warehouse.rows(f"select {columns} from stg_bybit__perp_tickers") == [
-        ("BTCUSDT", parsed["last"], parsed["markPrice"], parsed["indexPrice"], parsed["quoteVolume"], rate, open_interest,
-         None)
+        ("BTCUSDT", parsed["last"], parsed["markPrice"], parsed["indexPrice"], parsed["quoteVolume"], rate,
+         open_interest, None)
     ]  # fmt: skip
     expected = sorted((one["coin"], one["time"], float(one["fundingRate"])) for body in settled for one in body)
     query = (

@@ -180,7 +180,7 @@ class Backfill:
                 params = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
                 row = await client.fetch(endpoint, ask, params, self._deadline())
                 if row.error or row.status != 200:
-                    self.state.fail(client.venue.name, f"{endpoint.name} {key}: {row.error}".strip(), now_ms())
+                    self.state.fail(client.venue.name, f"{f'{endpoint.name} {key}'.strip()}: {row.error}", now_ms())
                 catalogue.learn(row)
 
     async def _work(self, client: Client, jobs: list[Job]) -> None:

@@ -290,5 +290,15 @@ def parse() -> None:
         typer.echo(f"the manifest is {prepare_manifest(chosen)}")
 
 
+@app.command(name="dbt-server", hidden=True)
+def dbt_server() -> None:
+    """Keep a dbt ready for the builds: `demo` and `up` run this."""
+    chosen = settings()
+    from orchestration.dbt_server import run_server
+
+    with one_sentence():
+        run_server(chosen)
+
+
 if __name__ == "__main__":
     main()

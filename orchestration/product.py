@@ -149,6 +149,7 @@ class Product:
             await asyncio.sleep(0.2)
         self.say(f"landed: the first minute of raw responses (load {load})")
         await parse
+        self.keep("dbt", "dbt-server")
         for step, done in (("build", "built"), ("publish", "published")):
             begin = time.monotonic()
             outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))

@@ -197,7 +197,7 @@ BITGET = Venue(
             "/api/v2/spot/market/orderbook",
             "spot_books",
             _ladder,
-            every_s=120,
+            every_s=300,
             each=Each(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _traded_in_dollars),

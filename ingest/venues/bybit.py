@@ -198,7 +198,7 @@ BYBIT = Venue(
             "/v5/market/orderbook",
             "ip",
             _spot_ladder,
-            every_s=120,
+            every_s=300,
             each=Each(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _spot_in_dollars),

@@ -245,7 +245,7 @@ OKX = Venue(
             "/api/v5/market/books",
             "books",
             _books,
-            every_s=120,
+            every_s=300,
             each=Each(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=40),
         ),
         Endpoint(

@@ -33,7 +33,7 @@ AT_ONCE = 2
 """Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
 Span = tuple[int, int]
 Job = tuple[History, str, Span]
-SAMPLE_DAYS = {"1d": 130, "1h": 30, "5m": 2, None: 31}
+SAMPLE_DAYS = {"1d": 200, "1h": 30, "5m": 2, None: 31}
 """How far back a demo's small fetch goes."""
 
 

@@ -130,7 +130,7 @@ def test_bars_are_whole_days_and_hours_without_a_hole(view: str, warehouse: Ware
     assert {length for _, length in opened} <= set(STEPS_MS.values())
     for (_, length), times in opened.items():
         assert sorted(times) == list(range(min(times), max(times) + length, length))
-    assert max(len(times) for (_, length), times in opened.items() if length == DAY_MS) >= 128
+    assert max(len(times) for (_, length), times in opened.items() if length == DAY_MS) >= 198
 
 
 def test_a_day_s_bar_is_the_sum_of_its_minutes(fetched: Fetched, warehouse: Warehouse) -> None:

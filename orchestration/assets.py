@@ -91,7 +91,14 @@ def source_assets() -> list[dg.AssetSpec]:
         dg.AssetSpec(["pipeline", name], deps=[LANDING], group_name="landing", kinds={"duckdb"}, description=text)
         for name, text in tables.items()
     ]
-    return [*venues, landing, *pipeline]
+    suspects = dg.AssetSpec(
+        ["quality", "suspect_rows"],
+        deps=[["landing", "responses"], ["series_market_1m"], ["series_market_1h"], ["market_index"]],
+        group_name="landing",
+        kinds={"duckdb"},
+        description="What the data quality checks found suspect, written by them every hour and every day.",
+    )
+    return [*venues, landing, *pipeline, suspects]
 
 
 def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:

@@ -166,6 +166,7 @@ def serve() -> None:
         redis_url=chosen.redis_url,
         trusted_proxies=chosen.trusted_proxies,
         workers=chosen.api_workers,
+        quality=chosen.quality_docs,
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 

@@ -24,6 +24,7 @@ ADDRESSES = """
   API          {api}   (description: {api}/openapi.json)
   Dagster      {dagster}   (runs, schedules, lineage from venue to served table)
   dbt docs     {api}/dbt/   (what every table, column and metric means)
+  quality      {api}/quality/   (what is expected of the data, and what each hour's checks found)
 
   Try this:
     curl '{api}/api/series/price?base=BTC'

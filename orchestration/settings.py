@@ -117,6 +117,14 @@ class Settings:
         return self.home / "docs"
 
     @property
+    def quality(self) -> Path:
+        return self.home / "quality"
+
+    @property
+    def quality_docs(self) -> Path:
+        return self.quality / "docs"
+
+    @property
     def dagster_home(self) -> Path:
         return self.home / "dagster"
 

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from ingest.landing import land
+from ingest.venues.binance import BINANCE
+from ingest.venues.bybit import BYBIT
+from ingest.venues.hyperliquid import HYPERLIQUID
 from orchestration.publish import publish
 from orchestration.settings import Settings
 from orchestration.transform import build
@@ -28,7 +31,7 @@ MINUTES = 10
 
 async def record(landing: Path, state: Path) -> dict[str, Any]:
     """Ten minutes with two faults in the landing, one load each; what truly happened meanwhile."""
-    async with recorder() as (venues, minute):
+    async with recorder((BINANCE, BYBIT, HYPERLIQUID)) as (venues, minute):
         for number in range(MINUTES):
             if fault := _fault(number):
                 await venues.post("/_sandbox/faults", fault)

@@ -44,6 +44,7 @@ class Warehouse:
             )
             con.execute("create table gaps as select 1 as start_ms; create table markets as select 'C0' as base")
             con.execute("create table recording_status as select 'v' as venue")
+            con.execute("create view suspect_rows as select * from quality.suspect_rows")
             con.execute("create table main.touched_markets (minute_ms bigint, market_id varchar, base varchar)")
             for tier in TIERS:
                 tables = (

@@ -173,7 +173,7 @@ def test_open_interest_of_the_past_is_in_the_units_of_today(fetched: Fetched, wa
 
 def test_settlements_are_those_of_the_market(warehouse: Warehouse) -> None:
     for venue, of in HISTORIES.items():
-        if not any(one.endpoint == "settlements" for one in of):
+        if not any(one.endpoint == "settlements" and one.sample for one in of):
             continue
         [(symbols, hours)] = warehouse.rows(
             f"select count(distinct symbol), list(distinct round(settled_ms % {DAY_MS} / {HOUR}, 1))"

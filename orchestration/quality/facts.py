@@ -106,6 +106,10 @@ def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:
 
 def _copy_hours(con: duckdb.DuckDBPyConnection, span: Span) -> None:
     con.execute(f"create table hours as select {MINUTE_COLUMNS} from served.series_market_1h where t >= {span.from_ms}")
+    con.execute(
+        "create table bars as select market_id, count(volume_usd) as minutes from served.series_market_1m "
+        f"where t >= {span.to_ms - DAY_MS} and t < {span.to_ms} group by market_id"
+    )
 
 
 def _compare_venues(con: duckdb.DuckDBPyConnection) -> None:
@@ -141,7 +145,7 @@ def _compare_days(con: duckdb.DuckDBPyConnection) -> None:
             DAY_MS
         } as from_ms, any_value(to_ms) as to_ms,
             count(*) filter (late) as hours, count(*) filter (not late) as hours_before,
-            count(volume_usd) filter (late) as bar_hours, sum(volume_usd) filter (late) as volume_usd,
+            coalesce(any_value(bars.minutes), 0) as bar_minutes, sum(volume_usd) filter (late) as volume_usd,
             {
             ", ".join(
                 f"max_by({column}, t) filter ({when} and {column} is not null) as {name}"
@@ -151,6 +155,7 @@ def _compare_days(con: duckdb.DuckDBPyConnection) -> None:
         },
             max_by(vol24h_usd, t) filter (late and vol24h_usd is not null) as vol24h_usd
         from (select hours.*, to_ms, t >= to_ms - {DAY_MS} as late from hours, span where t < to_ms)
+        left join bars using (market_id)
         group by venue, market_id
         """
     )

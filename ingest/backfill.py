@@ -21,11 +21,12 @@ from ingest.covered import Covered
 from ingest.endpoint import Ask, Endpoint, Venue
 from ingest.histories import HISTORIES
 from ingest.outbox import Outbox
-from ingest.past import DAY_MS, History, Piece
+from ingest.past import History, Piece
 from ingest.rows import Row
 from ingest.schedule import Catalogue
 from ingest.state import lock
 from ingest.venues import VENUES
+from ingest.wanted import Wanted
 
 log = logging.getLogger(__name__)
 
@@ -33,42 +34,6 @@ AT_ONCE = 2
 """Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
 Span = tuple[int, int]
 Job = tuple[History, str, Span]
-SAMPLE_DAYS = {"1d": 200, "1h": 30, "5m": 2, None: 31}
-"""How far back a demo's small fetch goes."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be fetched; None means all, and as far back as is declared.
-
-    kinds    names of histories (`perp_bars_1d`) or of recorded kinds (`perp_bars`: all its intervals)
-    again    also what has been fetched before
-    sample   the small fetch of a demo
-    within_s  begin nothing new after this long
-    """
-
-    venues: Sequence[str] | None = None
-    kinds: Sequence[str] | None = None
-    begin_ms: int | None = None
-    end_ms: int | None = None
-    again: bool = False
-    sample: bool = False
-    within_s: float | None = None
-
-    def has(self, history: History) -> bool:
-        """Whether a history is among the kinds."""
-        return self.kinds is None or history.name in self.kinds or history.endpoint in self.kinds
-
-    def span(self, history: History, at_ms: int) -> tuple[int, int]:
-        """The span [begin, end) of whole rows; nothing that the venue no longer has."""
-        step = history.step_ms
-        days = min(history.days, SAMPLE_DAYS[history.interval]) if self.sample else history.days
-        begin = self.begin_ms if self.begin_ms is not None else at_ms - days * DAY_MS
-        if history.kept_days:
-            # An hour less: the oldest rows leave while one asks.
-            begin = max(begin, at_ms - history.kept_days * DAY_MS + 3_600_000)
-        end = min(at_ms, self.end_ms if self.end_ms is not None else at_ms)
-        return -(-begin // step) * step, end // step * step
 
 
 @dataclass(frozen=True)

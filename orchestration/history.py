@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ingest.backfill import Wanted, backfill
+from ingest.backfill import backfill
 from ingest.backfill_state import BackfillState
 from ingest.client import now_ms
 from ingest.endpoint import Venue
 from ingest.histories import HISTORIES
 from ingest.state import RecorderBusy
 from ingest.venues import VENUES
+from ingest.wanted import Wanted
 from orchestration.settings import Settings
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from ingest.backfill import Pace, Wanted, backfill
+from ingest.backfill import Pace, backfill
 from ingest.endpoint import Each, Endpoint, Pool, Venue
 from ingest.past import History
+from ingest.wanted import Wanted
 from tests.loopback_venue import HOST, Seen
 
 KEYS = tuple(f"coin{n:02d}" for n in range(20))

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ingest.backfill import Pace, Wanted, backfill
+from ingest.backfill import Pace, backfill
 from ingest.client import Client
 from ingest.covered import Covered
 from ingest.endpoint import Venue
@@ -26,6 +26,7 @@ from ingest.past import DAY_MS, STEPS_MS
 from ingest.sandbox.server import create_app, serving
 from ingest.sandbox.world import World
 from ingest.schedule import Schedule
+from ingest.wanted import Wanted
 from tests import loopback_past
 from tests.loopback_venue import serving as loopback
 from tests.loopback_venue import until

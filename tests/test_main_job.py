@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import pytest
 USD_QUOTES = ("FDUSD", "USDT", "USDC", "TUSD", "BUSD", "USDE", "USD1", "PAX", "USDP", "USDS", "DAI", "USD")
 # Contracts on a multiple of the coin, as the venues' own contract pages name them.
 HOUR_MS = 3_600_000
+ADDRESSES = count(1)
 MULTIPLES = {"1000000": 1_000_000, "10000": 10_000, "1000": 1_000}
 
 
@@ -220,6 +222,7 @@ def served(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "TIDEMARK_API_PORT": str(api_port),
         "TIDEMARK_SANDBOX_PORT": str(sandbox_port),
         "TIDEMARK_VENUES_URL": f"http://127.0.0.1:{sandbox_port}",
+        "TIDEMARK_TRUSTED_PROXIES": "127.0.0.1",
     }
     tidemark = str(Path(sys.executable).parent / "tidemark")
     running = [subprocess.Popen([tidemark, "sandbox", "--replay", str(folder)], env=env)]
@@ -252,7 +255,10 @@ def free() -> int:
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=30) as response:
+    """The JSON at a URL, asked from an address of its own: one address alone would soon have spent its budget."""
+    n = next(ADDRESSES)
+    asked = urllib.request.Request(url, headers={"X-Forwarded-For": f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}"})
+    with urllib.request.urlopen(asked, timeout=30) as response:
         return json.loads(response.read())
 
 

@@ -33,7 +33,7 @@ AT_ONCE = 2
 """Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
 Span = tuple[int, int]
 Job = tuple[History, str, Span]
-SAMPLE_DAYS = {"1d": 130, "1h": 30, "5m": 2, None: 31}
+SAMPLE_DAYS = {"1d": 200, "1h": 30, "5m": 2, None: 31}
 """How far back a demo's small fetch goes."""
 
 
@@ -180,7 +180,7 @@ class Backfill:
                 params = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
                 row = await client.fetch(endpoint, ask, params, self._deadline())
                 if row.error or row.status != 200:
-                    self.state.fail(client.venue.name, f"{endpoint.name} {key}: {row.error}".strip(), now_ms())
+                    self.state.fail(client.venue.name, f"{f'{endpoint.name} {key}'.strip()}: {row.error}", now_ms())
                 catalogue.learn(row)
 
     async def _work(self, client: Client, jobs: list[Job]) -> None:

@@ -83,8 +83,8 @@ class History:
 
     @property
     def step_ms(self) -> int:
-        """The grid that a span lies on; events have none but the minute."""
-        return STEPS_MS[self.interval] if self.interval else 60_000
+        """The grid that a span lies on, and the least distance of its rows: no market settles twice an hour."""
+        return STEPS_MS[self.interval or "1h"]
 
     def first(self, key: str, begin_ms: int, end_ms: int) -> Piece:
         """The newest piece of a span."""

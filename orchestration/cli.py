@@ -4,14 +4,14 @@ Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
 import typer
 
-from orchestration.settings import SETTINGS, UNIVERSES, Settings, SettingsError
+from orchestration.console import fail, one_sentence, settings
+from orchestration.key_commands import keys_app
+from orchestration.settings import SETTINGS, UNIVERSES
 
 HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
 EPILOG = "\n\n".join(
@@ -32,29 +32,6 @@ app = typer.Typer(
 def main() -> None:
     """Run a command."""
     app(prog_name="tidemark")
-
-
-def settings() -> Settings:
-    try:
-        return Settings.from_env()
-    except SettingsError as error:
-        fail(str(error), code=2)
-
-
-def fail(message: str, code: int = 1) -> NoReturn:
-    typer.echo(f"tidemark: {message}", err=True)
-    raise typer.Exit(code)
-
-
-@contextmanager
-def one_sentence() -> Iterator[None]:
-    """A failure of the pipeline that a person can act on is its message, not a traceback."""
-    from orchestration.writer import PipelineError
-
-    try:
-        yield
-    except PipelineError as error:
-        fail(str(error))
 
 
 def log_to_stderr() -> None:
@@ -171,53 +148,7 @@ def serve() -> None:
     run_server(setup, "127.0.0.1", chosen.api_port)
 
 
-keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys", short_help="Make, list and revoke API keys.")
-
-
-@contextmanager
-def usable_keys() -> Iterator[Path]:
-    """The file of keys; what is wrong with it, or with what is asked of it, is one sentence."""
-    from serve.keys import KeyFileError
-
-    try:
-        yield settings().keys
-    except KeyFileError as error:
-        fail(str(error))
-
-
-@keys_app.command(name="create")
-def create_key(name: Annotated[str, typer.Argument(help="Whose key it is, for the list.")]) -> None:
-    """Make an API key and print it, once: only its SHA-256 is kept."""
-    from serve.keys import create_key as make
-
-    with usable_keys() as path:
-        made, text = make(path, name)
-        typer.echo(f"key {made.id} for {made.name}; it is shown only now:", err=True)
-        typer.echo(text)
-
-
-@keys_app.command(name="list")
-def list_keys() -> None:
-    """List all keys that were ever made: id, state, when it was made, whose it is."""
-    from datetime import UTC, datetime
-
-    from serve.keys import read_keys
-
-    with usable_keys() as path:
-        for key in read_keys(path):
-            state = "valid" if key.revoked_ms is None else "revoked"
-            made = f"{datetime.fromtimestamp(key.created_ms / 1000, UTC):%Y-%m-%d %H:%M}"
-            typer.echo(f"{key.id}  {state:<7}  {made}  {key.name}")
-
-
-@keys_app.command(name="revoke")
-def revoke_key(key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as listed.")]) -> None:
-    """Make a key invalid, for good; running servers refuse it within a second or two."""
-    from serve.keys import revoke_key as revoke
-
-    with usable_keys() as path:
-        typer.echo(f"key {revoke(path, key_id).id} is revoked")
 
 
 @app.command(short_help="Run stand-ins of the exchanges (simulated or replayed).")

@@ -119,6 +119,7 @@ HTTP = {
     "openapi:complete": Requirement(
         "P 2", "it lists every endpoint, parameter and status; responses satisfy its schemas"
     ),
+    "openapi:true": Requirement("P 2", "schemathesis finds nothing where the server is not what it describes"),
     "index:lists": Requirement("G 9", "/ lists the endpoints"),
     "docs:served": Requirement("G 9", "/dbt/ serves the generated documentation, 404 before there is one"),
 }

@@ -6,7 +6,7 @@
 with told as (
     select *
     from {{ ref('staged_oi_history') }}
-    where reject is null and t <= tick_ms
+    where reject is null and {{ is_backfilled() }} and t <= tick_ms
     qualify row_number() over (partition by venue, symbol, period_ms, t order by tick_ms desc, requested_ms desc) = 1
 ),
 

@@ -16,6 +16,7 @@ import orjson
 
 from ingest.budget import Bans, Budget
 from ingest.endpoint import Ask, Endpoint, Venue, address
+from ingest.reduction import Reduction
 from ingest.rows import Row, canonical
 
 USER_AGENT = "tidemark/0.1 (market data recorder)"
@@ -156,7 +157,7 @@ class Client:
                     **(post if endpoint.method == "POST" else query),
                 ) as response,
             ):
-                raw = await _whole(response)
+                raw = await _whole(response, endpoint.reduce() if endpoint.reduce and response.status == 200 else None)
         except TimeoutError:
             return Answer(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -197,15 +198,18 @@ class Client:
             self.bans.stay_away(f"pool {endpoint.pool}", until_ms, reason)
 
 
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """The body's bytes, unless there are more of them than any known answer has."""
+async def _whole(response: aiohttp.ClientResponse, reduction: Reduction | None) -> bytes:
+    """The body's bytes, or what the reduction leaves, unless there are more of them than any known answer has."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > BODY_LIMIT:
             raise ValueError(f"the body is longer than {BODY_LIMIT >> 20} MB")
-        chunks.append(chunk)
-    return b"".join(chunks)
+        if reduction:
+            reduction.feed(chunk)
+        else:
+            chunks.append(chunk)
+    return reduction.result() if reduction else b"".join(chunks)
 
 
 def _retry_after(headers: Mapping[str, str], received_ms: int) -> float:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingest.reduction import Reduction
+
 Body = Any
 """A parsed JSON body."""
 
@@ -75,7 +77,7 @@ class Endpoint:
     """One kind of request. `params` is the query of a GET and the JSON body of a POST; `{key}` in the path is the key.
 
     `next_page` reads a page and returns the parameters of the next one, or None after the last; the key is then the
-    page's number.
+    page's number. `reduce` begins a declared reduction of a good answer that is too large to keep.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Endpoint:
     bars: Bars | None = None
     next_page: Callable[[Body], Mapping[str, Any] | None] | None = None
     timeout_s: float = 10.0
+    reduce: Callable[[], Reduction] | None = None
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ class Schedule:
         self._asked: dict[tuple[str, str], int] = {}
         self._answered: dict[tuple[str, str], int] = {}
         self._due: dict[str, int] = {}
+        self._every_s = {endpoint.name: endpoint.every_s for endpoint in venue.endpoints}
         self._fanned = {endpoint.name for endpoint in venue.endpoints if endpoint.each}
 
     def due(self, tick_ms: int) -> list[Endpoint]:
@@ -96,9 +97,13 @@ class Schedule:
             self._answered[row.endpoint, row.key] = row.tick_ms
             self.catalogue.learn(row)
         elif row.endpoint not in self._fanned or not row.key:
-            # What is asked once an hour is asked again next minute when it failed. Of a fan-out over keys one that
-            # never answers would have all the others asked every minute: it waits for its next turn.
-            self._due.pop(row.endpoint, None)
+            # What is asked once an hour is asked again next minute when it failed, what is asked once a day (because it
+            # is large) after 24 minutes. Of a fan-out over keys one that never answers would have all the others asked
+            # every minute: it waits for its next turn.
+            again_ms = row.tick_ms + max(
+                self.minute_ms, self._every_s.get(row.endpoint, 60) // 60 * self.minute_ms // 60
+            )
+            self._due[row.endpoint] = min(self._due.get(row.endpoint, again_ms), again_ms)
 
     def _chosen(self, endpoint: Endpoint, each: Each) -> list[str]:
         ranked = self.catalogue.ranked(each)

@@ -24,7 +24,9 @@ def warehouse(empty: Warehouse) -> Warehouse:
 def klines(price: float, *opened: int, step: int = MINUTE) -> str:
     """Binance's answer of some bars, each two coins at one price."""
     text = str(price)
-    return json.dumps([[t, text, text, text, text, "2", t + step - 1, str(2 * price), 3, "1", text, "0"] for t in opened])
+    return json.dumps(
+        [[t, text, text, text, text, "2", t + step - 1, str(2 * price), 3, "1", text, "0"] for t in opened]
+    )
 
 
 def test_a_backfilled_minute_never_replaces_a_recorded_one(warehouse: Warehouse) -> None:

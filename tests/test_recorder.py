@@ -265,12 +265,20 @@ def test_hyperliquid_fans_out_over_dexes_and_their_coins() -> None:
 def test_a_full_minute_fits_the_budget(venue: Venue) -> None:
     """With the whole universe (VENUES 0.3), a first minute that catches up and asks all stays inside every pool."""
     coins = 430 if venue is HYPERLIQUID else 850
-    sizes = {"open_interest": 700, "perp_tickers": 12, "spot_bars": 1500}
+    sizes = {
+        "open_interest": 700,
+        "perp_tickers": 12,
+        "spot_bars": 1500,
+        "option_open_interest": 40,
+        "wallet_positions": 10,
+        "dex_positions": 60,
+        "wallet_fills": 500,
+    }
     used: Counter[str] = Counter()
     for endpoint in venue.endpoints:
         count, each = 1, endpoint.each
         if each:
-            count = sizes.get(endpoint.name, coins)
+            count = sizes.get(endpoint.name, coins) if each.of else len(each.always)
             if each.top is not None:
                 rest = -(-(count - each.top) * endpoint.every_s // each.rest_s) if each.rest_s else 0
                 count = each.top + rest

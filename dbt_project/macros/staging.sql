@@ -6,19 +6,22 @@
     {{ return([
         ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
-            "long_short_top_positions", "taker_ratio", "order_books", "index_components", "settlements"]),
+            "long_short_top_positions", "taker_ratio", "order_books", "index_books", "index_components", "settlements",
+            "option_tickers", "option_open_interest", "option_volumes", "option_instruments", "option_index"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
-            "liquidations", "long_short_accounts", "order_books", "index_components", "settlements"]),
-        ("hyperliquid", ["instruments<perp_tickers", "spot_instruments<spot_tickers", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars"]),
+            "liquidations", "long_short_accounts", "order_books", "index_books", "index_components", "settlements",
+            "option_tickers", "option_index<option_tickers"]),
+        ("hyperliquid", ["instruments<perp_tickers", "spot_instruments<spot_tickers", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars",
+            "perp_annotations", "settlements", "wallets<leaderboard", "wallet_positions", "liquidation_fills<liquidator_fills"]),
         ("bitget", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
-            "liquidations", "long_short_accounts", "taker_ratio", "index_components", "settlements"]),
+            "liquidations", "long_short_accounts", "taker_ratio", "index_books", "index_components", "settlements"]),
         ("mexc", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
-            "index_components<instruments", "settlements"]),
+            "index_books", "index_components<instruments", "settlements"]),
         ("gate", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts<contract_stats", "long_short_top_accounts<contract_stats", "long_short_top_positions<contract_stats", "taker_ratio<contract_stats",
-            "index_components", "settlements"]),
+            "index_books", "index_components", "settlements"]),
         ("kucoin", ["instruments<perp_tickers", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
-            "index_components", "settlements"]),
+            "index_books", "index_components", "settlements"]),
         ("okx", ["instruments", "spot_instruments", "perp_tickers", "funding", "open_interest", "marks", "index_tickers",
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
             "long_short_top_positions", "taker_ratio", "index_books", "index_components", "settlements",
@@ -29,7 +32,7 @@
             "spot_bars", "liquidations", "settlements"]),
         ("upbit", ["spot_instruments", "spot_tickers", "spot_bars"]),
         ("bithumb", ["spot_instruments", "spot_tickers", "spot_bars"]),
-        ("coinbase", ["spot_instruments", "spot_tickers", "spot_bars"]),
+        ("coinbase", ["spot_instruments", "spot_tickers", "spot_bars", "index_books"]),
         ("fx", ["fx_rates", "fx_daily"]),
         ("deribit", ["option_instruments", "option_tickers", "option_index"]),
     ]) }}
@@ -198,7 +201,7 @@ from (
 {% endmacro %}
 
 {#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}
-{% macro stream_kinds() %}('liquidations'){% endmacro %}
+{% macro stream_kinds() %}('liquidations', 'liquidator_fills'){% endmacro %}
 
 {#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`, `<kind>_history`
     bodies of a format of its own. -#}

@@ -1,6 +1,6 @@
 -- Seed keys of several columns are unique, multipliers and OI factors positive.
 {{ config(meta={'dagster': {'ref': {'name': 'symbols'}}}) }}
-select 'symbols' as seed, venue || ' ' || symbol_base as row_key
+select 'symbols' as seed, venue || ' ' || symbol_base || ' ' || coalesce(market, '') as row_key
 from {{ ref('symbols') }}
 group by all
 having count(*) > 1 or min(multiplier) <= 0

@@ -87,9 +87,10 @@ def add_routes(app: Sanic[Any, Any], sandbox: Sandbox, mode: str) -> None:
         if not (asked["from"].isdigit() and asked["to"].isdigit()):
             return _wrong("from and to must be whole milliseconds")
         try:
-            window_ms = sandbox.stand_ins[asked["venue"]].liquidation_window_ms
+            stand_in = sandbox.stand_ins[asked["venue"]]
+            holders = stand_in.holders(sandbox.world) if stand_in.holders else None
             found = truth(sandbox.world, asked["venue"], asked["type"], asked["symbol"], int(asked["from"]),
-                          int(asked["to"]), window_ms)  # fmt: skip
+                          int(asked["to"]), stand_in.liquidation_window_ms, holders)  # fmt: skip
         except KeyError:
             return _wrong(f"unknown market {asked['venue']}:{asked['type']}:{asked['symbol']}", 404)
         except ValueError as error:

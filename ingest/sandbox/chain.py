@@ -46,6 +46,12 @@ class Chain:
     volume_24h: Floats  # coins
 
 
+def expiry_name(expiry_ms: int) -> str:
+    """6DEC25"""
+    day = datetime.fromtimestamp(expiry_ms / 1000, UTC)
+    return f"{day.day}{day:%b%y}".upper()
+
+
 def expiries(now_ms: int) -> list[tuple[int, int, float]]:
     """(expiry, listing, strike step) of what is listed: days, weeks, months and quarters, to 08:00 UTC.
 

@@ -8,6 +8,9 @@ from ingest.sandbox.world import World
 _GAP = 3e-5  # of the price between two levels, where the tick allows it
 _RESTS_MS = 500  # a book is the same for so long
 _LEVELS_SPAN = 8192
+_DEEP = 500  # levels that hold what rests near the price; they grow thicker up to here
+_MEAN_WEIGHT = 0.2 + 3.0 / 5.0
+_WEIGHT = _MEAN_WEIGHT * (_DEEP + _DEEP**2 / 120)  # of these levels together
 
 
 def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Floats]:
@@ -20,7 +23,8 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
     lot = 1.0 / float(universe.lot_scale[row])
     cells = (now_ms // _RESTS_MS) * _LEVELS_SPAN + np.arange(levels)
     series = market.bar_keys[[row]][:, None]
-    # So much of the day's volume rests in the whole book; the levels share it by weight.
+    # So much of the day's volume rests in the deep levels, which share it by weight: a level is the same however many
+    # are asked for.
     resting = float(universe.volume_usd[row]) * 0.004 / float(market.quote_usd[row]) / last
     mean_gap = max(1.0, _GAP * last / tick)
     sides = []
@@ -28,8 +32,15 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
         gaps = np.ceil(-np.log1p(-uniform(series, cells, label)[0]) * mean_gap)
         steps = np.cumsum(np.maximum(gaps, 1.0))
         prices = np.rint((best + sign * (steps - steps[0]) * tick) * universe.scale[row]) / universe.scale[row]
-        weight = (0.2 + 3.0 * uniform(series, cells, label + 2)[0] ** 4) * (1.0 + np.arange(levels) / 60.0)
-        sizes = np.maximum(np.rint(resting * weight / weight.sum() / lot), 1.0) * lot
+        weight = (0.2 + 3.0 * uniform(series, cells, label + 2)[0] ** 4) * (
+            1.0 + np.minimum(np.arange(levels), _DEEP) / 60.0
+        )
+        sizes = np.maximum(np.rint(resting * weight / _WEIGHT / lot), 1.0) * lot
         good = prices > tick / 2
         sides.append(np.column_stack([prices[good], sizes[good]]))
     return sides[0], sides[1]
+
+
+def texts(side: Floats, price: str, size: str) -> list[list[str]]:
+    """The levels of a side as the formats write them."""
+    return [[price % at, size % amount] for at, amount in side.tolist()]

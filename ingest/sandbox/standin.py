@@ -9,6 +9,7 @@ from sanic import Sanic
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listing import Listing
 from ingest.sandbox.streams import Frame, Reply
+from ingest.sandbox.wallets import Wallets
 from ingest.sandbox.wire import Answer, Endpoint
 from ingest.sandbox.world import World
 
@@ -41,6 +42,7 @@ class StandIn:
     liquidation_window_ms
               which liquidations the venue publishes: None: none at all; 0: all; n: of one market only the latest in
               each window of n ms. The truth is told accordingly.
+    holders   the wallets behind the open positions, where the venue shows them; its liquidations are then theirs
     """
 
     venue: str
@@ -55,3 +57,4 @@ class StandIn:
     topic: Callable[[dict[str, Any]], str | None] | None = None
     frames: Callable[[World, int], list[Frame]] | None = None
     liquidation_window_ms: int | None = None
+    holders: Callable[[World], Wallets] | None = None

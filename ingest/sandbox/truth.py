@@ -6,19 +6,28 @@ import numpy as np
 
 from ingest.sandbox.derivatives import funding_hours, funding_rate, liquidations, open_interest
 from ingest.sandbox.universe import MINUTE_MS
+from ingest.sandbox.wallets import Wallets
 from ingest.sandbox.world import World
 
 LONGEST_MINUTES = 7 * 1440
 
 
 def truth(
-    world: World, venue: str, kind: str, symbol: str, from_ms: int, to_ms: int, window_ms: int | None
+    world: World,
+    venue: str,
+    kind: str,
+    symbol: str,
+    from_ms: int,
+    to_ms: int,
+    window_ms: int | None,
+    holders: Wallets | None = None,
 ) -> dict[str, Any]:
     """Per minute in [from, to): prices in USD per ONE coin, sizes in coins, money in USD; KeyError if unknown.
 
     `price` is the price at the minute's start; a ticker that is asked within the minute lies between `price` and
     `close`. Quotes like USDT count as 1 USD. `sent` says whether the venue shows the liquidation:
-    all of them, or the latest in each `window_ms`; None where it publishes none.
+    all of them, or the latest in each `window_ms`; None where it publishes none. Where the venue shows who holds what,
+    the liquidations are those of `holders`, and `positions` are what is open at the end.
     """
     row = world.universe.row[venue, kind, symbol]
     rows, listing = np.array([row]), world.universe.listings[row]
@@ -58,8 +67,40 @@ def truth(
             point[name] = None if missing else column[n].item()
         out.append(point)
     events = _liquidations(world, row, minutes, window_ms) if perp and window_ms is not None else []
-    return {"venue": venue, "type": kind, "symbol": symbol, "coin": listing.coin, "quote": listing.quote,
+    told = {"venue": venue, "type": kind, "symbol": symbol, "coin": listing.coin, "quote": listing.quote,
             "units": listing.units, "minutes": out, "liquidations": events}  # fmt: skip
+    if perp and holders is not None:
+        told |= {"liquidations": _of_holders(world, holders, row, from_ms, to_ms),
+                 "positions": _positions(world, holders, row, to_ms)}  # fmt: skip
+    return told
+
+
+def _positions(world: World, holders: Wallets, row: int, at_ms: int) -> list[dict[str, Any]]:
+    found, units = holders.open_at(at_ms), world.universe.listings[row].units
+    return [_position(holders, one, units) for one in found.where(found.row == row).each()]
+
+
+def _position(holders: Wallets, one: dict[str, Any], units: float) -> dict[str, Any]:
+    return {
+        "wallet": holders.owner(one["seat"]), "side": "long" if one["long"] else "short",
+        "size_base": one["size"] * units, "entry_price": one["entry"] / units,
+        "liquidation_price": one["liquidation"] / units, "leverage": one["leverage"], "opened_ms": one["opened_ms"],
+        "closed_ms": one["closed_ms"], "liquidated": one["liquidated"],
+    }  # fmt: skip
+
+
+def _of_holders(world: World, holders: Wallets, row: int, from_ms: int, to_ms: int) -> list[dict[str, Any]]:
+    found, units = holders.between(from_ms, to_ms), world.universe.listings[row].units
+    inside = found.liquidated & (found.row == row) & (from_ms <= found.closed_ms) & (found.closed_ms < to_ms)
+    out = []
+    for one in found.where(inside).each():
+        price = holders.mark(row, one["closed_ms"] // MINUTE_MS)
+        out.append({
+            "ts": one["closed_ms"], "side": "long" if one["long"] else "short", "size_base": one["size"] * units,
+            "price": price / units, "usd": one["size"] * price, "sent": True, "wallet": holders.owner(one["seat"]),
+            "method": "backstop" if one["backstop"] else "market",
+        })  # fmt: skip
+    return sorted(out, key=lambda event: event["ts"])
 
 
 def _liquidations(world: World, row: int, minutes: np.ndarray[Any, Any], window_ms: int) -> list[dict[str, Any]]:

@@ -1,13 +1,15 @@
-"""Binance: USD-M futures (fapi) and spot (api)."""
+"""Binance: USD-M futures (fapi), spot (api) and the BTC and ETH options (eapi)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 FUTURES, SPOT, STREAMS = "fapi.binance.com", "api.binance.com", "fstream.binance.com"
+OPTIONS, COINS = "eapi.binance.com", ("BTC", "ETH")
 
 
 def _traded(body: Body) -> Iterator[tuple[str, float]]:
@@ -37,6 +39,28 @@ def _held_in_tether(body: Body) -> Iterator[tuple[str, float]]:
         yield body["symbol"], float(body["openInterest"])
 
 
+def _leg_sizes(body: Body) -> Iterator[tuple[str, float]]:
+    for symbol, size in _held_in_tether(body):
+        yield from ((leg, size) for leg in legs(symbol.removesuffix("USDT")))
+
+
+def _leg_marks(body: Body) -> Iterator[tuple[str, float]]:
+    for symbol, price in _marks(body):
+        if symbol.endswith("USDT"):
+            yield from ((leg, price) for leg in legs(symbol.removesuffix("USDT")))
+
+
+def _expiries(body: Body) -> Iterator[tuple[str, float]]:
+    # BTC-260327-90000-C: coin and day are what open interest is asked by.
+    named = {tuple(row["symbol"].split("-")[:2]) for row in body["optionSymbols"]}
+    return ((f"{coin}-{day}", 0.0) for coin, day in named if coin in COINS)
+
+
+def _expiry(ask: Ask) -> dict[str, Any]:
+    coin, day = ask.key.split("-")
+    return {"underlyingAsset": coin, "expiration": day}
+
+
 def _symbol(ask: Ask) -> dict[str, Any]:
     return {"symbol": ask.key}
 
@@ -51,6 +75,10 @@ def _buckets(ask: Ask) -> dict[str, Any]:
 
 def _ladder(ask: Ask) -> dict[str, Any]:
     return {"symbol": ask.key, "limit": 500}
+
+
+def _spot_ladder(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "limit": 1000}
 
 
 HOUR = 3600
@@ -94,6 +122,9 @@ BINANCE = Venue(
         Pool("funding_info", 450, 300),
         # 1000 requests in 5 minutes per IP for all of /futures/data (pages of the ratios).
         Pool("statistics", 900, 300),
+        # The options' limit is what their exchangeInfo says; the least that it is known to have said is 400 a minute
+        # (https://developers.binance.com/docs/derivatives/options-trading/market-data/Exchange-Information).
+        Pool("options", 300, 60),
     ),
     # 429, then 418 with Retry-After when the client goes on (limits page, both hosts); 403 is the web firewall.
     ban_s={418: 120, 403: 300},
@@ -135,8 +166,46 @@ BINANCE = Venue(
         _ratio("long_short_top_accounts", "topLongShortAccountRatio"),
         _ratio("long_short_top_positions", "topLongShortPositionRatio"),
         _ratio("taker_ratio", "takerlongshortRatio"),
+        # Marks and tickers of all options at once, their open interest by coin and expiry.
+        Endpoint("option_tickers", OPTIONS, "/eapi/v1/mark", "options", every_s=300, weight=5, timeout_s=20),
+        Endpoint("option_volumes", OPTIONS, "/eapi/v1/ticker", "options", every_s=300, weight=5, timeout_s=20),
+        Endpoint("option_instruments", OPTIONS, "/eapi/v1/exchangeInfo", "options", every_s=HOUR, timeout_s=20),
+        Endpoint(
+            "option_open_interest",
+            OPTIONS,
+            "/eapi/v1/openInterest",
+            "options",
+            _expiry,
+            every_s=300,
+            each=Each(of=Keys("option_instruments", _expiries)),
+        ),
+        Endpoint(
+            "option_index",
+            OPTIONS,
+            "/eapi/v1/index",
+            "options",
+            lambda ask: {"underlying": ask.key},
+            every_s=300,
+            each=Each(always=tuple(f"{coin}USDT" for coin in COINS)),
+        ),
         # Weight 10 up to 500 levels (page of the order book).
         Endpoint("order_books", FUTURES, "/fapi/v1/depth", "futures", _ladder, every_s=120, weight=10, each=MOST_HELD),
+        # The spot pairs of what is held most: weight 50 up to 1000 levels (page of the order book).
+        Endpoint(
+            "index_books",
+            SPOT,
+            "/api/v3/depth",
+            "spot",
+            _spot_ladder,
+            every_s=300,
+            weight=50,
+            each=Each(
+                of=Keys("open_interest", _leg_sizes, times=Keys("funding", _leg_marks)),
+                within=Keys("spot_tickers", _traded_in_dollars),
+                without=Keys("spot_instruments", _not_trading),
+                top=40,
+            ),
+        ),
         Endpoint(
             "index_components",
             FUTURES,

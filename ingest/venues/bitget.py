@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 API, STREAMS = "api.bitget.com", "ws.bitget.com"
@@ -33,6 +34,13 @@ def _most_traded(body: Body) -> list[tuple[str, float]]:
     if not body["data"] or body["data"][0]["category"] != "USDT-FUTURES":
         return []
     return sorted(_traded(body), key=lambda row: -row[1])[:MOST_RATIOS]
+
+
+def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
+    for row in body["data"]:
+        if row["category"] == "USDT-FUTURES" and not row.get("deliveryTime"):
+            held = float(row["openInterest"] or 0) * float(row["markPrice"] or 0)
+            yield from ((leg, held) for leg in legs(row["symbol"].removesuffix("USDT")))
 
 
 def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
@@ -73,6 +81,10 @@ def _ratio(ask: Ask) -> dict[str, Any]:
     return {"symbol": ask.key, "period": "5m"}
 
 
+def _ladder(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "type": "step0", "limit": 150}
+
+
 def _settlements(ask: Ask) -> dict[str, Any]:
     return {"category": category(ask.key), "symbol": ask.key, "limit": 20}
 
@@ -101,6 +113,7 @@ BITGET = Venue(
         Pool("perp_candles", 18, 1),
         Pool("spot_candles", 18, 1),
         Pool("settlements", 18, 1),
+        Pool("spot_books", 18, 1),
         # https://www.bitget.com/docs/catalog/market/market-data: index components 10 a second.
         Pool("index", 9, 1),
         # 1 a second: https://www.bitget.com/api-doc/common/apidata/Account-Long-Short and .../Taker-Buy-Sell
@@ -173,6 +186,22 @@ BITGET = Venue(
             "taker_ratio",
             _ratio,
             each=Each(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
+        ),
+        # The spot pairs of what is held most, down to 150 levels
+        # (https://www.bitget.com/api-doc/spot/market/Get-Orderbook).
+        Endpoint(
+            "index_books",
+            API,
+            "/api/v2/spot/market/orderbook",
+            "spot_books",
+            _ladder,
+            every_s=120,
+            each=Each(
+                of=Keys("perp_tickers", _held_legs),
+                within=Keys("spot_tickers", _traded_in_dollars),
+                without=Keys("spot_instruments", _not_trading),
+                top=40,
+            ),
         ),
         Endpoint(
             "index_components",

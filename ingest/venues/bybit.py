@@ -1,4 +1,4 @@
-"""Bybit: linear perpetuals and spot (API v5)."""
+"""Bybit: linear perpetuals, spot, and the BTC and ETH options (API v5)."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 API, STREAMS = "api.bybit.com", "stream.bybit.com"
@@ -30,6 +31,11 @@ def _held_in_tether(body: Body) -> Iterator[tuple[str, float]]:
     for row in body["result"]["list"]:
         if row["symbol"].endswith("USDT"):
             yield row["symbol"], float(row.get("singleOpenInterestValue") or row["openInterestValue"] or 0)
+
+
+def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
+    for symbol, held in _held_in_tether(body):
+        yield from ((leg, held) for leg in legs(symbol.removesuffix("USDT")))
 
 
 def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
@@ -64,6 +70,11 @@ def _buckets(ask: Ask) -> dict[str, Any]:
 
 def _ladder(ask: Ask) -> dict[str, Any]:
     return {"category": "linear", "symbol": ask.key, "limit": 500}
+
+
+def _spot_ladder(ask: Ask) -> dict[str, Any]:
+    # Spot books are published down to 200 levels.
+    return {"category": "spot", "symbol": ask.key, "limit": 200}
 
 
 def _settled(ask: Ask) -> dict[str, Any]:
@@ -131,6 +142,17 @@ BYBIT = Venue(
             every_s=HOUR,
             timeout_s=20,
         ),
+        # Options on these coins, of every settlement.
+        Endpoint(
+            "option_tickers",
+            API,
+            "/v5/market/tickers",
+            "ip",
+            lambda ask: {"category": "option", "baseCoin": ask.key},
+            every_s=300,
+            each=Each(always=("BTC", "ETH")),
+            timeout_s=20,
+        ),
         Endpoint(
             "perp_bars",
             API,
@@ -168,6 +190,21 @@ BYBIT = Venue(
             _ladder,
             every_s=120,
             each=Each(of=Keys("perp_tickers", _held_in_tether), without=NOT_TRADING, top=20),
+        ),
+        # The spot pairs of what is held most.
+        Endpoint(
+            "index_books",
+            API,
+            "/v5/market/orderbook",
+            "ip",
+            _spot_ladder,
+            every_s=120,
+            each=Each(
+                of=Keys("perp_tickers", _held_legs),
+                within=Keys("spot_tickers", _spot_in_dollars),
+                without=Keys("spot_instruments", _not_trading),
+                top=40,
+            ),
         ),
         Endpoint(
             "index_components",

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
+from math import inf
 from typing import Any
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.reduction import NearLevels
 
 API = "api.exchange.coinbase.com"
 COVERED = ("BTC-USD", "ETH-USD")
@@ -17,6 +20,11 @@ def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
         day = stats.get("stats_24hour", {})
         if product.endswith("-USD") and product not in COVERED and day.get("last"):
             yield product, float(day["last"]) * float(day.get("volume") or 0)
+
+
+def _traded(body: Body) -> Iterator[tuple[str, float]]:
+    yield from ((product, inf) for product in COVERED)
+    yield from _others_traded(body)
 
 
 def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
@@ -60,6 +68,20 @@ COINBASE = Venue(
                 top=40,
                 rest_s=3600,
             ),
+        ),
+        # Level 2 is the whole book, of a great product some ten thousand levels down to a cent. What lies further than
+        # 6 % from the price is not kept, because no band is wider than 5 %
+        # (https://docs.cdp.coinbase.com/api-reference/exchange-api/rest-api/products/get-product-book).
+        Endpoint(
+            "index_books",
+            API,
+            "/products/{key}/book",
+            "ip",
+            {"level": 2},
+            every_s=300,
+            each=Each(of=Keys("spot_tickers", _traded), without=Keys("spot_instruments", _not_trading), top=25),
+            timeout_s=20,
+            reduce=partial(NearLevels, 0.06),
         ),
     ),
     parallel=8,

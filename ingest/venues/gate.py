@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 API, STREAMS = "api.gateio.ws", "fx-ws.gateio.ws"
@@ -19,6 +20,13 @@ def _contracts(body: Body) -> Iterator[tuple[str, float]]:
     # What hangs on a single contract is recorded of those settled in USDT: of the others there is one.
     rows = (row for row in body if row["contract"].endswith("_USDT"))
     return ((row["contract"], float(row["volume_24h_quote"] or 0)) for row in rows)
+
+
+def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
+    for row in body:
+        if row["contract"].endswith("_USDT"):
+            held = float(row["total_size"] or 0) * float(row["quanto_multiplier"]) * float(row["mark_price"] or 0)
+            yield from ((leg, held) for leg in legs(row["contract"].removesuffix("_USDT"), "_"))
 
 
 def _everything(body: Body) -> Iterator[tuple[str, float]]:
@@ -48,6 +56,10 @@ def _stats(ask: Ask) -> dict[str, Any]:
     return {"contract": ask.key, "interval": "5m", "limit": -(-ask.bars // 5) + 1}
 
 
+def _ladder(ask: Ask) -> dict[str, Any]:
+    return {"currency_pair": ask.key, "limit": 1000}
+
+
 def _subscribe(operation: str, symbols: list[str]) -> list[str]:
     message = {"time": int(time.time()), "channel": LIQUIDATIONS, "event": operation, "payload": symbols}
     return [orjson.dumps(message).decode()]
@@ -66,7 +78,18 @@ def _perps(top: int) -> Each:
 
 
 BY_SETTLEMENT = Each(always=("usdt", "btc"))
-POOLS = ("tickers", "contracts", "candles", "stats", "constituents", "funding", "spot_tickers", "pairs", "spot_candles")
+POOLS = (
+    "tickers",
+    "contracts",
+    "candles",
+    "stats",
+    "constituents",
+    "funding",
+    "spot_tickers",
+    "pairs",
+    "spot_candles",
+    "spot_books",
+)
 
 GATE = Venue(
     name="gate",
@@ -122,6 +145,21 @@ GATE = Venue(
             every_s=FIVE_MINUTES,
             bars=Bars(usual=10, most=120),
             each=_perps(50),
+        ),
+        # The spot pairs of what is held most.
+        Endpoint(
+            "index_books",
+            API,
+            SPOT + "/order_book",
+            "spot_books",
+            _ladder,
+            every_s=FIVE_MINUTES,
+            each=Each(
+                of=Keys("perp_tickers", _held_legs),
+                within=Keys("spot_tickers", _pairs_in_dollars),
+                without=Keys("spot_instruments", _untradable),
+                top=40,
+            ),
         ),
         Endpoint("index_components", API, FUTURES + "/usdt/index_constituents/{key}", "constituents", each=_perps(0)),
         Endpoint(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 FUTURES, SPOT = "api-futures.kucoin.com", "api.kucoin.com"
@@ -23,6 +24,15 @@ def _perps(body: Body) -> Iterator[tuple[str, float]]:
     return (
         (row["symbol"], float(row["volumeOf24h" if row["isInverse"] else "turnoverOf24h"] or 0)) for row in _open(body)
     )
+
+
+def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
+    for row in _open(body):
+        if row["quoteCurrency"] == "USDT":
+            held = float(row["openInterest"] or 0) * float(row["multiplier"]) * float(row["markPrice"] or 0)
+            # Futures alone call bitcoin XBT.
+            base = "BTC" if row["baseCurrency"] == "XBT" else row["baseCurrency"]
+            yield from ((leg, held) for leg in legs(base, "-"))
 
 
 def _indices(body: Body) -> Iterator[tuple[str, float]]:
@@ -98,6 +108,22 @@ KUCOIN = Venue(
                 without=Keys("spot_instruments", _not_trading),
                 top=100,
                 rest_s=HOUR,
+            ),
+        ),
+        # The spot pairs of what is held most; deeper books than 100 levels need a key.
+        Endpoint(
+            "index_books",
+            SPOT,
+            "/api/v1/market/orderbook/level2_100",
+            "public",
+            lambda ask: {"symbol": ask.key},
+            every_s=300,
+            weight=4,
+            each=Each(
+                of=Keys("perp_tickers", _held_legs),
+                within=Keys("spot_tickers", _spot_in_dollars),
+                without=Keys("spot_instruments", _not_trading),
+                top=40,
             ),
         ),
         Endpoint(

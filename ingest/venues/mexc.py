@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 API = "api.mexc.com"
@@ -19,6 +20,20 @@ def _traded(body: Body) -> Iterator[tuple[str, float]]:
     return (
         (row["symbol"], row["amount24"] * (row["fairPrice"] if row["symbol"].endswith("_USD") else 1.0)) for row in rows
     )
+
+
+def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
+    # Contracts at their price; how much one is stands in the list of contracts.
+    for row in body["data"]:
+        if row["symbol"].endswith("_USDT"):
+            held = float(row["holdVol"] or 0) * float(row["fairPrice"] or 0)
+            yield from ((leg, held) for leg in legs(row["symbol"].removesuffix("_USDT")))
+
+
+def _leg_contracts(body: Body) -> Iterator[tuple[str, float]]:
+    for row in body["data"]:
+        if row["symbol"].endswith("_USDT"):
+            yield from ((leg, float(row["contractSize"])) for leg in legs(row["symbol"].removesuffix("_USDT")))
 
 
 def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
@@ -46,6 +61,10 @@ def _perp_bars(ask: Ask) -> dict[str, Any]:
 
 def _spot_bars(ask: Ask) -> dict[str, Any]:
     return {"symbol": ask.key, "interval": "1m", "limit": ask.bars}
+
+
+def _ladder(ask: Ask) -> dict[str, Any]:
+    return {"symbol": ask.key, "limit": 1000}
 
 
 def _settlements(ask: Ask) -> dict[str, Any]:
@@ -98,6 +117,21 @@ MEXC = Venue(
                 without=Keys("spot_instruments", _spot_not_trading),
                 top=100,
                 rest_s=HOUR,
+            ),
+        ),
+        # The spot pairs of what is held most.
+        Endpoint(
+            "index_books",
+            API,
+            f"{SPOT}/depth",
+            "spot",
+            _ladder,
+            every_s=300,
+            each=Each(
+                of=Keys("perp_tickers", _held_legs, times=Keys("instruments", _leg_contracts)),
+                within=Keys("spot_tickers", _spot_in_dollars),
+                without=Keys("spot_instruments", _spot_not_trading),
+                top=40,
             ),
         ),
         # The newest 20 settlements cover 20 hours even where funding is hourly.

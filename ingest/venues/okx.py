@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.venues.legs import legs
 from ingest.venues.quotes import in_dollars
 
 API, STREAMS = "www.okx.com", "ws.okx.com:8443"
@@ -35,10 +36,11 @@ def _index_quotes(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _held_pairs(body: Body) -> Iterator[tuple[str, float]]:
-    # The spot pair under each swap that is held in USDT; oiUsd came later than the other fields.
+    # The spot pairs under each swap that is held in USDT; oiUsd came later than the other fields.
     for row in body["data"]:
         if row["instId"].endswith("-USDT-SWAP"):
-            yield row["instId"].removesuffix("-SWAP"), float(row.get("oiUsd") or 0)
+            base = row["instId"].removesuffix("-USDT-SWAP")
+            yield from ((leg, float(row.get("oiUsd") or 0)) for leg in legs(base, "-"))
 
 
 def _spot(body: Body) -> Iterator[tuple[str, float]]:
@@ -242,7 +244,7 @@ OKX = Venue(
             "books",
             _books,
             every_s=120,
-            each=Each(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=20),
+            each=Each(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=40),
         ),
         Endpoint(
             "index_components",

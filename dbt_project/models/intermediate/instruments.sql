@@ -65,8 +65,12 @@ identified as (
         k.tick_ms as seen_ms
     from known as k
     left join {{ ref('quotes') }} as q on k.quote = q.quote
-    left join {{ ref('symbols') }} as s on s.venue in (k.venue, '*') and k.base_raw = s.symbol_base
-    qualify row_number() over (partition by k.venue, k.type, k.symbol order by s.venue = '*') = 1
+    left join {{ ref('symbols') }} as s
+        on s.venue in (k.venue, '*') and k.base_raw = s.symbol_base
+        and (s.market is null or s.market in (k.type, k.type || ':' || k.symbol))
+    qualify row_number() over (
+        partition by k.venue, k.type, k.symbol order by s.venue = '*', length(s.market) desc nulls last
+    ) = 1
 )
 
 select new.*

@@ -17,7 +17,7 @@ PERP_PREFIX = {
     "PEPE": ("1000PEPE", 1e3), "SHIB": ("1000SHIB", 1e3), "BONK": ("1000BONK", 1e3), "FLOKI": ("1000FLOKI", 1e3),
     "LUNC": ("1000LUNC", 1e3), "XEC": ("1000XEC", 1e3), "SATS": ("1000SATS", 1e3), "RATS": ("1000RATS", 1e3),
     "CAT": ("1000CAT", 1e3), "CHEEMS": ("1000CHEEMS", 1e3), "WHY": ("1000WHY", 1e3), "MOG": ("1000000MOG", 1e6),
-    "BOB": ("1000000BOB", 1e6), "BABYDOGE": ("1MBABYDOGE", 1e6),
+    "BOBBSC": ("1000000BOB", 1e6), "BABYDOGE": ("1MBABYDOGE", 1e6),
 }  # fmt: skip
 SPOT_PREFIX = {name: PERP_PREFIX[name] for name in ("SATS", "CAT", "CHEEMS", "BABYDOGE")}
 # quote: (coins down to this rank, share of the coin's perp volume)

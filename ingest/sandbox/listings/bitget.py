@@ -7,7 +7,7 @@ from ingest.sandbox.noise import fraction
 PREFIX = {
     "BONK": ("1000BONK", 1e3), "SATS": ("1000SATS", 1e3), "RATS": ("1000RATS", 1e3), "XEC": ("1000XEC", 1e3),
     "CAT": ("1000CAT", 1e3), "CHEEMS": ("1000CHEEMS", 1e3), "WHY": ("1000WHY", 1e3), "MOG": ("1000000MOG", 1e6),
-    "BABYDOGE": ("1MBABYDOGE", 1e6), "BOB": ("1000000BOB", 1e6), "LADYS": ("10000LADYS", 1e4),
+    "BABYDOGE": ("1MBABYDOGE", 1e6), "BOBBSC": ("1000000BOB", 1e6), "LADYS": ("10000LADYS", 1e4),
     "ELON": ("10000ELON", 1e4),
 }  # fmt: skip
 COIN_MARGINED = ("BTC", "ETH", "XRP", "SOL", "DOGE", "LTC", "LINK", "AVAX")

@@ -18,7 +18,7 @@ PREFIX = {
     "LUNC": ("1000LUNC", 1e3), "XEC": ("1000XEC", 1e3), "SATS": ("10000SATS", 1e4), "RATS": ("1000RATS", 1e3),
     "CAT": ("1000CAT", 1e3), "CHEEMS": ("1000CHEEMS", 1e3), "WHY": ("10000WHY", 1e4), "MOG": ("1000000MOG", 1e6),
     "BABYDOGE": ("1000000BABYDOGE", 1e6), "ELON": ("10000ELON", 1e4), "LADYS": ("10000LADYS", 1e4),
-    "TURBO": ("1000TURBO", 1e3), "BTT": ("1000BTT", 1e3), "BOB": ("1000000BOB", 1e6),
+    "TURBO": ("1000TURBO", 1e3), "BTT": ("1000BTT", 1e3), "BOBBSC": ("1000000BOB", 1e6),
 }  # fmt: skip
 SPOT_QUOTES = {"USDT": (540, 0.05), "USDC": (80, 0.01), "EUR": (18, 0.002), "BTC": (14, 0.001), "BRL": (8, 0.0005)}
 

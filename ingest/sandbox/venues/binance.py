@@ -3,7 +3,7 @@
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listings.binance import listings
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import binance_depth, binance_market, binance_statistics, binance_streams
+from ingest.sandbox.venues import binance_depth, binance_market, binance_options, binance_statistics, binance_streams
 from ingest.sandbox.venues.binance_market import API, FAPI
 from ingest.sandbox.wire import Answer, Endpoint, json_answer
 from ingest.sandbox.world import World
@@ -13,6 +13,7 @@ POOLS = {
     "binance_api": Pool(6000, 60_000),
     "binance_funding": Pool(500, 300_000),
     "binance_statistics": Pool(1000, 300_000),
+    binance_options.POOL: Pool(binance_options.LIMIT, 60_000),
 }
 _REQUESTS_TO_BAN = 20  # refused requests in one window until the address is banned
 _FIRST_BAN_MS, _LONGEST_BAN_MS = 120_000, 3 * 86_400_000
@@ -36,17 +37,21 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 def headers(pool: str, used: int) -> dict[str, str]:
     """The used weight; endpoints with a limit of their own do not show it."""
-    return {"X-MBX-USED-WEIGHT-1M": str(used)} if pool in ("binance_fapi", "binance_api") else {}
+    return {"X-MBX-USED-WEIGHT-1M": str(used)} if pool in ("binance_fapi", "binance_api", "binance_eapi") else {}
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [part for file in (binance_market, binance_statistics, binance_depth) for part in file.endpoints(world)]
+    return [
+        part
+        for file in (binance_market, binance_statistics, binance_depth, binance_options)
+        for part in file.endpoints(world)
+    ]
 
 
 STAND_IN = StandIn(
     venue="binance",
-    hosts=(FAPI, API, "fstream.binance.com"),
+    hosts=(FAPI, API, binance_options.EAPI, "fstream.binance.com"),
     pools=POOLS,
     listings=listings,
     endpoints=endpoints,

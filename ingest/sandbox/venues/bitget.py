@@ -10,7 +10,7 @@ from ingest.sandbox.wire import Answer, Endpoint
 from ingest.sandbox.world import World
 
 _BY_DEFAULT = ("instruments", "tickers", "funding", "funding_history", "perp_candles", "perp_history", "spot_candles",
-               "spot_history")  # fmt: skip
+               "spot_history", "spot_books")  # fmt: skip
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
@@ -32,6 +32,7 @@ def endpoints(world: World) -> list[Endpoint]:
         "/api/v2/mix/market/history-candles": (past.perp_history, "bitget_perp_history"),
         "/api/v2/spot/market/candles": (past.spot_candles, "bitget_spot_candles"),
         "/api/v2/spot/market/history-candles": (past.spot_history, "bitget_spot_history"),
+        "/api/v2/spot/market/orderbook": (now.spot_book, "bitget_spot_books"),
         "/api/v2/mix/market/account-long-short": (past.account_ratio, "bitget_account_ratio"),
         "/api/v2/mix/market/taker-buy-sell": (past.taker_volume, "bitget_taker_volume"),
     }

@@ -4,8 +4,9 @@ from typing import Any
 
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import next_funding_ms
+from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.listing import DAY_MS, Listing
-from ingest.sandbox.wire import Answer, Ask, json_answer, trimmed
+from ingest.sandbox.wire import Answer, Ask, json_answer, trimmed, whole
 from ingest.sandbox.world import World
 
 HOST = "api.bitget.com"
@@ -142,6 +143,19 @@ class Bitget:
              "maxFundingRate": FUNDING_CAP}
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
         ], ask.now_ms)  # fmt: skip
+
+    def spot_book(self, ask: Ask) -> Answer:
+        """GET /api/v2/spot/market/orderbook."""
+        row = self.by_symbol["SPOT"].get(ask.query.get("symbol", ""))
+        if row is None or not self.world.minute(ask.now_ms // 60_000).listed[row]:
+            return failure("40034", "Parameter does not exist", ask.now_ms)
+        try:
+            levels = min(max(1, whole(ask.query, "limit") or 150), 150)
+        except ValueError:
+            return failure("40020", "Parameter limit error", ask.now_ms)
+        formats = self.world.price_format[row], self.world.lot_format[row]
+        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, ask.now_ms))
+        return envelope({"asks": asks, "bids": bids, "ts": str(ask.now_ms)}, ask.now_ms)
 
     def index_components(self, ask: Ask) -> Answer:
         """GET /api/v3/market/index-components."""

@@ -4,6 +4,7 @@ from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listings.bybit import listings
 from ingest.sandbox.standin import StandIn
 from ingest.sandbox.venues import bybit_market, bybit_statistics, bybit_streams
+from ingest.sandbox.venues.bybit_options import option_tickers
 from ingest.sandbox.wire import Answer, Endpoint, json_answer
 from ingest.sandbox.world import World
 
@@ -20,7 +21,7 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return bybit_market.endpoints(world) + bybit_statistics.endpoints(world)
+    return bybit_market.endpoints(world, option_tickers) + bybit_statistics.endpoints(world)
 
 
 STAND_IN = StandIn(

@@ -1,5 +1,6 @@
 """Bybit v5 on the wire: instruments, tickers and klines of the categories linear and spot."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -201,8 +202,12 @@ def _spot_instrument(one: Listing, status: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def endpoints(world: World) -> list[Endpoint]:
+def endpoints(world: World, option_tickers: Callable[[World, Ask], Answer]) -> list[Endpoint]:
     """The endpoints of Bybit."""
     bybit = Bybit(world)
-    paths = {"tickers": bybit.tickers, "instruments-info": bybit.instruments, "kline": bybit.kline}
+
+    def tickers(ask: Ask) -> Answer:
+        return option_tickers(world, ask) if ask.query.get("category") == "option" else bybit.tickers(ask)
+
+    paths = {"tickers": tickers, "instruments-info": bybit.instruments, "kline": bybit.kline}
     return [Endpoint("bybit", HOST, f"/v5/market/{path}", answer, "bybit") for path, answer in paths.items()]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest.sandbox.ladder import ladder
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listing import Listing
 from ingest.sandbox.listings.coinbase import listings
@@ -17,6 +18,7 @@ from ingest.sandbox.world import World
 HOST = "api.exchange.coinbase.com"
 GRANULARITIES = (60, 300, 900, 3600, 21_600, 86_400)
 MOST = 300
+BOOK_LEVELS = 3000
 DUST_USD = 1.0
 """A minute that turns over less had no trade, and has no row."""
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
@@ -91,6 +93,21 @@ class Coinbase:
             "bid": price % max(now - step, step), "ask": price % now, "volume": trimmed(state.base_24h[row], 8),
         })  # fmt: skip
 
+    def book(self, ask: Ask) -> Answer:
+        """GET /products/{id}/book: the best level, or with level=2 the whole book."""
+        row = self.by_symbol.get(ask.query["product"])
+        if row is None or not self.world.minute(ask.now_ms // MINUTE_MS).listed[row]:
+            return failure(404, "NotFound")
+        if (level := ask.query.get("level", "1")) not in ("1", "2"):
+            return failure(400, "Invalid level")
+        price, levels = self.world.price_format[row], BOOK_LEVELS if level == "2" else 1
+        bids, asks = ([[price % at, trimmed(size, 8), 1 + int(size * 1e8) % 4] for at, size in side.tolist()]
+                      for side in ladder(self.world, row, levels, ask.now_ms))  # fmt: skip
+        return json_answer({
+            "bids": bids, "asks": asks, "sequence": ask.now_ms // 10, "auction_mode": False, "auction": None,
+            "time": datetime.fromtimestamp(ask.now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        })  # fmt: skip
+
     def candles(self, ask: Ask) -> Answer:
         """GET /products/{id}/candles, newest first: seconds, low, high, open, close, coins."""
         row = self.by_symbol.get(ask.query["product"])
@@ -138,6 +155,7 @@ def endpoints(world: World) -> list[Endpoint]:
         Endpoint("coinbase", HOST, "/products", coinbase.products, "coinbase"),
         Endpoint("coinbase", HOST, "/products/stats", coinbase.stats, "coinbase"),
         Endpoint("coinbase", HOST, "/products/<product:str>/ticker", coinbase.ticker, "coinbase"),
+        Endpoint("coinbase", HOST, "/products/<product:str>/book", coinbase.book, "coinbase"),
         Endpoint("coinbase", HOST, "/products/<product:str>/candles", coinbase.candles, "coinbase"),
     ]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
-from ingest.sandbox.chain import Chain, chain
+from ingest.sandbox.chain import Chain, chain, expiry_name
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.noise import key
 from ingest.sandbox.standin import StandIn
@@ -40,12 +40,6 @@ class Option:
     open_interest: float
     volume: float
     tick: float
-
-
-def expiry_name(expiry_ms: int) -> str:
-    """6DEC25"""
-    day = datetime.fromtimestamp(expiry_ms / 1000, UTC)
-    return f"{day.day}{day:%b%y}".upper()
 
 
 def options(of: Chain, linear: bool) -> Iterator[Option]:

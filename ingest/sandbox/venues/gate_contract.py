@@ -6,6 +6,7 @@ import numpy as np
 
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import funding_hours, funding_rate, liquidations, open_interest
+from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.noise import Floats, Ints
 from ingest.sandbox.positioning import long_fraction, takers
 from ingest.sandbox.streams import liquidations_of
@@ -15,7 +16,8 @@ from ingest.sandbox.venues.settlements import settlements
 from ingest.sandbox.wire import Answer, Ask, Endpoint, json_answer, trimmed, whole
 from ingest.sandbox.world import World
 
-POOLS = ("gate_candles", "gate_spot_candles", "gate_stats", "gate_funding", "gate_constituents", "gate_liquidations")
+POOLS = ("gate_candles", "gate_spot_candles", "gate_stats", "gate_funding", "gate_constituents", "gate_liquidations",
+         "gate_spot_books")  # fmt: skip
 MINUTE_MS = 60_000
 LIQUIDATION_MINUTES = 58
 _NAMES = {"binance": "Binance", "gate": "Gate.io", "okx": "OKX", "bybit": "Bybit", "kucoin": "KuCoin", "mexc": "MEXC",
@@ -55,6 +57,22 @@ class GateContract:
              "v": round(in_contracts(one, v, c)), "sum": trimmed(q, 5)}
             for at, o, h, low, c, v, q, _, _ in found
         ])  # fmt: skip
+
+    def spot_book(self, ask: Ask) -> Answer:
+        """GET /spot/order_book; the id comes on request."""
+        row = self.pairs.get(ask.query.get("currency_pair", ""))
+        if row is None or not self.world.minute(ask.now_ms // MINUTE_MS).listed[row]:
+            return failure("INVALID_CURRENCY_PAIR", "Invalid currency pair")
+        try:
+            levels = whole(ask.query, "limit") or 10
+        except ValueError:
+            return failure("INVALID_PARAM_VALUE", "limit")
+        if not 1 <= levels <= 1000:
+            return failure("INVALID_PARAM_VALUE", "limit")
+        formats = self.world.price_format[row], self.world.lot_format[row]
+        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, ask.now_ms))
+        shown: dict[str, Any] = {"current": ask.now_ms, "update": ask.now_ms - 6, "asks": asks, "bids": bids}
+        return json_answer({"id": ask.now_ms // 100} | shown if ask.query.get("with_id") == "true" else shown)
 
     def spot_candles(self, ask: Ask) -> Answer:
         """GET /spot/candlesticks, oldest first; the last one is running."""
@@ -209,6 +227,7 @@ def endpoints(world: World) -> list[Endpoint]:
     return [
         Endpoint("gate", HOST, f"{futures}/candlesticks", gate.candles, "gate_candles"),
         Endpoint("gate", HOST, f"{SPOT}/candlesticks", gate.spot_candles, "gate_spot_candles"),
+        Endpoint("gate", HOST, f"{SPOT}/order_book", gate.spot_book, "gate_spot_books"),
         Endpoint("gate", HOST, f"{futures}/contract_stats", gate.stats, "gate_stats"),
         Endpoint("gate", HOST, f"{futures}/funding_rate", gate.settled, "gate_funding"),
         Endpoint("gate", HOST, f"{futures}/index_constituents/<index:str>", gate.constituents, "gate_constituents"),

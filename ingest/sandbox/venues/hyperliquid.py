@@ -4,16 +4,23 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
+
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listings.hyperliquid import DEXES, listings
+from ingest.sandbox.noise import fraction
 from ingest.sandbox.standin import StandIn
+from ingest.sandbox.venues import hyperliquid_wallets
 from ingest.sandbox.venues.candles import INTERVALS, candles
 from ingest.sandbox.venues.hyperliquid_spot import spot_contexts, spot_meta
+from ingest.sandbox.venues.hyperliquid_wallets import HyperliquidWallets, annotations, wallets_of
+from ingest.sandbox.venues.settlements import settlements
 from ingest.sandbox.wire import Answer, Ask, Endpoint, json_answer, pointed
 from ingest.sandbox.world import World
 
 HOST = "api.hyperliquid.xyz"
 NEWEST_CANDLES = 5000
+MOST_SETTLEMENTS = 500
 _LEVERAGE = ((3, 3), (10, 52), (20, 54), (40, 56))  # (max leverage, margin table)
 _UNREADABLE = b"Failed to deserialize the JSON body into the target type"
 
@@ -49,12 +56,22 @@ class Hyperliquid:
             ),
             "candleSnapshot": self.candle_snapshot,
             "allMids": self.all_mids,
+            "fundingHistory": self.funding_history,
+            "perpConciseAnnotations": lambda ask: json_answer(annotations(world, ask.now_ms), weight=20),
+            "perpCategories": lambda ask: json_answer(
+                [[coin, note["category"]] for coin, note in annotations(world, ask.now_ms)], weight=20
+            ),
         }
+        self.of_wallets = HyperliquidWallets(world).types
 
     def info(self, ask: Ask) -> Answer:
         """POST /info."""
         kind = ask.body.get("type") if isinstance(ask.body, dict) else None
-        answer = self.types.get(kind) if isinstance(kind, str) else None
+        if not isinstance(kind, str):
+            return unreadable()
+        if (of_wallet := self.of_wallets.get(kind)) is not None:
+            return of_wallet(ask) or unreadable()
+        answer = self.types.get(kind)
         return answer(ask) if answer else unreadable()
 
     def _rows(self, ask: Ask) -> list[int] | None:
@@ -150,6 +167,26 @@ class Hyperliquid:
                 for row in rows if state.listed[row]}  # fmt: skip
         return json_answer(mids, weight=2)
 
+    def funding_history(self, ask: Ask) -> Answer:
+        """Settlements of one coin from a time on, oldest first."""
+        coin, start = ask.body.get("coin"), ask.body.get("startTime")
+        end = ask.body.get("endTime", ask.now_ms)
+        if not isinstance(coin, str) or not isinstance(start, int) or not isinstance(end, int):
+            return unreadable()
+        row = self.by_symbol.get(coin)
+        if row is None or self.world.universe.listings[row].type != "perp":
+            return Answer(b"null", 500)
+        last = min(end, ask.now_ms, start + MOST_SETTLEMENTS * 3_600_000)
+        found = [one for one in settlements(self.world, row, last, MOST_SETTLEMENTS + 1) if one[0] >= start][::-1]
+        minutes = np.array([at // 60_000 - 1 for at, _, _ in found], dtype=np.int64)
+        premiums = self.world.market.premium(np.array([row]), minutes)[0].tolist() if found else []
+        shown = [
+            {"coin": coin, "fundingRate": pointed(rate, 10), "premium": pointed(premium, 10),
+             "time": at + int(fraction("settled", coin, at) * 80)}
+            for (at, rate, _), premium in zip(found, premiums, strict=True)
+        ]  # fmt: skip
+        return json_answer(shown[:MOST_SETTLEMENTS], weight=20 + len(shown) // 20)
+
     def candle_snapshot(self, ask: Ask) -> Answer:
         """Candles of one coin between two times, oldest first; only the newest 5,000 exist."""
         req = ask.body.get("req")
@@ -177,8 +214,14 @@ class Hyperliquid:
 
 
 def endpoints(world: World) -> list[Endpoint]:
-    """The endpoint of Hyperliquid."""
-    return [Endpoint("hyperliquid", HOST, "/info", Hyperliquid(world).info, "hyperliquid", 20, "POST")]
+    """The endpoint of Hyperliquid, and the file that its statistics are."""
+    stats = HyperliquidWallets(world)
+    return [
+        Endpoint("hyperliquid", HOST, "/info", Hyperliquid(world).info, "hyperliquid", 20, "POST"),
+        Endpoint(
+            "hyperliquid", hyperliquid_wallets.STATS, "/Mainnet/leaderboard", stats.leaderboard, "hyperliquid_stats"
+        ),
+    ]
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
@@ -188,9 +231,13 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 STAND_IN = StandIn(
     venue="hyperliquid",
-    hosts=(HOST,),
-    pools={"hyperliquid": Pool(1200, 60_000)},
+    hosts=(HOST, hyperliquid_wallets.STATS),
+    pools={"hyperliquid": Pool(1200, 60_000), "hyperliquid_stats": Pool(10, 60_000)},
     listings=listings,
     endpoints=endpoints,
     refusal=refusal,
+    sockets=hyperliquid_wallets.sockets,
+    topic=hyperliquid_wallets.topic,
+    frames=hyperliquid_wallets.frames,
+    holders=wallets_of,
 )

@@ -1,5 +1,6 @@
 """KuCoin spot on the wire: all tickers, symbols, candles."""
 
+from ingest.sandbox.ladder import ladder
 from ingest.sandbox.venues.candles import INTERVALS, candles
 from ingest.sandbox.venues.kucoin_futures import POOL, failure, success
 from ingest.sandbox.wire import Answer, Ask, Endpoint, trimmed, whole
@@ -8,6 +9,7 @@ from ingest.sandbox.world import World
 HOST = "api.kucoin.com"
 MINUTE_MS = 60_000
 _MOST_CANDLES = 1500
+_BOOK_LEVELS = 100
 _STEPS = {
     "1min": "1m", "3min": "3m", "5min": "5m", "15min": "15m", "30min": "30m", "1hour": "1h", "2hour": "2h",
     "4hour": "4h", "6hour": "6h", "8hour": "8h", "12hour": "12h", "1day": "1d",
@@ -62,6 +64,17 @@ class Spot:
             })  # fmt: skip
         return success(out)
 
+    def book(self, ask: Ask) -> Answer:
+        """GET market/orderbook/level2_100."""
+        row = self.by_symbol.get(ask.query.get("symbol", ""))
+        if row is None or not self.world.minute(ask.now_ms // MINUTE_MS).listed[row]:
+            return failure(400100, "This pair is not provided at present")
+        one = self.world.universe.listings[row]
+        price, lot = one.decimals, max(0, one.lot_decimals)
+        bids, asks = ([[trimmed(at, price), trimmed(size, lot)] for at, size in side.tolist()]
+                      for side in ladder(self.world, row, _BOOK_LEVELS, ask.now_ms))  # fmt: skip
+        return success({"time": ask.now_ms, "sequence": str(ask.now_ms // 10), "bids": bids, "asks": asks})
+
     def candles(self, ask: Ask) -> Answer:
         """GET market/candles, newest first; the end, in seconds as the start, does not belong to the answer."""
         row = self.by_symbol.get(ask.query.get("symbol", ""))
@@ -94,5 +107,6 @@ def endpoints(world: World) -> list[Endpoint]:
     return [
         Endpoint("kucoin", HOST, "/api/v1/market/allTickers", spot.tickers, POOL, 15),
         Endpoint("kucoin", HOST, "/api/v2/symbols", spot.symbols, POOL, 4),
+        Endpoint("kucoin", HOST, "/api/v1/market/orderbook/level2_100", spot.book, POOL, 4),
         Endpoint("kucoin", HOST, "/api/v1/market/candles", spot.candles, POOL, 3),
     ]

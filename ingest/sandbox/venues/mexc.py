@@ -31,6 +31,7 @@ def endpoints(world: World) -> list[Endpoint]:
         Endpoint("mexc", HOST, f"{contract}/detail", perps.detail, "mexc_detail"),
         Endpoint("mexc", HOST, f"{v3}/ticker/24hr", spot.tickers, "mexc_spot", 40),
         Endpoint("mexc", HOST, f"{v3}/exchangeInfo", spot.exchange_info, "mexc_spot", 10),
+        Endpoint("mexc", HOST, f"{v3}/depth", spot.depth, "mexc_spot"),
         Endpoint("mexc", HOST, f"{v3}/klines", spot.klines, "mexc_spot"),
     ]
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.listing import DAY_MS, Listing
 from ingest.sandbox.venues.candles import INTERVALS, candles
 from ingest.sandbox.wire import Answer, Ask, json_answer, trimmed, whole
@@ -59,6 +60,19 @@ class Spot:
                 "count": None,
             })  # fmt: skip
         return json_answer(out[0] if symbol and out else out, weight=1 if symbol else 40)
+
+    def depth(self, ask: Ask) -> Answer:
+        """GET depth."""
+        row = self.by_symbol.get(ask.query.get("symbol", ""))
+        if row is None or not self.world.minute(ask.now_ms // 60_000).listed[row]:
+            return failure(-1121, "Invalid symbol.")
+        try:
+            levels = min(max(1, whole(ask.query, "limit") or 100), 5000)
+        except ValueError:
+            return failure(700004, "Param limit error")
+        formats = self.world.price_format[row], self.world.lot_format[row]
+        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, ask.now_ms))
+        return json_answer({"lastUpdateId": ask.now_ms // 10, "bids": bids, "asks": asks, "timestamp": ask.now_ms})
 
     def klines(self, ask: Ask) -> Answer:
         """GET klines, oldest first; the seventh value is the end of the candle, not its last millisecond."""

@@ -1,0 +1,19 @@
+-- openInterest of one coin and expiry (the request's key); one row per option. sumOpenInterest is in contracts; one of BTC
+-- or ETH is one coin (`contract_size` of the instruments says so).
+with recorded as (
+    {{ recorded('binance', 'option_open_interest', "from_json(body,
+        '[{\"symbol\":\"VARCHAR\",\"sumOpenInterest\":\"VARCHAR\"}]')") }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    r.symbol as instrument,
+    try_cast(r.sumopeninterest as double) as open_contracts,
+    open_contracts as open_interest_coins,
+    {{ reject(['instrument', 'open_interest_coins']) }}
+from recorded
+where r.symbol is null or regexp_matches(r.symbol, '^(BTC|ETH)-')

@@ -1,0 +1,49 @@
+-- Fills that carry a `liquidation`, from the stream of the vaults that take over and from the fills of tracked wallets; one row
+-- per fill. The object sits on either side's fill: `wallet` is who was liquidated, and its side is the fill's own where the
+-- fill is its own (A sells: a long), else the opposite one. The same event comes with the other side's fill, with the next
+-- page and with each new connection: within a window it is counted once, as coin, time and tid say. size is in the coin's
+-- own unit, price what was traded at.
+with frames as (
+    {{ recorded('hyperliquid', 'liquidator_fills', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
+        may_be_empty=true) }}
+),
+
+pages as (
+    {{ recorded('hyperliquid', 'wallet_fills', "from_json(body, '[\"JSON\"]')", may_be_empty=true) }}
+),
+
+fills as (
+    select
+        tick_ms, endpoint, key, requested_ms, r.received_ms as received_ms, r.message ->> '$.data.user' as user,
+        unnest(coalesce(from_json(r.message -> '$.data.fills', '["JSON"]'), [null])) as r
+    from frames
+    where r is null or (r.message ->> '$.channel') = 'userFills'
+    union all
+    select tick_ms, endpoint, key, requested_ms, received_ms, key as user, r
+    from pages
+)
+
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    r ->> '$.coin' as symbol,
+    try_cast(r ->> '$.time' as bigint) as ts,
+    r ->> '$.tid' as tid,
+    lower(r ->> '$.liquidation.liquidatedUser') as wallet,
+    case when wallet = lower(user) then 'victim' else 'counterparty' end as role,
+    case
+        when wallet is null then null
+        when ((r ->> '$.side') = 'A') = (role = 'victim') then 'long'
+        else 'short'
+    end as side,
+    try_cast(r ->> '$.sz' as double) as size,
+    try_cast(r ->> '$.px' as double) as price,
+    try_cast(r ->> '$.liquidation.markPx' as double) as mark_price,
+    r ->> '$.liquidation.method' as method,
+    {{ reject(['symbol', 'ts', 'tid', 'side', 'size', 'price']) }}
+from fills
+where r is null or json_type(r -> '$.liquidation') = 'OBJECT'
+qualify reject is not null or row_number() over (partition by symbol, ts, tid order by role desc, received_ms) = 1

@@ -1,0 +1,17 @@
+-- perpConciseAnnotations; one row per builder-deployed (HIP-3) coin that has one: [coin, {category, displayName?, keywords?}].
+with recorded as (
+    {{ recorded('hyperliquid', 'perp_annotations', "from_json(body, '[\"JSON\"]')", may_be_empty=true) }}
+)
+
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    r ->> '$[0]' as symbol,
+    r ->> '$[1].category' as category,
+    r ->> '$[1].displayName' as display_name,
+    from_json(r -> '$[1].keywords', '["VARCHAR"]') as keywords,
+    {{ reject(['symbol', 'category']) }}
+from recorded

@@ -1,0 +1,109 @@
+"""Declared reductions of answers that are too large to keep: what stays of them, and how much there was.
+
+What a venue says is recorded as it came; a reduction is the exception, for an endpoint whose `reduce` names it. It
+sees the body chunk by chunk as it arrives. What it keeps is the venue's own text of it, in the venue's own shape, and
+under `reduced` stands what there was, so that nobody takes a part for the whole.
+"""
+
+import re
+from collections.abc import Callable
+from heapq import heappushpop
+from itertools import pairwise
+from typing import Any, Protocol
+
+import orjson
+
+
+class Reduction(Protocol):
+    """One answer while it is read. A body that cannot be reduced is a ValueError: it becomes a failed row."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+
+    def result(self) -> bytes:
+        """What is recorded instead of the body."""
+
+
+class BestRows:
+    """Of a long list of objects the best by any of several marks: each mark's `most` greatest, in the list's order.
+
+    A row begins with its first key; written like this it cannot stand inside a text, where quotes are escaped.
+    Besides the kept rows no more than one chunk and one row are held.
+    """
+
+    def __init__(self, name: str, first_key: str, marks: tuple[Callable[[Any], float], ...], most: int) -> None:
+        self._name, self._marks, self._most = name, marks, most
+        self._begin = re.compile(rb'\{\s*"' + first_key.encode() + rb'"\s*:')
+        self._best: list[list[tuple[float, int, bytes]]] = [[] for _ in marks]
+        self._pending = b""
+        self._inside = False
+        self._rows = self._bytes = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._bytes += len(chunk)
+        self._pending += chunk
+        starts = [found.start() for found in self._begin.finditer(self._pending)]
+        if not starts:
+            return
+        for start, end in pairwise(starts):
+            self._take(self._pending[start:end].rstrip().rstrip(b","))
+        # The last one is complete when the next one begins, or the body ends.
+        self._pending, self._inside = self._pending[starts[-1] :], True
+
+    def result(self) -> bytes:
+        """The body with the kept rows alone."""
+        if self._inside:
+            row, closed, _ = self._pending.rpartition(b"]")
+            if not closed:
+                raise ValueError(f"{self._name} does not end")
+            self._take(row.rstrip())
+        elif self._name.encode() not in self._pending:
+            raise ValueError(f"there is no {self._name} in the body")
+        kept = {number: row for best in self._best for _, number, row in best}
+        told = orjson.dumps({"rows": self._rows, "bytes": self._bytes, "kept": len(kept)})
+        rows = b",".join(kept[number] for number in sorted(kept, reverse=True))
+        return b'{"%s":[%s],"reduced":%s}' % (self._name.encode(), rows, told)
+
+    def _take(self, row: bytes) -> None:
+        try:
+            value = orjson.loads(row)
+            ranks = [mark(value) for mark in self._marks]
+        except (ValueError, LookupError, TypeError) as error:
+            raise ValueError(f"row {self._rows} of {self._name}: {error!r}") from None
+        for best, rank in zip(self._best, ranks, strict=True):
+            # Of equals the first stays.
+            entry = (rank, -self._rows, row)
+            if len(best) < self._most:
+                best.append(entry)
+                if len(best) == self._most:
+                    best.sort()
+            else:
+                heappushpop(best, entry)
+        self._rows += 1
+
+
+class NearLevels:
+    """Of an order book the levels within a share of the price from the middle; the sides are sorted best first."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._chunks: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._chunks.append(chunk)
+
+    def result(self) -> bytes:
+        """The body with the near levels alone."""
+        body = orjson.loads(b"".join(self._chunks))
+        try:
+            sides = {name: body[name] for name in ("bids", "asks")}
+            best = [float(side[0][0]) for side in sides.values() if side]
+            middle = sum(best) / len(best) if best else 0.0
+            for name, side in sides.items():
+                body[name] = [level for level in side if abs(float(level[0]) - middle) <= self._share * middle]
+        except (LookupError, TypeError) as error:
+            raise ValueError(f"not a book: {error!r}") from None
+        there = {name: len(side) for name, side in sides.items()}
+        return orjson.dumps(body | {"reduced": {"share": self._share, **there}})

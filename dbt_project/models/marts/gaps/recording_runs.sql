@@ -2,23 +2,41 @@
 {#- Minutes of one outcome, joined into runs. A build decides only the minutes that it touches: it cuts them out of the
     stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
-with outcomes as (
-  {{ endpoint_outcomes("tick_ms in (select minute_ms from (" ~ decided_minutes() ~ ")"
-    " union all select minute_ms + 60000 from (" ~ decided_minutes() ~ "))" if is_incremental() else "true") }}
+with {% if is_incremental() %}decided_ones as materialized (
+  {{ decided_minutes() }}
+),
+{% endif %}
+outcomes as materialized (
+  {{ endpoint_outcomes(
+    "(tick_ms in (select minute_ms from decided_ones) or tick_ms - 60000 in (select minute_ms from decided_ones)"
+    " or (endpoint in " ~ standing_endpoints() ~ " and tick_ms between (select min(minute_ms) - " ~ longest_cadence_ms()
+    ~ " from decided_ones) and (select max(minute_ms) from decided_ones)))" if is_incremental() else "true") }}
 ),
 
 bar_minutes as (
   select distinct minute_ms, venue, type || '_bars' as endpoint
   from {{ ref("int_market_bars") }}
   where source is distinct from 'backfilled'
-  {% if is_incremental() %}and minute_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+  {% if is_incremental() %}and minute_ms in (select minute_ms from decided_ones){% endif %}
+),
+
+recorded as (
+  select distinct tick_ms as minute_ms from outcomes
+  {% if is_incremental() %}where tick_ms in (select minute_ms from decided_ones){% endif %}
 ),
 
 minutes as (
-  select distinct tick_ms as start_ms, '' as venue, '' as endpoint, 'ok' as outcome from outcomes
+  select minute_ms as start_ms, '' as venue, '' as endpoint, 'ok' as outcome from recorded
   union all
   select tick_ms, venue, endpoint, outcome from outcomes
-  where endpoint not in {{ bar_endpoints() }} and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
+  where endpoint not in {{ bar_endpoints() }} and endpoint not in {{ standing_endpoints() }}
+    and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
+  union all
+  -- What is asked more seldom stands, good or bad, until it is asked again or should have been.
+  select minute_ms, venue, endpoint, max_by(outcome, tick_ms)
+  from recorded join outcomes on tick_ms <= minute_ms and tick_ms > minute_ms - {{ cadence_ms() }}
+  where endpoint in {{ standing_endpoints() }}
+  group by minute_ms, venue, endpoint
   union all
   select minute_ms, venue, endpoint, 'ok' from bar_minutes
   union all
@@ -32,7 +50,7 @@ minutes as (
 
 fresh as (
   select venue, endpoint, outcome, start_ms, start_ms + 60000 as end_ms from minutes
-  {% if is_incremental() %}where start_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+  {% if is_incremental() %}where start_ms in (select minute_ms from decided_ones){% endif %}
 ),
 {% if is_incremental() %}
 decided as (

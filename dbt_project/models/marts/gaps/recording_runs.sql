@@ -2,15 +2,16 @@
 {#- Minutes of one outcome, joined into runs. A build decides only the minutes that it touches: it cuts them out of the
     stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
+{#- Literal bounds spare the past. -#}
+{%- set bounds = run_query("select min(minute_ms), max(minute_ms) from (" ~ decided_minutes() ~ ")").rows[0] if execute and is_incremental() else [0, 0] %}
 with {% if is_incremental() %}decided_ones as materialized (
   {{ decided_minutes() }}
 ),
 {% endif %}
 outcomes as materialized (
   {{ endpoint_outcomes(
-    "(tick_ms in (select minute_ms from decided_ones) or tick_ms - 60000 in (select minute_ms from decided_ones)"
-    " or (endpoint in " ~ standing_endpoints() ~ " and tick_ms between (select min(minute_ms) - " ~ longest_cadence_ms()
-    ~ " from decided_ones) and (select max(minute_ms) from decided_ones)))" if is_incremental() else "true") }}
+    "tick_ms between " ~ ((bounds[0] or 0) - longest_cadence_ms() | int) ~ " and " ~ ((bounds[1] or 0) + 60000)
+    if is_incremental() else "true") }}
 ),
 
 bar_minutes as (
@@ -25,6 +26,12 @@ recorded as (
   {% if is_incremental() %}where tick_ms in (select minute_ms from decided_ones){% endif %}
 ),
 
+standing as (
+  select venue, endpoint, outcome, tick_ms as minute_ms, tick_ms + {{ cadence_ms() }} as stands_until_ms
+  from outcomes
+  where endpoint in {{ standing_endpoints() }}
+),
+
 minutes as (
   select minute_ms as start_ms, '' as venue, '' as endpoint, 'ok' as outcome from recorded
   union all
@@ -33,10 +40,10 @@ minutes as (
     and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
   union all
   -- What is asked more seldom stands, good or bad, until it is asked again or should have been.
-  select minute_ms, venue, endpoint, max_by(outcome, tick_ms)
-  from recorded join outcomes on tick_ms <= minute_ms and tick_ms > minute_ms - {{ cadence_ms() }}
-  where endpoint in {{ standing_endpoints() }}
-  group by minute_ms, venue, endpoint
+  select minute_ms, venue, endpoint, outcome
+  from (select * from recorded cross join (select distinct venue, endpoint from standing))
+  asof join standing using (venue, endpoint, minute_ms)
+  where minute_ms < stands_until_ms
   union all
   select minute_ms, venue, endpoint, 'ok' from bar_minutes
   union all

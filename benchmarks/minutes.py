@@ -1,22 +1,13 @@
-"""Recorded minutes without waiting for them: the recorder's own parts ask the stand-ins, whose clock is moved on."""
+"""Recorded minutes in a landing, made without waiting for them."""
 
 import asyncio
-from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
-import aiohttp
-
-from ingest.client import Client
-from ingest.endpoint import Venue
 from ingest.landing import land
-from ingest.minute import record_minute
-from ingest.rows import Row
-from ingest.sandbox.server import create_app, serving
-from ingest.schedule import Schedule
-from ingest.venues import VENUES
+from tests.recorder_minutes import MINUTE as MINUTE_MS
+from tests.recorder_minutes import recorder
 
-MINUTE_MS = 60_000
+__all__ = ["MINUTE_MS", "record"]
 
 
 def record(landing: Path, state: Path, universe: str, start_ms: int, count: int) -> None:
@@ -25,25 +16,6 @@ def record(landing: Path, state: Path, universe: str, start_ms: int, count: int)
 
 
 async def _record(landing: Path, state: Path, universe: str, start_ms: int, count: int) -> None:
-    app = create_app(mode="simulate", universe=universe, rate_limits=False)
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(serving(app))
-        admin = await stack.enter_async_context(aiohttp.ClientSession())
-        venues = [
-            (await stack.enter_async_context(Client(venue, url)), Schedule(venue, MINUTE_MS))
-            for venue in (_unhurried(venue, count) for venue in VENUES)
-        ]
+    async with recorder(universe=universe) as (_, minute):
         for tick_ms in range(start_ms, start_ms + count * MINUTE_MS, MINUTE_MS):
-            async with admin.post(f"{url}/_sandbox/clock", json={"now_ms": tick_ms + 1000}) as response:
-                response.raise_for_status()
-            rows: list[Row] = []
-            deadline = asyncio.get_running_loop().time() + 600
-            await asyncio.gather(
-                *(record_minute(client, schedule, tick_ms, deadline, rows.append) for client, schedule in venues)
-            )
-            await asyncio.to_thread(land, rows, str(landing), state)
-
-
-def _unhurried(venue: Venue, minutes: int) -> Venue:
-    """The venue with room for the requests of all the minutes at once."""
-    return replace(venue, pools=tuple(replace(pool, limit=pool.limit * minutes) for pool in venue.pools))
+            await asyncio.to_thread(land, await minute(tick_ms), str(landing), state)

@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +80,18 @@ class Product:
         return Cost(time.perf_counter() - start, cpu, after.ru_maxrss / 1024)
 
     @contextmanager
+    def dbt_ready(self) -> Iterator[int]:
+        """Keeps a dbt ready while the block runs, as the running product does; yields its process id."""
+        socket_file = self.home / "dbt" / "dbt.sock"
+        process = subprocess.Popen([TIDEMARK, "dbt-server"], env=self.env(), stdout=subprocess.DEVNULL)
+        try:
+            wait_until(socket_file.exists, 120)
+            yield process.pid
+        finally:
+            process.terminate()
+            process.wait(60)
+
+    @contextmanager
     def running(self, *words: str, ready: str, seconds: float = 120) -> Iterator[int]:
         """Runs a long-lived `tidemark` command while the block runs, once `ready` answers; yields its process id."""
         log = (self.home / f"bench-{words[0]}.log").open("w")
@@ -115,6 +127,21 @@ def wait_for(url: str, seconds: float) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+
+
+def wait_until(found: Callable[[], bool], seconds: float) -> None:
+    """Waits until something holds; raises TimeoutError when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not found():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:.0f} s in vain")
+        time.sleep(0.1)
+
+
+def children_cpu_s(pid: int) -> float:
+    """Seconds of CPU that the finished children of a process took."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -8,14 +8,15 @@ from ingest.endpoint import Pool
 
 
 class Budget:
-    """Never lets more than `pool.limit` of weight reach the venue in any `pool.window_s` seconds.
+    """Never lets more than its share of `pool.limit` of weight reach the venue in any `pool.window_s` seconds.
 
     A request weighs from before it is sent until one window after its answer: whenever in between the venue counts it,
     the limit holds.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, *, history: bool = False) -> None:
         self.pool = pool
+        self.limit = pool.history if history else pool.limit - pool.history
         self._used = 0
         self._leaving: deque[tuple[float, int]] = deque()
         self._turn = asyncio.Lock()
@@ -53,7 +54,7 @@ class Budget:
     def _fits(self, weight: int, now: float) -> bool:
         while self._leaving and self._leaving[0][0] <= now:
             self._used -= self._leaving.popleft()[1]
-        return self._used + weight <= self.pool.limit
+        return self._used + weight <= self.limit
 
 
 class Bans:

@@ -50,10 +50,11 @@ def clock(ms: int) -> str:
 class Client:
     """Asks one venue. Venues share nothing, so that none can delay another."""
 
-    def __init__(self, venue: Venue, venues_url: str | None) -> None:
+    def __init__(self, venue: Venue, venues_url: str | None, *, history: bool = False) -> None:
+        """`history`: with the share of each rate limit that is kept for the past, else with the recorder's."""
         self.venue = venue
         self.venues_url = venues_url
-        self.budgets = {pool.name: Budget(pool) for pool in venue.pools}
+        self.budgets = {pool.name: Budget(pool, history=history) for pool in venue.pools}
         self.bans = Bans()
         self._slots = asyncio.Semaphore(venue.parallel)
         # auto_decompress reads gzip and deflate, and br where its library is present. No Origin header: some venues
@@ -113,7 +114,7 @@ class Client:
                 continue
             if not await budget.take(weight, deadline):
                 pool = budget.pool
-                return not_asked(f"the budget of {pool.limit} per {pool.window_s:g} s ({pool.name}) was spent")
+                return not_asked(f"the budget of {budget.limit} per {pool.window_s:g} s ({pool.name}) was spent")
             sent = False
             try:
                 async with asyncio.timeout_at(deadline):

@@ -24,11 +24,16 @@ Params = Mapping[str, Any] | Callable[[Ask], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Pool:
-    """A rate limit of a venue: at most `limit` of weight in any `window_s` seconds."""
+    """A rate limit of a venue: at most `limit` of weight in any `window_s` seconds.
+
+    `history` of it belongs to the fetching of the past, a process of its own, and the rest to the recorder: together
+    they keep the limit without knowing of each other.
+    """
 
     name: str
     limit: int
     window_s: float
+    history: int = 0
 
 
 @dataclass(frozen=True)

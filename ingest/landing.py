@@ -98,8 +98,10 @@ class LandingFault(Exception):
 class Landing:
     """The dlt pipeline. Use it from one thread. Journals stay where they are until their load is committed."""
 
-    def __init__(self, landing: str, state_dir: Path) -> None:
+    def __init__(self, landing: str, state_dir: Path, name: str = PIPELINE) -> None:
+        """`name` sets apart processes that land at the same time."""
         self.landing = landing
+        self._name = name
         self._state_dir = state_dir
         self._pipeline: Any = None
 
@@ -145,7 +147,7 @@ class Landing:
             except LandingFault:
                 raise
             except Exception:
-                if not (self._state_dir / PIPELINE).exists():
+                if not (self._state_dir / self._name).exists():
                     raise
                 # Nothing is lost: the rows of packages in there are still in the journal.
                 aside = self._state_dir.with_name(f"{self._state_dir.name}.broken-{time.time_ns() // 1_000_000}")
@@ -176,7 +178,7 @@ class Landing:
         self._state_dir.mkdir(parents=True, exist_ok=True)
         self._mark()
         return dlt.pipeline(
-            PIPELINE, pipelines_dir=str(self._state_dir), destination=destination, dataset_name=name, dev_mode=False
+            self._name, pipelines_dir=str(self._state_dir), destination=destination, dataset_name=name, dev_mode=False
         )
 
     def _mark(self) -> None:
@@ -210,7 +212,7 @@ class Landing:
 
     def _forget_loaded(self) -> None:
         # dlt keeps a folder per finished package for ever.
-        for folder in (self._state_dir / PIPELINE / "load" / "loaded").glob("*"):
+        for folder in (self._state_dir / self._name / "load" / "loaded").glob("*"):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from ingest.journal import Journal, read
-from ingest.landing import Landing, LandingFault
-from ingest.rows import Row
+from ingest.landing import PIPELINE, Landing, LandingFault
+from ingest.rows import SCHEMA, Row
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +32,10 @@ class Landed:
 class Outbox:
     """Takes rows on the event loop; lands whole journal files."""
 
-    def __init__(self, home: Path, landing: str) -> None:
+    def __init__(self, home: Path, landing: str, pipeline: str = PIPELINE) -> None:
         self.journal = Journal(home / "journal")
         self.fault: str | None = None
-        self._landing = Landing(landing, home / "dlt")
+        self._landing = Landing(landing, home / "dlt", pipeline)
         self._in_package: list[Path] = []
         self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         # One thread for all landings (dlt's pipeline belongs to it), a daemon so that a hanging store cannot hold up
@@ -48,8 +48,11 @@ class Outbox:
         """Take a row: it is in the journal when this returns, before anything else is asked."""
         self.journal.append([row])
 
-    async def land(self) -> Landed | None:
-        """Land everything that is journalled. None when another landing waits already: that one will take it."""
+    async def land(self, tick_ms: int | None = None) -> Landed | None:
+        """Land everything that is journalled. None when another landing waits already: that one will take it.
+
+        With `tick_ms` the rows are landed as those of this minute, whenever they were asked.
+        """
         if self._next:
             return None
         self._next = True
@@ -66,7 +69,7 @@ class Outbox:
                 if not done.done():
                     done.set_result(landed)
 
-            self._jobs.put(lambda: loop.call_soon_threadsafe(settle, self._land(paths)))
+            self._jobs.put(lambda: loop.call_soon_threadsafe(settle, self._land(paths, tick_ms)))
             landed = await done
             self._report(landed)
             return landed
@@ -82,7 +85,7 @@ class Outbox:
                 # The event loop has gone meanwhile: the process is ending.
                 log.debug("landing finished after the recorder", exc_info=True)
 
-    def _land(self, paths: list[Path]) -> Landed:
+    def _land(self, paths: list[Path], tick_ms: int | None = None) -> Landed:
         landed = Landed()
         try:
             if self._landing.land_pending():
@@ -92,6 +95,9 @@ class Outbox:
             for group in _groups([path for path in paths if path.exists()]):
                 table = pa.concat_tables([read(path) for path in group])
                 self._in_package = group
+                if tick_ms is not None:
+                    ticks = pa.repeat(pa.scalar(tick_ms, pa.int64()), table.num_rows)
+                    table = table.set_column(0, SCHEMA.field("tick_ms"), ticks)
                 if table.num_rows:
                     self._landing.land(table)
                     landed.rows += table.num_rows

@@ -57,7 +57,7 @@ class State:
             scratch.replace(path)
 
 
-def lock(home: Path) -> TextIO:
+def lock(home: Path, who: str = "recorder") -> TextIO:
     """Hold the folder as long as the returned file is open: two recorders would land every row twice."""
     home.mkdir(parents=True, exist_ok=True)
     holder = (home / "lock").open("a+")
@@ -67,7 +67,7 @@ def lock(home: Path) -> TextIO:
         holder.seek(0)
         pid = holder.read().strip() or "unknown"
         holder.close()
-        raise RecorderBusy(f"another recorder (process {pid}) works in {home}") from None
+        raise RecorderBusy(f"another {who} (process {pid}) works in {home}") from None
     holder.truncate(0)
     holder.write(str(os.getpid()))
     holder.flush()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from ingest.landing import committed_loads
-from orchestration.windows import Window, file_ticks
+from orchestration.windows import Window
 from orchestration.writer import Say
 
 POLL_S = 0.5
@@ -23,20 +23,30 @@ class Arrival:
 
 
 def wait_for_minute(landing: str, minute_ms: int, wait_s: float, say: Say) -> bool:
-    """Wait until a committed load holds rows of this minute (or a later one); False if that took too long."""
+    """Wait until a committed load holds what was recorded in this minute (or later); False if that took too long."""
     deadline, seen = time.monotonic() + wait_s, set[str]()
     # A load's id is the time of its creation, so a load with rows of this minute is not older than the minute.
     after = f"{minute_ms / 1000:.7f}"
     with duckdb.connect() as con:
         while True:
             loads = [load for load in committed_loads(landing, after) if load.load_id not in seen]
-            if any(part.tick_ms >= minute_ms for part in file_ticks(con, loads)):
+            if _recorded(con, [file for load in loads for file in load.files], minute_ms):
                 return True
             seen.update(load.load_id for load in loads)
             if time.monotonic() >= deadline:
                 say(f"the load of this minute is not committed after {wait_s:.0f} s: building what there is")
                 return False
             time.sleep(POLL_S)
+
+
+def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) -> bool:
+    """Whether the files hold more of the minute than what was fetched of the past."""
+    if not files:
+        return False
+    past = "starts_with(endpoint, 'history_') or ends_with(endpoint, '_history')"
+    query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not ({past})"
+    found = con.execute(query, {"files": files, "ms": minute_ms}).fetchone()
+    return found is not None and found[0] > 0
 
 
 def new_arrivals(landing: str, windows: Sequence[Window]) -> Arrival:

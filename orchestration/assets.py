@@ -29,6 +29,7 @@ from orchestration.writer import writer_lock
 # Everything that opens the warehouse or writes the replicas shares this pool, which has one place.
 POOL = "warehouse"
 LANDING = dg.AssetKey(["landing", "responses"])
+HISTORY = dg.AssetKey(["landing", "history"])
 BUILT = "tidemark/built"
 # How long a minute's run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
@@ -71,7 +72,7 @@ def source_assets() -> list[dg.AssetSpec]:
     ]
     landing = dg.AssetSpec(
         LANDING,
-        deps=[spec.key for spec in venues],
+        deps=[*(spec.key for spec in venues), HISTORY],
         group_name="landing",
         kinds={"parquet", "dlt"},
         description="Raw responses as the venues sent them, one row per response, written by the recorder (its own "
@@ -90,7 +91,14 @@ def source_assets() -> list[dg.AssetSpec]:
         dg.AssetSpec(["pipeline", name], deps=[LANDING], group_name="landing", kinds={"duckdb"}, description=text)
         for name, text in tables.items()
     ]
-    return [*venues, landing, *pipeline]
+    suspects = dg.AssetSpec(
+        ["quality", "suspect_rows"],
+        deps=[["landing", "responses"], ["series_market_1m"], ["series_market_1h"], ["market_index"]],
+        group_name="landing",
+        kinds={"duckdb"},
+        description="What the data quality checks found suspect, written by them every hour and every day.",
+    )
+    return [*venues, landing, *pipeline, suspects]
 
 
 def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:

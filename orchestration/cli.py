@@ -4,14 +4,14 @@ Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
 import typer
 
-from orchestration.settings import SETTINGS, UNIVERSES, Settings, SettingsError
+from orchestration.console import fail, one_sentence, settings
+from orchestration.key_commands import keys_app
+from orchestration.settings import SETTINGS, UNIVERSES
 
 HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
 EPILOG = "\n\n".join(
@@ -32,29 +32,6 @@ app = typer.Typer(
 def main() -> None:
     """Run a command."""
     app(prog_name="tidemark")
-
-
-def settings() -> Settings:
-    try:
-        return Settings.from_env()
-    except SettingsError as error:
-        fail(str(error), code=2)
-
-
-def fail(message: str, code: int = 1) -> NoReturn:
-    typer.echo(f"tidemark: {message}", err=True)
-    raise typer.Exit(code)
-
-
-@contextmanager
-def one_sentence() -> Iterator[None]:
-    """A failure of the pipeline that a person can act on is its message, not a traceback."""
-    from orchestration.writer import PipelineError
-
-    try:
-        yield
-    except PipelineError as error:
-        fail(str(error))
 
 
 def log_to_stderr() -> None:
@@ -97,6 +74,36 @@ def record(
     raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once))
 
 
+@app.command(short_help="Fetch what the exchanges have of the past.")
+def backfill(
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only this kind, as perp_bars or perp_bars_1d; may be repeated.")
+    ] = None,
+    venue: Annotated[list[str] | None, typer.Option(help="Only this exchange; may be repeated.")] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="From this UTC day or time on, as 2026-01-31.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Up to this UTC day or time; else up to now.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch also what is there already.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="The small fetch that the demo makes.")] = False,
+    within: Annotated[float | None, typer.Option(help="Begin nothing new after so many seconds.")] = None,
+) -> None:
+    """Fetch what is missing of the exchanges' past and land it, within a share of their rate limits of its own.
+
+    Without options: bars, settlements, open interest and ratios as far back as the indices need them. It can be
+    stopped at any time; the next one goes on.
+    """
+    chosen = settings()
+    from orchestration import history
+
+    log_to_stderr()
+    try:
+        request = history.wanted(venue or (), kind or (), begin, end, again=again, sample=sample, within_s=within)
+    except history.WrongRequest as error:
+        fail(str(error), code=2)
+    raise typer.Exit(
+        history.run_by_hand(chosen, request, typer.echo, lambda text: typer.echo(f"tidemark: {text}", err=True))
+    )
+
+
 @app.command(short_help="Build what has landed into the warehouse (dbt).")
 def build(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything that ever landed anew.")] = False,
@@ -136,57 +143,12 @@ def serve() -> None:
         redis_url=chosen.redis_url,
         trusted_proxies=chosen.trusted_proxies,
         workers=chosen.api_workers,
+        quality=chosen.quality_docs,
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 
 
-keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys", short_help="Make, list and revoke API keys.")
-
-
-@contextmanager
-def usable_keys() -> Iterator[Path]:
-    """The file of keys; what is wrong with it, or with what is asked of it, is one sentence."""
-    from serve.keys import KeyFileError
-
-    try:
-        yield settings().keys
-    except KeyFileError as error:
-        fail(str(error))
-
-
-@keys_app.command(name="create")
-def create_key(name: Annotated[str, typer.Argument(help="Whose key it is, for the list.")]) -> None:
-    """Make an API key and print it, once: only its SHA-256 is kept."""
-    from serve.keys import create_key as make
-
-    with usable_keys() as path:
-        made, text = make(path, name)
-        typer.echo(f"key {made.id} for {made.name}; it is shown only now:", err=True)
-        typer.echo(text)
-
-
-@keys_app.command(name="list")
-def list_keys() -> None:
-    """List all keys that were ever made: id, state, when it was made, whose it is."""
-    from datetime import UTC, datetime
-
-    from serve.keys import read_keys
-
-    with usable_keys() as path:
-        for key in read_keys(path):
-            state = "valid" if key.revoked_ms is None else "revoked"
-            made = f"{datetime.fromtimestamp(key.created_ms / 1000, UTC):%Y-%m-%d %H:%M}"
-            typer.echo(f"{key.id}  {state:<7}  {made}  {key.name}")
-
-
-@keys_app.command(name="revoke")
-def revoke_key(key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as listed.")]) -> None:
-    """Make a key invalid, for good; running servers refuse it within a second or two."""
-    from serve.keys import revoke_key as revoke
-
-    with usable_keys() as path:
-        typer.echo(f"key {revoke(path, key_id).id} is revoked")
 
 
 @app.command(short_help="Run stand-ins of the exchanges (simulated or replayed).")
@@ -258,6 +220,16 @@ def parse() -> None:
 
     with one_sentence():
         typer.echo(f"the manifest is {prepare_manifest(chosen)}")
+
+
+@app.command(name="dbt-server", hidden=True)
+def dbt_server() -> None:
+    """Keep a dbt ready for the builds: `demo` and `up` run this."""
+    chosen = settings()
+    from orchestration.dbt_server import run_server
+
+    with one_sentence():
+        run_server(chosen)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """dbt as a child process: its environment, its manifest, and its failures in words.
 
 A child, because dbt inside a process keeps the warehouse locked until that process ends. The child inherits the
-writer lock, so that a dbt whose parent was killed still counts as the writer.
+writer lock, so that a dbt whose parent was killed still counts as the writer. While the product runs, the child is a
+fork of a dbt that is already there (see `dbt_server`).
 """
 
 import fcntl
@@ -16,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from orchestration import dbt_client
 from orchestration.settings import REPOSITORY, Settings
 from orchestration.writer import PipelineError, Say
 
@@ -64,9 +66,13 @@ def start_dbt(
     settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
 ) -> subprocess.Popen[bytes]:
     """Start dbt on the project. Without `target` it reads the prepared parse and leaves the manifest alone."""
-    quiet = [] if target else ["--no-write-json"]
+    command = [dbt_executable(), *arguments]
+    if target is None:
+        # No site packages: the stand-in starts in the time that reading them would take.
+        client = [sys.executable, "-E", "-S", dbt_client.__file__, str(settings.dbt_target.parent)]
+        command = [*client, "" if lock is None else str(lock), *command, "--no-write-json"]
     return subprocess.Popen(
-        [dbt_executable(), *arguments, *quiet],
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=PROJECT,

@@ -9,12 +9,17 @@ import dagster as dg
 
 from orchestration.assets import BUILT, POOL, docs_asset, serving_asset, source_assets, warehouse_assets
 from orchestration.checks import freshness_check
+from orchestration.history_asset import history_asset
+from orchestration.quality.dagster_checks import quality_checks, quality_schedule, report_asset
+from orchestration.quality.declared import PERIODS
 from orchestration.settings import Settings
 from orchestration.upkeep import end_dead_runs, mark_alive, upkeep
 
 settings = Settings.from_env()
 warehouse, serving, docs = warehouse_assets(settings), serving_asset(settings), docs_asset(settings)
 alive = freshness_check(settings)
+quality = {period: quality_checks(settings, period) for period in PERIODS}
+quality_schedules = [quality_schedule(quality[period], period) for period in PERIODS]
 IN_PROGRESS = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -36,7 +41,8 @@ minute_job = dg.define_asset_job(
 )
 hourly_job = dg.define_asset_job(
     "hourly",
-    selection=dg.AssetSelection.assets(docs) | dg.AssetSelection.all_asset_checks(),
+    selection=dg.AssetSelection.assets(docs)
+    | (dg.AssetSelection.all_asset_checks() - dg.AssetSelection.checks(*quality.values())),
     description="Test the tables (dbt tests as checks), check that the recorder is alive, generate the dbt docs.",
     executor_def=dg.in_process_executor,
     tags={"dagster/max_runtime": 1800},
@@ -79,8 +85,8 @@ every_day = dg.ScheduleDefinition(
 )
 
 defs = dg.Definitions(
-    assets=[*source_assets(), warehouse, serving, docs],
-    asset_checks=[alive],
-    jobs=[minute_job, hourly_job, daily_job],
-    schedules=[every_minute, every_hour, every_day],
+    assets=[*source_assets(), history_asset(settings), warehouse, serving, docs, report_asset(settings)],
+    asset_checks=[alive, *quality.values()],
+    jobs=[minute_job, hourly_job, daily_job, *(schedule.job for schedule in quality_schedules)],
+    schedules=[every_minute, every_hour, every_day, *quality_schedules],
 )

@@ -17,10 +17,14 @@ FIRST_LOAD_S = 90.0
 READY_S = 90.0
 ANSWER_S = 15.0
 QUIET_S = 180.0
+# A demo's history is there within a minute: what would come later is not begun.
+SAMPLE_S = 45.0
+HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
 ADDRESSES = """
   API          {api}   (description: {api}/openapi.json)
   Dagster      {dagster}   (runs, schedules, lineage from venue to served table)
   dbt docs     {api}/dbt/   (what every table, column and metric means)
+  quality      {api}/quality/   (what is expected of the data, and what each hour's checks found)
 
   Try this:
     curl '{api}/api/series/price?base=BTC'
@@ -124,6 +128,7 @@ class Product:
         self.keep("server", "serve")
         parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
         await self.first_edition(landed, parse)
+        self.start(self.fetch_history())
         await self.start_dagster()
         docs = self.start(self.make_docs())
         await self.wait_port(settings.dagster_port, "Dagster")
@@ -145,6 +150,7 @@ class Product:
             await asyncio.sleep(0.2)
         self.say(f"landed: the first minute of raw responses (load {load})")
         await parse
+        self.keep("dbt", "dbt-server")
         for step, done in (("build", "built"), ("publish", "published")):
             begin = time.monotonic()
             outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
@@ -155,6 +161,20 @@ class Product:
             result = outcome.tail[-1] if outcome.tail else ""
             self.say(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
         await self.first_answer()
+
+    async def fetch_history(self) -> None:
+        """What is missing of the past, in the background; a demo fetches a small part of it."""
+        words = ("--sample", "--within", f"{SAMPLE_S:.0f}") if self.demo else ()
+        pause_s = HISTORY_PAUSE_S
+        while True:
+            begin = time.monotonic()
+            outcome = await self.supervisor.run(commands.tidemark(self.settings, "backfill", "backfill", *words))
+            result = outcome.tail[-1] if outcome.tail else outcome.reason
+            self.say(f"{result} ({time.monotonic() - begin:.0f} s)")
+            if outcome.code == 0 or self.demo:
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_HISTORY_PAUSE_S)
 
     async def first_answer(self) -> None:
         url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"

@@ -21,7 +21,7 @@ SEAL_AFTER_MS, RESEAL_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS
 SEAL_BUDGET_S = 0.5
 # Up to so many buckets are named one by one in a query, which is cheaper than a join.
 LITERALS = 20
-SMALL_TABLES = ("gaps", "markets", "recording_status", "market_index")
+SMALL_TABLES = ("gaps", "markets", "recording_status", "market_index", "suspect_rows")
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
 create table if not exists seals (table_name varchar, period_ms bigint, is_sealed boolean, is_late boolean);
@@ -34,12 +34,16 @@ create table if not exists tiers (step varchar, step_ms bigint, keep_days intege
 
 @dataclass(frozen=True)
 class Tier:
-    """A rollup step: its width, the periods it is sealed in, and how many days of it are served (None: all)."""
+    """A rollup step: its width, the periods it is sealed in, and how many days of it are served (None: all).
+
+    One that is not stored is computed when it is read, by the warehouse's views.
+    """
 
     step: str
     step_ms: int
     period: str
     keep_days: int | None
+    stored: bool = True
 
     def period_of(self, t: int) -> tuple[int, int]:
         """Start and end of the period that holds this time."""
@@ -69,6 +73,7 @@ TIERS = (
     Tier("1h", HOUR_MS, "week", None),
     Tier("4h", 4 * HOUR_MS, "month", None),
     Tier("1d", DAY_MS, "month", None),
+    Tier("3d", 3 * DAY_MS, "month", None, stored=False),
 )
 # Table name prefix → the column that late rows name, and the order of a sealed period.
 SUBJECTS: Mapping[str, tuple[str, str]] = {
@@ -78,18 +83,24 @@ SUBJECTS: Mapping[str, tuple[str, str]] = {
 
 
 def series_tables(tiers: Iterable[Tier]) -> list[str]:
-    return [f"{subject}_{tier.step}" for tier in tiers for subject in SUBJECTS]
+    return [f"{subject}_{tier.step}" for tier in stored(tiers) for subject in SUBJECTS]
 
 
 def series_views(tiers: Iterable[Tier]) -> list[str]:
-    """What is computed from the market tiers when it is read."""
-    return [f"series_venue_{tier.step}" for tier in tiers]
+    """What is computed from the stored tiers when it is read, in an order in which each finds what it reads."""
+    computed = [f"{subject}_{tier.step}" for tier in tiers if not tier.stored for subject in SUBJECTS]
+    return [*computed, *(f"series_venue_{tier.step}" for tier in tiers)]
+
+
+def stored(tiers: Iterable[Tier]) -> list[Tier]:
+    return [tier for tier in tiers if tier.stored]
 
 
 def copy_views(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier]) -> None:
     """The warehouse's views over the replica's own tables: their SQL names no database."""
     found = con.execute(
-        "select sql from duckdb_views() where database_name = 'warehouse' and list_contains($names, view_name)",
+        "select sql from duckdb_views() where database_name = 'warehouse' and list_contains($names, view_name) "
+        "order by list_position($names, view_name)",
         {"names": series_views(tiers)},
     ).fetchall()
     for (sql,) in found:
@@ -113,7 +124,7 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
         "create or replace temp table told as select * from warehouse.pipeline.late_ranges where build_id > ?",
         [after_build],
     )
-    for tier in tiers:
+    for tier in stored(tiers):
         kept_from = tier.kept_from(as_of_ms)
         bucket = f"t - t % {tier.step_ms} as t"
         con.execute(f"create or replace temp table whole as select distinct {bucket} from ticks where t >= {kept_from}")
@@ -183,7 +194,7 @@ def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> Non
 
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
     """Fill an empty replica: every period of every tier, sealed as far as it is finished."""
-    for tier in tiers:
+    for tier in stored(tiers):
         for subject, (_, order) in SUBJECTS.items():
             table = f"{subject}_{tier.step}"
             con.execute(f"create table {table} as from warehouse.main.{table} limit 0")
@@ -200,7 +211,7 @@ def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
 def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
     """Rewrite finished periods in the order of reading; returns how many."""
     started, count = time.monotonic(), 0
-    for tier in tiers:
+    for tier in stored(tiers):
         for subject, (_, order) in SUBJECTS.items():
             table = f"{subject}_{tier.step}"
             waiting = con.execute(
@@ -228,7 +239,7 @@ def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_m
 
 def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
     """Remove the periods that are no longer served."""
-    for tier in tiers:
+    for tier in stored(tiers):
         if kept_from := tier.kept_from(as_of_ms):
             for subject in SUBJECTS:
                 table = f"{subject}_{tier.step}"

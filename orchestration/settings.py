@@ -96,6 +96,15 @@ class Settings:
         return self.home / "recorder"
 
     @property
+    def backfill(self) -> Path:
+        return self.home / "backfill"
+
+    @property
+    def told(self) -> Path:
+        """How far the history is, for the API, which reads nothing else of this home."""
+        return self.serving / "backfill.json"
+
+    @property
     def dbt_target(self) -> Path:
         return self.home / "dbt" / "target"
 
@@ -106,6 +115,14 @@ class Settings:
     @property
     def docs(self) -> Path:
         return self.home / "docs"
+
+    @property
+    def quality(self) -> Path:
+        return self.home / "quality"
+
+    @property
+    def quality_docs(self) -> Path:
+        return self.quality / "docs"
 
     @property
     def dagster_home(self) -> Path:

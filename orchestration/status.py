@@ -11,6 +11,7 @@ from typing import Any
 from orchestration.settings import Settings
 
 UNHEALTHY_AFTER_S = 180
+SUSPECT_MS = 86_400_000
 
 State = dict[str, Any]
 
@@ -31,7 +32,16 @@ def read_status(settings: Settings) -> State:
             found["recorder_lag_s"] = _seconds(time.time() * 1000 - landed_ms)
             if found["as_of"] is not None:
                 found["build_lag_s"] = _seconds(max(0, landed_ms - found["as_of"]))
+    found["backfill"] = _backfill(settings)
     return {"home": str(settings.home), **found}
+
+
+def _backfill(settings: Settings) -> State | None:
+    """How far the history is; a process that was killed left the word `running` behind."""
+    found = _json(settings.backfill / "state.json")
+    if found and found["state"] == "running" and not Path(f"/proc/{found['pid']}").exists():
+        found["state"] = "stopped"
+    return found
 
 
 def _judged(found: State) -> State:
@@ -51,6 +61,8 @@ def as_text(found: State) -> str:
         lines.append(f"  edition    {found['edition']}, data of {_clock(found['as_of'])}, {_age(found['age_s'])} old")
     lines.append(f"  recorder   last landed {_age(found['recorder_lag_s'])} ago")
     lines.append(f"  build      {_age(found['build_lag_s'])} behind the recorder")
+    if history := found.get("backfill"):
+        lines.append(f"  history    {_bar(history['share'])} {_history(history)}")
     error = found.get("recorder", {}).get("landing_error")
     if error:
         lines.append(f"  landing    {error}")
@@ -58,7 +70,27 @@ def as_text(found: State) -> str:
         good = f"last good minute {_clock(venue['last_good_ms'])}" if venue["last_good_ms"] else "no good minute yet"
         problem = f"; {_clock(venue['last_error_ms'])} {venue['last_error']}" if venue["last_error"] else ""
         lines.append(f"  {venue['venue']:<12} {good}{problem}")
+    for suspect in found.get("suspects", []):
+        marked = f"{suspect['rows']} suspect, last of {_clock(suspect['last_ms'])}"
+        lines.append(f"  {suspect['venue']:<12} {suspect['check']}: {marked}")
     return "\n".join(lines)
+
+
+def _bar(share: float, width: int = 24) -> str:
+    full = int(share * width)
+    return f"[{'#' * full}{'.' * (width - full)}] {share:4.0%}"
+
+
+def _history(found: State) -> str:
+    words = f"{found['state']}, {found['rows']:,} rows"
+    if found["failed"]:
+        words += f", {found['failed']} spans failed"
+    if found["landing_error"]:
+        words += f"; {found['landing_error']}"
+    behind = sorted((venue["share"], name) for name, venue in found["venues"].items() if venue["share"] < 1)
+    if found["state"] == "running" and behind:
+        words += f"; {', '.join(f'{name} {share:.0%}' for share, name in behind[:4])}"
+    return words
 
 
 def _from_api(settings: Settings) -> State | None:
@@ -77,7 +109,7 @@ def _from_api(settings: Settings) -> State | None:
 
 def _from_files(settings: Settings) -> State:
     nothing = dict.fromkeys(("edition", "as_of", "published", "age_s", "recorder_lag_s", "build_lag_s"))
-    found: State = {"state": "unhealthy", **nothing, "venues": [], "source": str(settings.serving)}
+    found: State = {"state": "unhealthy", **nothing, "venues": [], "suspects": [], "source": str(settings.serving)}
     current = _json(settings.serving / "current.json")
     if not current:
         return {**found, "summary": "nothing has been published yet"}
@@ -91,19 +123,27 @@ def _from_files(settings: Settings) -> State:
         "summary": _summary(age_s) + "; the API does not answer",
     }
     try:
-        found["venues"] = _recording_status(settings.serving / current["replica"])
+        found["venues"], found["suspects"] = _served(settings.serving / current["replica"], current["as_of_ms"])
     except Exception as error:  # whatever DuckDB finds wrong with the file is the finding
         return found | {"state": "unhealthy", "summary": f"{current['replica']} cannot be read: {error}"}
     return found
 
 
-def _recording_status(replica: Path) -> list[State]:
+def _served(replica: Path, as_of_ms: int) -> tuple[list[State], list[State]]:
+    """How recording stands, and what the quality checks marked as suspect in the last day, as the API tells it."""
     import duckdb
 
     with duckdb.connect(str(replica), read_only=True) as con:
-        rows = con.execute("select * from recording_status order by venue")
-        names = [column[0] for column in rows.description or []]
-        return [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+
+        def rows(sql: str) -> list[State]:
+            found = con.execute(sql)
+            names = [column[0] for column in found.description or []]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        return rows("select * from recording_status order by venue"), rows(
+            'select "check", venue, count(*) as rows, max(to_ms) as last_ms from suspect_rows '
+            f'where to_ms > {as_of_ms - SUSPECT_MS} group by "check", venue order by rows desc, "check", venue'
+        )
 
 
 def _summary(age_s: float | None) -> str:

@@ -27,6 +27,9 @@ create table if not exists pipeline.late_ranges (
     build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
 create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
 create table if not exists pipeline.settings (name varchar primary key, value varchar);
+create schema if not exists quality;
+create table if not exists quality.suspect_rows ("check" varchar, market_id varchar, venue varchar, from_ms bigint,
+    to_ms bigint, value varchar, expected varchar, seen_ms bigint);
 """
 
 

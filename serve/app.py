@@ -42,19 +42,20 @@ class AnyUrlRequest(Request):
 
 
 def create_app(setup: Setup) -> Sanic[Any, Any]:
-    """The application: the endpoints, the generated dbt documentation at /dbt/, the page about the API at /docs."""
+    """The application: the endpoints, dbt docs at /dbt/, the quality report at /quality/, the API's page at /docs."""
     app: Sanic[Any, Any] = Sanic(
         "tidemark", router=PlainPathRouter(), request_class=AnyUrlRequest, configure_logging=False
     )
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
     app.error_handler.add(Exception, on_exception)
-    paths = ["/docs", "/dbt/"]
+    paths = ["/docs", "/dbt/", "/quality/"]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
-    for uri in ("/dbt", "/dbt/<name:path>"):
-        app.add_route(_docs_file, uri, methods=METHODS, name=f"docs{uri.count('<')}")
+    for at in ("/dbt", "/quality"):
+        for uri in (at, f"{at}/<name:path>"):
+            app.add_route(partial(_site_file, at=at), uri, methods=METHODS, name=f"site-{at[1:]}-{uri.count('<')}")
     for page in sorted(PAGES.iterdir()):
         uri = "/docs" if page.stem == "index" else f"/docs/{page.name}"
         app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.stem}-{page.suffix[1:]}")
@@ -89,9 +90,9 @@ def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
     app.add_route(handle, uri, methods=METHODS, name=item.name, unquote=True)
 
 
-async def _docs_file(request: Request, name: str = "") -> HTTPResponse:
+async def _site_file(request: Request, at: str, name: str = "") -> HTTPResponse:
     service: Service = request.app.ctx.service
-    return await service.docs(request, name)
+    return await service.site(request, at, name)
 
 
 async def _page(request: Request, page: Path) -> HTTPResponse:

@@ -128,6 +128,8 @@ def _metric(name: str, definition: dict[str, Any]) -> Metric:
 def _field(target: Any) -> Field:
     if isinstance(target, str):
         target = {"column": target}
+    if len(target) != 1:
+        raise ValueError(f"a field has one of column, sql and running, got {', '.join(map(str, target))}")
     if "running" in target:
         return Field("", target["running"])
     if "sql" in target:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from serve.catalog import Catalog, Tier, read_catalog
+from serve.params import UNIT_MS
 
 DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -46,6 +47,11 @@ class Edition:
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0
     retired: bool = False
+
+    @property
+    def day_step(self) -> str:
+        """The coarsest step within a day: coarser ones may have to be computed."""
+        return next(tier.step for tier in reversed(self.tiers) if UNIT_MS["d"] % tier.step_ms == 0)
 
     def base(self, asked: str) -> str | None:
         """The canonical spelling of a coin, however it is capitalised; None if it is not tracked."""

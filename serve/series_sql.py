@@ -42,14 +42,13 @@ def venues_sql(metric: Metric, step: str) -> str:
     source, before = table, ""
     if metric.rows:
         source, before = f"({metric.rows}) as found", f"with scope as (select * from {table}) "
-    kinds = tuple(metric.kinds.values()) or ("",)
-    stated = [f.sql.replace("{kind}", kind) for f in metric.fields.values() if not f.running for kind in kinds]
-    if metric.grouped:
-        columns = ", ".join(f"({sql}) as f{number}" for number, sql in enumerate(stated))
-        source = f"(select venue, {columns} from {source} group by venue, base, t)"
-        stated = [f"f{number}" for number in range(len(stated))]
-    known = " or ".join(f"({sql}) is not null" for sql in stated)
-    return f"{before}select list(distinct venue order by venue) from {source} where {known}"
+    asked = f"coalesce({', '.join(metric.kinds.values())})" if metric.kinds else ""
+    stated = {name: f.sql.replace("{kind}", asked) for name, f in metric.fields.items() if not f.running}
+    columns = ", ".join(f'({sql}) as "{name}"' for name, sql in stated.items())
+    group = " group by venue, base, t" if metric.grouped else ""
+    known = " or ".join(f'"{name}" is not null' for name in stated)
+    listed = "select list(distinct venue order by venue)"
+    return f"{before}{listed} from (select venue, {columns} from {source}{group}) where {known}"
 
 
 def _equal(wanted: dict[str, str | None]) -> list[str]:

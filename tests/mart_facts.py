@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import yaml
 
+from orchestration.watermark import prepare
 from tests.dbt_project import PROJECT, run_dbt
 
 MINUTE = 60_000
@@ -35,7 +36,7 @@ class Warehouse:
         self.path = folder / "warehouse.duckdb"
         self.path.unlink(missing_ok=True)
         with self.connect() as con:
-            con.execute("create schema pipeline; create table pipeline.window_ticks (tick_ms bigint)")
+            prepare(con)
             for table in FACTS:
                 columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
                 con.execute(f"create table {table} ({columns})")

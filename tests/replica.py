@@ -120,6 +120,8 @@ create table market_index (market_id text, venue text, type text, symbol text, b
 create table gaps (start_ms bigint, end_ms bigint, venue text, endpoint text, reason text);
 create table recording_status (venue text, last_good_ms bigint, last_error text, last_error_ms bigint,
     ok_endpoints int, failed_endpoints int);
+create table suspect_rows ("check" text, market_id text, venue text, from_ms bigint, to_ms bigint, value text,
+    expected text, seen_ms bigint);
 create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint,
     build_id bigint);
 create table catalog (metric text, definition json);
@@ -152,6 +154,10 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             ("binance", minute, None, None, 8, 0),
             ("bybit", minute - 5 * MINUTE, "503 Service Unavailable", minute, 2, 4),
             ("hyperliquid", minute, None, None, 4, 0),
+        ])  # fmt: skip
+        con.executemany("insert into suspect_rows values (?, ?, ?, ?, ?, ?, ?, ?)", [
+            ("minutes_in_range", f"binance:perp:{symbol}", "binance", minute - MINUTE, minute, "-5", "> 0", minute)
+            for symbol in ("BTCUSDT", "ETHUSDT")
         ])  # fmt: skip
         con.execute(
             "insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, as_of_ms + 5_000, as_of_ms - 3 * DAY]

@@ -60,6 +60,12 @@ SERIES = {
     "series:gaps:clipped": Requirement("I 2.2", "gaps lie within the range"),
     "series:gaps:venue": Requirement("D Series", "with a venue, its gaps and the recorder's own"),
     "series:csv": Requirement("I 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"),
+    "series:formats": Requirement("D Series", "parquet and arrow equal csv and JSON, their metadata what JSON says"),
+    "series:recomputed": Requirement("D Series", "any series equals a recomputation from the 1-minute facts"),
+    "series:ten-years": Requirement("I 4.1", "a range of ten years has fewer than 1500 points, by a coarser step"),
+    "series:cvd": Requirement("D Series", "cvd is the running sum of net from the start of the range"),
+    "series:all-coins": Requirement("I 4.1", "spot-perp-volume is of all coins and takes no selector"),
+    "series:kind": Requirement("D Details", "kind where it does not apply is a 400 that says where it does"),
     "series:db:missing": Requirement("I 7", "no database: 200 with empty arrays and db false"),
     "series:db:unreachable": Requirement(
         "I 7", "an unreadable database: 200, empty arrays, db false, error unavailable"
@@ -113,6 +119,7 @@ HTTP = {
     "openapi:complete": Requirement(
         "P 2", "it lists every endpoint, parameter and status; responses satisfy its schemas"
     ),
+    "openapi:true": Requirement("P 2", "schemathesis finds nothing where the server is not what it describes"),
     "index:lists": Requirement("G 9", "/ lists the endpoints"),
     "docs:served": Requirement("G 9", "/dbt/ serves the generated documentation, 404 before there is one"),
 }

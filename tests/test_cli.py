@@ -20,7 +20,7 @@ from tests import replica
 from tests.api_server import free_port, running, some_address, until
 
 TIDEMARK = str(Path(sys.executable).with_name("tidemark"))
-COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "status")
+COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "backfill", "status")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

@@ -1,7 +1,10 @@
 """Dagster's definitions: they load, show the way from venue to served table, and their jobs do the pipeline's work."""
 
 import importlib
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +17,10 @@ import pytest
 import yaml
 
 from ingest.venues import VENUES
+from orchestration.publish import publish
+from orchestration.quality.declared import checks_of
 from orchestration.settings import REPOSITORY, Settings
+from orchestration.status import read_status
 from tests.pipeline_home import MINUTE, land_minutes, settings_for, tables
 
 
@@ -61,6 +67,7 @@ def test_every_asset_explains_itself(definitions: ModuleType) -> None:
     groups = {assets.get(key).group_name for key in assets.get_all_asset_keys()}
     assert groups == {
         "venues", "landing", "reference_data", "staging", "intermediate", "marts_series", "marts_gaps", "marts_live",
+        "marts_quality",
         "serving",
     }  # fmt: skip
     assert [key for key in assets.get_all_asset_keys() if not assets.get(key).description] == []
@@ -74,6 +81,8 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
         ("every_minute", "* * * * *", "RUNNING"),
         ("every_hour", "7 * * * *", "RUNNING"),
         ("every_day", "37 3 * * *", "RUNNING"),
+        ("quality_hourly_schedule", "17 * * * *", "RUNNING"),
+        ("quality_daily_schedule", "47 4 * * *", "RUNNING"),
     }
     landing = graph(definitions).get(dg.AssetKey(["landing", "responses"]))
     assert landing.freshness_policy is not None
@@ -134,9 +143,38 @@ def test_minute_hour_and_day(definitions: ModuleType, settings: Settings, instan
     assert {"recorder_is_alive", "mart_tiers_agree", "mart_markets_match_series"} <= {c.check_name for c in checks}
     assert (settings.docs / "index.html").exists()
 
+    # The hourly quality checks, on a served table with a fault in it.
+    with duckdb.connect(str(replica)) as con:
+        con.execute("update series_market_1m set price = -1 where market_id = 'binance:perp:ETHUSDT'")
+    evaluated = execute(definitions, instance, "quality_hourly").get_asset_check_evaluations()
+    quality = {check.check_name: check for check in evaluated}
+    assert set(quality) == {check.name for check in checks_of("hourly")}
+    wrong = quality["minutes_in_range"]
+    assert not wrong.passed
+    assert wrong.description
+    assert wrong.description.startswith("binance:perp:ETHUSDT: price -1.0 (expected: > 0)")
+    assert wrong.metadata["venues"].value == "binance"
+    page = str(wrong.metadata["report"].value).partition("/quality/")[2]
+    assert "binance:perp:ETHUSDT" in (settings.quality_docs / page).read_text()
+    publish(settings, force=True, say=lambda _: None)
+    marked = read_status(settings)["suspects"]
+    assert [(row["venue"], row["rows"]) for row in marked if row["check"] == "minutes_in_range"] == [("binance", 1)]
+
     assert execute(definitions, instance, "daily").success
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         assert con.execute("select count(*) from pipeline.builds").fetchone() == (1,)
+
+
+def test_the_code_server_does_not_import_great_expectations(settings: Settings, definitions: ModuleType) -> None:
+    code = (
+        "import sys, orchestration.definitions\n"
+        "print([name for name in ('great_expectations', 'pandas') if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **settings.environ()}, cwd=REPOSITORY, capture_output=True,
+        text=True, timeout=300,
+    )  # fmt: skip
+    assert run.stdout.strip() == "[]", run.stderr
 
 
 def execute(definitions: ModuleType, instance: dg.DagsterInstance, job: str) -> dg.ExecuteInProcessResult:

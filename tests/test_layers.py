@@ -1,6 +1,7 @@
 """What holds the layers together: a staging view has its kind's columns; a venue is named in its own files alone."""
 
 import ast
+import csv
 import io
 import re
 import tokenize
@@ -11,7 +12,7 @@ import pytest
 
 from ingest.sandbox.venues import STAND_INS
 from orchestration.settings import REPOSITORY
-from tests.dbt_project import evaluated, manifest
+from tests.dbt_project import PROJECT, evaluated, manifest
 from tests.warehouse import Warehouse, seeded
 
 COMMON = {
@@ -23,49 +24,19 @@ COMMON = {
     "reject": "varchar",
 }
 # Columns of the kinds that no family of the intermediate layer reads (macro `families`); a venue may lack some.
-BUCKET = {"symbol": "varchar", "t": "bigint", "period_ms": "bigint"}
-SHARE = {**BUCKET, "long_fraction": "double"}
-BOOK = {"symbol": "varchar", "ts": "bigint", "bids": "double[2][]", "asks": "double[2][]", "size_unit": "varchar"}
-OPTION = {
-    "instrument": "varchar",
-    "coin": "varchar",
-    "expiry_ms": "bigint",
-    "strike": "double",
-    "option_type": "varchar",
-}
-PAIR = {"pair": "varchar", "rate": "double", "ts": "bigint", "source": "varchar"}
 OTHER: dict[str, dict[str, str]] = {
-    "long_short_accounts": SHARE,
-    "long_short_top_accounts": SHARE,
-    "long_short_top_positions": SHARE,
-    "taker_ratio": {**BUCKET, "taker_buy": "double", "taker_sell": "double", "unit": "varchar"},
-    "settlements": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double"},
-    "index_components": {"symbol": "varchar", "exchange": "varchar", "pair": "varchar", "weight": "double"},
     "index_tickers": {"symbol": "varchar", "index_price": "double"},
-    "order_books": BOOK,
-    "index_books": BOOK,
     "option_instruments": {
-        **OPTION,
+        "instrument": "varchar",
+        "coin": "varchar",
+        "expiry_ms": "bigint",
+        "strike": "double",
         "option_type": "varchar",
         "contract_size": "double",
         "settle": "varchar",
         "listed_ms": "bigint",
         "status": "varchar",
     },
-    "option_tickers": {
-        **OPTION,
-        "mark_iv": "double",
-        "bid_iv": "double",
-        "ask_iv": "double",
-        "forward": "double",
-        "mark_price_coins": "double",
-        "open_interest_coins": "double",
-        "volume_coins": "double",
-        "volume_usd": "double",
-    },
-    "option_open_interest": {"instrument": "varchar", "open_interest_coins": "double", "open_contracts": "double"},
-    "option_volumes": {"instrument": "varchar", "volume_coins": "double", "volume_usd": "double"},
-    "option_index": {"coin": "varchar", "index_price": "double", "ts": "bigint"},
     "perp_dexes": {"dex": "varchar", "full_name": "varchar"},
     "perp_annotations": {
         "symbol": "varchar",
@@ -107,9 +78,9 @@ OTHER: dict[str, dict[str, str]] = {
         "mark_price": "double",
         "method": "varchar",
     },
-    "fx_rates": PAIR,
-    "fx_daily": PAIR,
 }
+# What a view tells analysts beside, and no model reads.
+BESIDE = {"option_open_interest": {"open_contracts": "double"}, "option_index": {"ts": "bigint"}}
 UNIT = re.compile(
     r"\bms\b|\bUSD\b|dollar|quote|price|fraction|contracts?\b|coins?\b|units?\b|hours?|percent|decimal|KRW|years?\b"
 )
@@ -171,7 +142,7 @@ def test_a_staging_view_has_the_columns_of_its_kind_and_no_other(views: dict[str
         if kind not in allowed:
             wrong.append(f"{view}: a kind that nobody declares")
             continue
-        may = {**allowed[kind], **COMMON}
+        may = {**allowed[kind], **BESIDE.get(kind, {}), **COMMON}
         wrong += [f"{view}.{name}: not a column of the kind" for name in sorted(set(columns) - set(may))]
         wrong += [f"{view}.{name}: missing" for name in sorted(set(COMMON) - set(columns))]
         wrong += [
@@ -230,3 +201,34 @@ def test_no_venue_is_named_outside_its_own_files() -> None:
                 named[str(path.relative_to(REPOSITORY))] = found
     assert {file: found for file, found in named.items() if file not in NAMED} == {}
     assert set(NAMED) <= set(named), "a reason without a file that needs it"
+
+
+# Columns of the README's table of venues: the kinds of which a venue must have one.
+COVERED = {
+    "perps": ("perp_tickers",),
+    "spot": ("spot_tickers",),
+    "minute bars": ("perp_bars", "spot_bars"),
+    "long/short, taker": ("long_short_accounts", "taker_ratio"),
+    "order books": ("order_books",),
+    "index": ("index_components",),
+    "settlements": ("settlements",),
+    "options": ("option_tickers",),
+    "wallets": ("wallet_positions", "liquidation_fills"),
+    "USD/KRW": ("fx_rates",),
+}
+
+
+def test_the_readme_s_table_of_venues_is_what_is_staged() -> None:
+    with (PROJECT / "seeds/venues.csv").open() as file:
+        liquidations = {row["venue"]: row["liquidations"] for row in csv.DictReader(file)}
+    lines = []
+    for venue, entries in evaluated("staged()"):
+        kinds = {entry.partition("<")[0] for entry in entries}
+        cells = ["yes" if kinds & set(column) else "" for column in COVERED.values()]
+        heard = liquidations.get(venue, "none")
+        lines.append((f"`{venue}`", *cells[:3], heard if heard != "none" else "", *cells[3:]))
+    text = (REPOSITORY / "README.md").read_text().partition("\n## Venues\n")[2].partition("\n## ")[0]
+    table = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in text.splitlines() if line[:1] == "|"]
+    names = list(COVERED)
+    assert table[0] == ("venue", *names[:3], "liquidations", *names[3:])
+    assert sorted(table[2:]) == sorted(lines)

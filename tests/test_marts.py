@@ -15,7 +15,7 @@ from tests.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, r
 BTC = market("binance:perp:BTCUSDT", "BTC")
 HYPE = market("hyperliquid:perp:BTC", "BTC", quote="USDC")
 SERIES = tuple(f"series_{kind}_{step}" for kind in ("market", "base") for step in STEPS)
-PUBLISHED = (*SERIES, "gaps", "markets", "recording_status", "market_index")
+PUBLISHED = (*SERIES, "gaps", "markets", "recording_status", "market_index", "suspect_rows")
 
 
 @pytest.fixture

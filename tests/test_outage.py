@@ -6,68 +6,36 @@ The stand-ins' clock is moved minute by minute; the recorder's own parts ask, la
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ingest.client import Client
-from ingest.endpoint import Venue
 from ingest.landing import land
-from ingest.minute import record_minute
-from ingest.rows import Row
-from ingest.schedule import Schedule
-from ingest.venues import VENUES
+from ingest.venues.binance import BINANCE
+from ingest.venues.bybit import BYBIT
+from ingest.venues.hyperliquid import HYPERLIQUID
 from orchestration.publish import publish
 from orchestration.settings import Settings
 from orchestration.transform import build
 from tests.api_server import Api, free_port, running
-from tests.sandbox_client import SandboxClient, sandbox
+from tests.recorder_minutes import MINUTE, recorder
+from tests.sandbox_client import SandboxClient
 
-MINUTE = 60_000
 START = (int(time.time()) // 3600 - 1) * 3_600_000  # ten minutes in one hour, an hour or two ago
 DOWN = range(2, 7)  # binance is down for these five minutes
 CHANGED = 8  # bybit's tickers come without their prices in this minute
 MINUTES = 10
 
 
-def unhurried(venue: Venue) -> Venue:
-    """The venue with room for ten minutes' requests in one: the test does not wait for the minutes to pass."""
-    return replace(venue, pools=tuple(replace(pool, limit=pool.limit * MINUTES) for pool in venue.pools))
-
-
-@asynccontextmanager
-async def recorder(url: str) -> AsyncIterator[Any]:
-    """A function that records one minute of all venues, as the recorder does."""
-    async with AsyncExitStack() as stack:
-        venues = [
-            (await stack.enter_async_context(Client(venue, url)), Schedule(venue, MINUTE))
-            for venue in map(unhurried, VENUES)
-        ]
-
-        async def minute(tick_ms: int, patience_s: float) -> list[Row]:
-            rows: list[Row] = []
-            deadline = asyncio.get_running_loop().time() + patience_s
-            await asyncio.gather(
-                *(record_minute(client, schedule, tick_ms, deadline, rows.append) for client, schedule in venues)
-            )
-            return rows
-
-        yield minute
-
-
 async def record(landing: Path, state: Path) -> dict[str, Any]:
     """Ten minutes with two faults in the landing, one load each; what truly happened meanwhile."""
-    async with sandbox(rate_limits=False) as venues, recorder(venues.url) as minute:
+    async with recorder((BINANCE, BYBIT, HYPERLIQUID)) as (venues, minute):
         for number in range(MINUTES):
-            tick_ms = START + number * MINUTE
-            await venues.clock(tick_ms + 1_000)
             if fault := _fault(number):
                 await venues.post("/_sandbox/faults", fault)
-            rows = await minute(tick_ms, patience_s=2 if number in DOWN else 20)
+            rows = await minute(START + number * MINUTE, 2 if number in DOWN else 20)
             await venues.delete("/_sandbox/faults")
             await asyncio.to_thread(land, rows, str(landing), state)
         return {venue: await _truth(venues, venue) for venue in ("binance", "bybit")}

@@ -14,7 +14,7 @@ import pytest
 
 from orchestration.edition import Edition, read_current
 from orchestration.publish import publish_locked
-from orchestration.replica import DAY_MS, HOUR_MS, MINUTE_MS, SMALL_TABLES, TIERS, Tier, series_tables
+from orchestration.replica import DAY_MS, HOUR_MS, MINUTE_MS, SMALL_TABLES, TIERS, Tier, series_tables, stored
 from orchestration.watermark import prepare
 from orchestration.writer import PipelineError, WriterBusyError
 from tests.pipeline_home import polling_reader
@@ -47,10 +47,18 @@ class Warehouse:
             con.execute(
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
             )
+            con.execute("create view suspect_rows as select * from quality.suspect_rows")
             for tier in TIERS:
-                con.execute(
+                tables = (
                     f"create table series_market_{tier.step} (t bigint, market_id varchar, base varchar, price double);"
                     f"create table series_base_{tier.step} (t bigint, base varchar, type varchar, price double);"
+                )
+                views = (
+                    f"create view series_market_{tier.step} as from main.series_market_1d;"
+                    f"create view series_base_{tier.step} as from main.series_base_1d;"
+                )
+                con.execute(
+                    f"{tables if tier.stored else views}"
                     f"create view series_venue_{tier.step} as select t, base, avg(price) as price "
                     f"from main.series_market_{tier.step} group by t, base"
                 )
@@ -63,7 +71,7 @@ class Warehouse:
         """A finished build: whole minutes, and single coins in other minutes; every touched number changes."""
         self.builds += 1
         with duckdb.connect(self.path) as con:
-            for tier in TIERS:
+            for tier in stored(TIERS):
                 for minute in minutes:
                     self.restate(con, tier, minute - minute % tier.step_ms, COINS)
                 for minute, coin in late:
@@ -198,7 +206,7 @@ def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehous
         warehouse.publish()
     hours = range(T0 - 40 * DAY_MS, T0 - 38 * DAY_MS, HOUR_MS)
     with duckdb.connect(warehouse.path) as con:
-        for tier in TIERS[3:]:
+        for tier in stored(TIERS)[3:]:
             for t in sorted({hour - hour % tier.step_ms for hour in hours}):
                 warehouse.restate(con, tier, t, ["C3"])
         con.execute(

@@ -184,6 +184,19 @@ def test_liquidations_follow_the_losing_side_and_the_size_of_the_move() -> None:
     assert np.abs(move).mean() > 1.2 * everywhere
 
 
+@pytest.mark.parametrize("first", [29_299_998, 29_304_000 - 7])
+def test_a_run_of_minutes_is_what_its_minutes_are_one_by_one(first: int) -> None:
+    """Long runs are computed cell by cell and kept in blocks: the same to the last bit, wherever they begin."""
+    minutes = np.arange(first, first + 15_000)
+    some = np.random.default_rng(1).permutation(minutes)[:200]
+    coins = np.array([0, 3])
+    np.testing.assert_array_equal(MARKET.asset_logs(coins, minutes)[:, some - first], MARKET.asset_logs(coins, some))
+    hours = np.arange(first // 60, first // 60 + 250) * 60
+    np.testing.assert_array_equal(MARKET.asset_logs(coins, hours)[:, ::-1], MARKET.asset_logs(coins, hours[::-1]))
+    row = np.array([SMALL.row["bybit", "perp", "ETHUSDT"]])
+    np.testing.assert_array_equal(MARKET.price_logs(row, minutes)[:, some - first], MARKET.price_logs(row, some))
+
+
 @pytest.mark.parametrize("offset", [0, 17])
 def test_liquidations_of_one_market_equal_those_among_all(offset: int) -> None:
     minutes = np.arange(29_300_000, 29_300_000 + 300)

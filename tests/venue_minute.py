@@ -1,7 +1,6 @@
 """What one venue's declaration records in a minute from its stand-in, and a warehouse with that venue's views alone."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,8 @@ from ingest.rows import Row
 from ingest.sandbox.server import create_app, serving
 from ingest.sandbox.world import World
 from ingest.schedule import Schedule
+from tests.recorder_minutes import unhurried
 from tests.warehouse import MINUTE, Warehouse
-
-
-def unhurried(venue: Venue, times: int = 1000) -> Venue:
-    """The venue with room for all its requests at once."""
-    return replace(venue, pools=tuple(replace(pool, limit=pool.limit * times) for pool in venue.pools))
 
 
 async def recorded_minute(venue: Venue, now_ms: int, universe: str = "small") -> tuple[list[dict[str, Any]], World]:

@@ -38,7 +38,6 @@ late as materialized (
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="market_id") }}
 {%- set finer = finer_step(step) %}
 {%- set relation = ref("series_market_" ~ finer) %}
-{%- set with_history = step in ("1h", "1d") %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 {#- Finer tiers than an hour are forgotten some day: what history tells does not roll an hour up again. -#}
@@ -48,9 +47,31 @@ finer_rows as (
   {% else %}select * from {{ relation }}{% endif %}
 ),
 
+{{ last_and_sums(step, "finer_rows", history=step in ("1h", "1d")) }}
+{% endmacro %}
+
+{#- A market tier that is computed when it is read. By base too, so that a reader's condition on it reaches the finer
+    tier's rows: a market that changed its base has a row for each. -#}
+{% macro rollup_market_view(step) %}
+{{ config(materialized="view") }}
+with {{ last_and_sums(step, ref("series_market_" ~ finer_step(step)).include(database=false), by_base=true) }}
+{% endmacro %}
+
+{#- A base tier that is computed when it is read. -#}
+{% macro rollup_base_view(step) %}
+{{ config(materialized="view") }}
+select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
+from {{ ref("series_market_" ~ step).include(database=false) }}
+where aggregated
+group by grouping sets ((t, base, type), (t, base))
+{% endmacro %}
+
+{#- Rows of `relation` by bucket and market: last of what is a state, sum of what flows, mean of funding; with `history`
+    also what it adds. -#}
+{% macro last_and_sums(step, relation, by_base=false, history=false) -%}
 buckets as (
   select
-    {{ bucket("t", step) }} as bucket_t, market_id, any_value(venue) as venue, any_value(type) as type,
+    {{ bucket("t", step) }} as bucket_t, market_id,{{ " base," if by_base }} any_value(venue) as venue, any_value(type) as type,
     any_value(symbol) as symbol,
     max_by({base: base, quote: quote, hip3: hip3, aggregated: aggregated}, t) as identity,
     max_by(price, t) as price, max_by(vol24h_usd, t) as vol24h_usd,
@@ -60,18 +81,17 @@ buckets as (
     sum(funding_n) as funding_n,
     sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
     {{ source_of_parts() }} as source
-  from finer_rows
-  group by bucket_t, market_id
-){{ "," if with_history }}
+  from {{ relation }}
+  group by bucket_t, market_id{{ ", base" if by_base }}
+){{ "," if history }}
 
-{% if with_history %}rolled as ({% endif %}
+{{ "rolled as (" if history }}
 select
-  bucket_t as t, market_id, venue, type, symbol, identity.base as base, identity.quote as quote,
+  bucket_t as t, market_id, venue, type, symbol, {{ "base" if by_base else "identity.base as base" }}, identity.quote as quote,
   identity.hip3 as hip3, identity.aggregated as aggregated, price, vol24h_usd, volume_usd, taker_buy_usd,
   taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd, source
 from buckets
-{% if with_history %}){% endif %}
-{% if with_history %}{{ with_history_of(step) }}{% endif %}
+{% if history %}){{ with_history_of(step) }}{% endif %}
 {% endmacro %}
 
 {#- Where the parts of a row come from. -#}
@@ -82,6 +102,7 @@ case
       else 'mixed'
     end
 {%- endmacro %}
+
 
 {#- A base tier from the market tier of the same step: a coin on all venues, by type and for all types. -#}
 {% macro rollup_base(step) %}

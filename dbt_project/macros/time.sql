@@ -1,8 +1,11 @@
 {#- Time buckets: the steps of the series tiers, and the newest recorded minute. All times are UTC epoch ms. -#}
 
-{#- Steps in order, finest first; each tier is built from the one before it. -#}
+{#- Steps in order, finest first; each tier is built from the one before it. 3d is not stored but computed when read:
+    ten years are fewer than 1,500 of them. -#}
 {% macro steps() %}
-  {{ return({"1m": 60000, "5m": 300000, "15m": 900000, "1h": 3600000, "4h": 14400000, "1d": 86400000}) }}
+  {{ return({
+    "1m": 60000, "5m": 300000, "15m": 900000, "1h": 3600000, "4h": 14400000, "1d": 86400000, "3d": 259200000
+  }) }}
 {% endmacro %}
 
 {% macro step_ms(step) %}{{ return(steps()[step]) }}{% endmacro %}

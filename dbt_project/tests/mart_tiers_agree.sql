@@ -3,7 +3,7 @@
 with day as (
   select {{ bucket(newest_minute(), "1d") }} as since_ms
 )
-{% for step in steps() if step != "1m" %}
+{% for step in steps() if step not in ("1m", "3d") %}
 {%- set finer = finer_step(step) %}
 select '{{ step }}' as step, *
 from (

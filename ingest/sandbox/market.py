@@ -4,6 +4,8 @@ Prices are sums of value noise: one path for all coins (their beta), one per coi
 (venue differences, basis). A market's price is in its quote per raw base unit, rounded to its tick.
 """
 
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +23,9 @@ PREMIUM_OCTAVES = ((256, 1.0), (4096, 2.2))
 _HOUR_OCTAVES = ((1, 0.25), (8, 0.35), (96, 0.5))
 TRADES_POWER = 0.6  # trades in a minute from its USD
 _CARRY = 0.08  # yearly, on dated futures
+# History is asked market by market, and a coin has many: its path is computed once for all of them.
+_FEW_ASSETS, _LONG_RUN = 4, 240
+_BLOCK, _BLOCKS_KEPT = 14_400, 600  # minutes; 115 kB each
 _DAY_CURVE = 1.0 + 0.35 * np.sin((np.arange(24) - 8) * np.pi / 12)  # busiest in the American morning
 
 
@@ -45,6 +50,7 @@ class Market:
     def __init__(self, universe: Universe, seed: int) -> None:
         self.universe = universe
         self.seed = seed
+        self._blocks: OrderedDict[tuple[int, int], Floats] = OrderedDict()
         names = [one.id for one in universe.listings]
         self.coin_keys = keys([asset.name for asset in universe.assets], seed, "coin")
         self.market_keys = keys(names, seed, "market")
@@ -63,11 +69,43 @@ class Market:
         self.heat = 0.3 + 1.9 * uniform(self.coin_keys, np.array([0]), 98) ** 3  # how far funding strays, per asset
 
     def asset_logs(self, wanted: Ints, minutes: Ints) -> Floats:
-        """Log USD prices [assets, minutes]."""
+        """Log USD prices [assets, minutes]; a long run of a few assets' minutes or hours is remembered in blocks."""
+        stride = int(minutes[1] - minutes[0]) if len(minutes) > 1 else 0
+        long = len(minutes) * stride >= _LONG_RUN and stride in (1, 60) and len(wanted) <= _FEW_ASSETS
+        if not long or not (np.diff(minutes) == stride).all():
+            return self._asset_logs(wanted, minutes)
+        begin, end = int(minutes[0]), int(minutes[-1]) + 1
+        blocks = range(begin // _BLOCK, (end - 1) // _BLOCK + 1)
+        rows = [np.concatenate([self._block(asset, block) for block in blocks]) for asset in wanted.tolist()]
+        return np.stack(rows)[:, begin - blocks[0] * _BLOCK : end - blocks[0] * _BLOCK : stride]
+
+    def _block(self, asset: int, block: int) -> Floats:
+        def make(minutes: Ints) -> Floats:
+            shared = self._kept((-1, block), lambda at: np.stack(self._shared(at)), minutes)
+            logs: Floats = self._asset_logs(np.array([asset]), minutes, (shared[0], shared[1]))[0]
+            return logs
+
+        return self._kept((asset, block), make, np.arange(block * _BLOCK, (block + 1) * _BLOCK))
+
+    def _kept(self, name: tuple[int, int], make: Callable[[Ints], Floats], minutes: Ints) -> Floats:
+        found = self._blocks.pop(name, None)
+        if found is None:
+            found = make(minutes)
+            while len(self._blocks) >= _BLOCKS_KEPT:
+                self._blocks.popitem(last=False)
+        self._blocks[name] = found
+        return found
+
+    def _shared(self, minutes: Ints) -> tuple[Floats, Floats]:
+        """What all assets share: how loud the minutes are, and the path of the whole market."""
         loud = np.exp(0.9 * walk(self._factor_key[1:], minutes, ((480, 1.0), (60, 0.4)))[0])
         octaves = growing(_PERIODS)
         factor = walk(self._factor_key[:1], minutes, octaves, _SHORT, loud)[0] * (_FACTOR_DAILY * _PER_MINUTE)
-        own = walk(self.coin_keys[wanted], minutes, octaves, _SHORT, loud)
+        return loud, factor
+
+    def _asset_logs(self, wanted: Ints, minutes: Ints, shared: tuple[Floats, Floats] | None = None) -> Floats:
+        loud, factor = shared or self._shared(minutes)
+        own = walk(self.coin_keys[wanted], minutes, growing(_PERIODS), _SHORT, loud)
         logs: Floats = self._log_price[wanted, None] + self._beta[wanted, None] * factor + self._own[wanted, None] * own
         return logs
 

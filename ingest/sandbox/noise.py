@@ -54,24 +54,60 @@ def _tailed(u: Floats) -> Floats:
     return u * (0.55 + 1.2 * squared * squared)
 
 
+def in_a_row(steps: Ints) -> bool:
+    """Whether the steps follow each other without a gap."""
+    return len(steps) > 1 and bool(steps[-1] - steps[0] == len(steps) - 1) and bool((np.diff(steps) == 1).all())
+
+
+def _lattice(series: Keys, cells: Ints, label: int, tailed: bool) -> Floats:
+    values = 2.0 * uniform(series[:, None], cells[None, :], label) - 1.0
+    return _tailed(values) if tailed else values
+
+
+def _smooth(share: Floats) -> Floats:
+    return share * share * (3.0 - 2.0 * share)
+
+
+def _points(series: Keys, steps: Ints, period: int, label: int, tailed: bool) -> Floats:
+    """One octave at any steps."""
+    cell, inside = np.divmod(steps, period)
+    cells, where = np.unique(np.concatenate([cell, cell + 1]), return_inverse=True)
+    lattice = _lattice(series, cells, label, tailed)
+    part: Floats = lattice[:, where[: len(steps)]]
+    if period > 1:
+        part = part + (lattice[:, where[len(steps) :]] - part) * _smooth(inside / period)
+    return part
+
+
+def _run(series: Keys, steps: Ints, period: int, label: int, tailed: bool) -> Floats:
+    """The same to the last bit for steps that follow each other: cell by cell, without looking up each step's cell."""
+    begin, end = int(steps[0]), int(steps[-1]) + 1
+    first, last = begin // period, (end - 1) // period
+    lattice = _lattice(series, np.arange(first, last + 2), label, tailed)
+    if period == 1:
+        return lattice[:, :-1]
+    starts, ends = lattice[:, :-1, None], lattice[:, 1:, None]
+    if period <= len(steps):
+        share = _smooth(np.arange(period) / period)
+        whole = (starts + (ends - starts) * share).reshape(len(series), -1)
+        return whole[:, begin - first * period : end - first * period]
+    parts = []
+    for n, cell in enumerate(range(first, last + 1)):
+        inside = np.arange(max(begin, cell * period), min(end, (cell + 1) * period)) - cell * period
+        parts.append(starts[:, n] + (ends[:, n] - starts[:, n]) * _smooth(inside / period))
+    return np.concatenate(parts, axis=1)
+
+
 def walk(series: Keys, steps: Ints, octaves: Octaves, tailed_below: int = 0, loud: Floats | None = None) -> Floats:
     """A continuous path per series at integer steps: array [series, steps].
 
     `loud` scales the octaves shorter than `tailed_below` (volatility regimes); those are fat-tailed too.
     """
     total = np.zeros((len(series), len(steps)))
+    run = in_a_row(steps)
     for label, (period, amplitude) in enumerate(octaves):
-        cell, inside = np.divmod(steps, period)
-        cells, where = np.unique(np.concatenate([cell, cell + 1]), return_inverse=True)
-        lattice = 2.0 * uniform(series[:, None], cells[None, :], label) - 1.0
         short = period < tailed_below
-        if short:
-            lattice = _tailed(lattice)
-        part = lattice[:, where[: len(steps)]]
-        if period > 1:
-            share = inside / period
-            share = share * share * (3.0 - 2.0 * share)
-            part = part + (lattice[:, where[len(steps) :]] - part) * share
+        part = (_run if run else _points)(series, steps, period, label, short)
         total += part * (amplitude * loud if short and loud is not None else amplitude)
     return total
 

@@ -19,8 +19,10 @@ _WIDTH = 0.3  # shares stay within 0.5 ± this
 
 
 def _series(world: World, kind: str) -> Keys:
-    names = [one.id for one in world.universe.listings]
-    return world.remembered(f"positioning {kind}", 0, lambda _: keys(names, world.market.seed, "positioning", kind), 1)
+    def make(_: int) -> Keys:
+        return keys([one.id for one in world.universe.listings], world.market.seed, "positioning", kind)
+
+    return world.remembered(f"positioning {kind}", 0, make, 1)
 
 
 def long_fraction(world: World, rows: Ints, kind: str, minutes: Ints) -> Floats:

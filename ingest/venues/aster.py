@@ -55,8 +55,8 @@ ASTER = Venue(
         # https://github.com/asterdex/api-docs (futures API: exchangeInfo states 2400 weight a minute per IP; spot API:
         # exchangeInfo shows 6000, the page's own enumeration 1200: the smaller is taken). A tenth is left to whoever
         # else uses the same address.
-        Pool("futures", 2160, 60),
-        Pool("spot", 1080, 60),
+        Pool("futures", 2160, 60, history=430),
+        Pool("spot", 1080, 60, history=216),
     ),
     # 429, then 418 with Retry-After when the client goes on; 403 is the web firewall (same pages).
     ban_s={418: 120, 403: 300},

@@ -116,12 +116,12 @@ BINANCE = Venue(
         # https://developers.binance.com/docs/derivatives/usds-margined-futures/general-info (2400 weight a minute per
         # IP) and https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits (6000). A tenth is left
         # to whoever else uses the same address.
-        Pool("futures", 2160, 60),
-        Pool("spot", 5400, 60),
+        Pool("futures", 2160, 60, history=430),
+        Pool("spot", 5400, 60, history=1080),
         # fundingRate and fundingInfo share 500 requests in 5 minutes per IP (page of fundingInfo).
-        Pool("funding_info", 450, 300),
+        Pool("funding_info", 450, 300, history=400),
         # 1000 requests in 5 minutes per IP for all of /futures/data (pages of the ratios).
-        Pool("statistics", 900, 300),
+        Pool("statistics", 900, 300, history=180),
         # The options' limit is what their exchangeInfo says; the least that it is known to have said is 400 a minute
         # (https://developers.binance.com/docs/derivatives/options-trading/market-data/Exchange-Information).
         Pool("options", 300, 60),

@@ -109,10 +109,12 @@ BITGET = Venue(
     # Limits count per path and IP (https://www.bitget.com/docs/uta/quick-start: 20 a second unless the path's page says
     # otherwise, and 6000 a minute over all paths). A tenth is left to whoever else uses the same address.
     pools=(
-        Pool("market", 18, 1),
+        Pool("market", 18, 1, history=2),
         Pool("perp_candles", 18, 1),
         Pool("spot_candles", 18, 1),
-        Pool("settlements", 18, 1),
+        Pool("perp_history", 18, 1, history=14),
+        Pool("spot_history", 18, 1, history=14),
+        Pool("settlements", 18, 1, history=4),
         Pool("spot_books", 18, 1),
         # https://www.bitget.com/docs/catalog/market/market-data: index components 10 a second.
         Pool("index", 9, 1),
@@ -195,7 +197,7 @@ BITGET = Venue(
             "/api/v2/spot/market/orderbook",
             "spot_books",
             _ladder,
-            every_s=120,
+            every_s=300,
             each=Each(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _traded_in_dollars),

@@ -39,8 +39,8 @@ BITHUMB = Venue(
         # 150 requests a second per IP and category: tickers, candles, and the rest
         # (https://apidocs.bithumb.com/docs/api-요청-수-제한-안내). Far more than is needed, so far less is used.
         Pool("market", 20, 1),
-        Pool("ticker", 20, 1),
-        Pool("candle", 20, 1),
+        Pool("ticker", 20, 1, history=1),
+        Pool("candle", 20, 1, history=4),
     ),
     fault=_fault,
     endpoints=(

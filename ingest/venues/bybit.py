@@ -116,7 +116,7 @@ BYBIT = Venue(
     name="bybit",
     # 600 requests in 5 seconds per IP over all hosts' paths (https://bybit-exchange.github.io/docs/v5/rate-limit); the
     # answer to more is 403 and about 10 minutes of it. A fifth is left to whoever else uses the same address.
-    pools=(Pool("ip", 480, 5),),
+    pools=(Pool("ip", 480, 5, history=96),),
     ban_s={403: 600},
     fault=_fault,
     endpoints=(
@@ -198,7 +198,7 @@ BYBIT = Venue(
             "/v5/market/orderbook",
             "ip",
             _spot_ladder,
-            every_s=120,
+            every_s=300,
             each=Each(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _spot_in_dollars),

@@ -44,7 +44,7 @@ COINBASE = Venue(
     name="coinbase",
     # 10 requests a second per IP, 15 in a burst (https://docs.cdp.coinbase.com/exchange/rest-api/rate-limits); a fifth
     # is left to whoever else uses the same address.
-    pools=(Pool("ip", 8, 1),),
+    pools=(Pool("ip", 8, 1, history=2),),
     endpoints=(
         # https://docs.cdp.coinbase.com/api-reference/exchange-api/rest-api/products/get-all-known-trading-pairs
         Endpoint("spot_instruments", API, "/products", "ip", every_s=3600, timeout_s=20),

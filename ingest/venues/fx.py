@@ -7,7 +7,7 @@ BANK, DAILY = "quotation-api-cdn.dunamu.com", "api.frankfurter.dev"
 FX = Venue(
     name="fx",
     # Neither says a limit: one request a minute and one an hour, and few more after a failure.
-    pools=(Pool("bank", 6, 60), Pool("daily", 6, 60)),
+    pools=(Pool("bank", 6, 60), Pool("daily", 6, 60, history=3)),
     endpoints=(
         # KEB Hana Bank's rate as Upbit's site loads it: undocumented, still on weekends, sometimes down.
         Endpoint("fx_rates", BANK, "/v1/forex/recent", "bank", {"codes": "FRX.KRWUSD"}),

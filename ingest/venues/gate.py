@@ -78,24 +78,17 @@ def _perps(top: int) -> Each:
 
 
 BY_SETTLEMENT = Each(always=("usdt", "btc"))
-POOLS = (
-    "tickers",
-    "contracts",
-    "candles",
-    "stats",
-    "constituents",
-    "funding",
-    "spot_tickers",
-    "pairs",
-    "spot_candles",
-    "spot_books",
-)
+POOLS = ("contracts", "constituents", "pairs", "spot_books")
+WITH_HISTORY = ("tickers", "candles", "stats", "funding", "spot_tickers", "spot_candles")
 
 GATE = Venue(
     name="gate",
     # 200 requests in 10 seconds per endpoint and IP (https://www.gate.com/docs/developers/apiv4/en/#frequency-limit-rule);
     # a tenth is left to whoever else uses the same address.
-    pools=tuple(Pool(name, 180, 10) for name in POOLS),
+    pools=(
+        *(Pool(name, 180, 10) for name in POOLS),
+        *(Pool(name, 180, 10, history=36) for name in WITH_HISTORY),
+    ),
     # Without it sizes are cut to whole contracts, and may be 0 for a contract that trades in fractions.
     headers={"X-Gate-Size-Decimal": "1"},
     endpoints=(

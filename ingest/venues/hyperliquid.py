@@ -127,7 +127,7 @@ HYPERLIQUID = Venue(
     name="hyperliquid",
     # 1200 weight a minute per IP; info requests weigh 20, and one more per 60 candles
     # (https://hyperliquid.gitbook.io/hyperliquid-docs/for-developers/api/rate-limits-and-user-limits).
-    pools=(Pool("ip", 1140, 60), Pool("stats", 2, 60)),
+    pools=(Pool("ip", 1190, 60, history=60), Pool("stats", 2, 60)),
     endpoints=(
         Endpoint("perp_dexes", API, INFO, "ip", {"type": "perpDexs"}, "POST", every_s=HOUR, weight=20),
         Endpoint(

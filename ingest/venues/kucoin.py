@@ -76,7 +76,7 @@ KUCOIN = Venue(
     name="kucoin",
     # Public requests share 2000 weight in 30 seconds per IP, futures and spot; each page names its endpoint's weight
     # (https://www.kucoin.com/docs-new/rate-limit). A tenth is left to whoever else uses the same address.
-    pools=(Pool("public", 1800, 30),),
+    pools=(Pool("public", 1800, 30, history=360),),
     # 403 is the web firewall.
     ban_s={403: 300},
     fault=_fault,

@@ -74,7 +74,7 @@ LIGHTER = Venue(
     name="lighter",
     # 60 requests in any minute per IP without an account (https://apidocs.lighter.xyz/docs/rate-limits). Two bulk
     # requests, 40 + 5 candles and 4 fundings make 51; what is left lets failures be asked again.
-    pools=(Pool("ip", 56, 60),),
+    pools=(Pool("ip", 56, 60, history=4),),
     fault=_fault,
     endpoints=(
         # One body: perps and spot pairs, their instruments, tickers and open interest.

@@ -81,11 +81,11 @@ MEXC = Venue(
         # Contracts: 20 requests in 2 seconds per path and IP, the list of contracts once in 5 seconds
         # (https://www.mexc.com/api-docs/futures/market-endpoints). Spot: weight 300 in 10 seconds per IP
         # (https://www.mexc.com/api-docs/spot-v3/general-info). A tenth is left to whoever else uses the same address.
-        Pool("market", 18, 2),
-        Pool("kline", 18, 2),
-        Pool("settlements", 18, 2),
+        Pool("market", 18, 2, history=2),
+        Pool("kline", 18, 2, history=4),
+        Pool("settlements", 18, 2, history=4),
         Pool("detail", 1, 5),
-        Pool("spot", 270, 10),
+        Pool("spot", 270, 10, history=54),
     ),
     # 403 comes from the web firewall in front of the API.
     ban_s={403: 300},

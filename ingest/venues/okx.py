@@ -144,16 +144,18 @@ OKX = Venue(
     # instrument only, which is never less). A tenth or more is left to whoever else uses the same address.
     pools=(
         # One pool for all bulk lists: 20 in 2 s, of which mark-price and funding-rate (10 in 2 s) take one each.
-        Pool("bulk", 16, 2),
+        Pool("bulk", 16, 2, history=2),
         Pool("candles", 36, 2),
+        Pool("history_candles", 18, 2, history=14),
         Pool("books", 36, 2),
         Pool("index_components", 16, 2),
-        Pool("funding_history", 8, 2),
-        # The statistics (rubik) allow 5 in 2 s on each path.
-        Pool("accounts", 4, 2),
-        Pool("top_accounts", 4, 2),
-        Pool("top_positions", 4, 2),
-        Pool("taker", 4, 2),
+        Pool("funding_history", 8, 2, history=4),
+        # The statistics (rubik) allow 5 in 2 s on each path: 4 to the recorder, the fifth to the past.
+        Pool("accounts", 5, 2, history=1),
+        Pool("top_accounts", 5, 2, history=1),
+        Pool("top_positions", 5, 2, history=1),
+        Pool("taker", 5, 2, history=1),
+        Pool("open_interest_history", 9, 2, history=7),
     ),
     # Above a limit the answer is 429 with code 50011; 403 comes from the web firewall in front of the API.
     ban_s={403: 300},
@@ -243,7 +245,7 @@ OKX = Venue(
             "/api/v5/market/books",
             "books",
             _books,
-            every_s=120,
+            every_s=300,
             each=Each(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=40),
         ),
         Endpoint(

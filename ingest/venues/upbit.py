@@ -24,8 +24,8 @@ UPBIT = Venue(
         # 10 requests a second per IP and group (https://docs.upbit.com/kr/reference/rate-limits). A fifth is left to
         # whoever else uses the same address.
         Pool("market", 8, 1),
-        Pool("ticker", 8, 1),
-        Pool("candle", 8, 1),
+        Pool("ticker", 8, 1, history=1),
+        Pool("candle", 8, 1, history=2),
     ),
     # Whoever goes on after 429 is blocked with 418; the answer says for how long (same page).
     ban_s={418: 60},

@@ -171,7 +171,7 @@ def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
     sql = f"select distinct venue from gaps where venue is not null and endpoint in ({kinds})"
 
     def having() -> list[str]:
-        ever = db.value(venues_sql(definition, db.edition.tiers[-1].step)) or []
+        ever = db.value(venues_sql(definition, db.edition.day_step)) or []
         return sorted({*ever, *(row["venue"] for row in db.rows(sql))})
 
     venues = db.once(("venues", definition.name), having)

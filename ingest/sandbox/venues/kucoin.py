@@ -3,7 +3,7 @@
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listings.kucoin import listings
 from ingest.sandbox.standin import StandIn
-from ingest.sandbox.venues import kucoin_futures, kucoin_spot
+from ingest.sandbox.venues import kucoin_futures, kucoin_held, kucoin_spot
 from ingest.sandbox.wire import Answer, Endpoint, json_answer
 from ingest.sandbox.world import World
 
@@ -26,7 +26,7 @@ def headers(pool: str, used: int) -> dict[str, str]:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [*kucoin_futures.endpoints(world), *kucoin_spot.endpoints(world)]
+    return [*kucoin_futures.endpoints(world), *kucoin_held.endpoints(world), *kucoin_spot.endpoints(world)]
 
 
 STAND_IN = StandIn(

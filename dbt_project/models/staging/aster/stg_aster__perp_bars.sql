@@ -1,2 +1,2 @@
--- klines 1m, perp; one row per bar, the open minute included.
+-- klines, perp; one row per bar, the open minute included.
 {{ kline_arrays('aster', 'perp_bars') }}

@@ -1,5 +1,6 @@
 -- kline, perp; one row per bar, newest first, the open minute included. Array: start, o, h, l, c, volume (base), turnover
--- (quote); no taker side. The symbol is the request's key; the length of a bar is the request's interval, in minutes.
+-- (quote); no taker side. The symbol is the request's key; the length of a bar is the request's interval, in minutes
+-- or D for a day.
 with recorded as (
     {{ recorded('bybit', 'perp_bars', "from_json(body -> '$.result.list', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -12,7 +13,7 @@ select
     received_ms,
     key as symbol,
     try_cast(r[1] as bigint) as opened_ms,
-    opened_ms + try_cast(params ->> '$.interval' as bigint) * 60000 - 1 as closed_ms,
+    opened_ms + case params ->> '$.interval' when 'D' then 1440 else try_cast(params ->> '$.interval' as bigint) end * 60000 - 1 as closed_ms,
     try_cast(r[2] as double) as open,
     try_cast(r[3] as double) as high,
     try_cast(r[4] as double) as low,

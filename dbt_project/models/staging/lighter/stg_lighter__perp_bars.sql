@@ -1,4 +1,4 @@
--- candles 1m, perp; one row per bar, the open minute included. v in base, V in quote; no taker side. The key of the request
+-- candles, perp; one row per bar, the open minute included. v in base, V in quote; no taker side. The key of the request
 -- is `<market_id>:<symbol>`. A market that nobody traded has no list, which is no fault. JSON names differ by case alone
 -- (v, V), which a struct cannot hold: fields are taken out one by one.
 with recorded as (
@@ -14,12 +14,12 @@ select
     endpoint,
     substr(key, strpos(key, ':') + 1) as symbol,
     try_cast(r ->> '$.t' as bigint) as opened_ms,
-    try_cast(r ->> '$.t' as bigint) + 59999 as closed_ms,
+    opened_ms + case params ->> '$.resolution' when '1h' then 3600000 when '1d' then 86400000 else 60000 end - 1 as closed_ms,
     try_cast(r ->> '$.o' as double) as open,
     try_cast(r ->> '$.h' as double) as high,
     try_cast(r ->> '$.l' as double) as low,
     try_cast(r ->> '$.c' as double) as close,
     try_cast(r ->> '$.v' as double) as volume,
     try_cast(r ->> '$.V' as double) as turnover,
-    {{ reject(['opened_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover']) }}
+    {{ reject(['opened_ms', 'closed_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover']) }}
 from recorded

@@ -2,14 +2,15 @@
 -- quote, but coins where coins are the margin (symbols that end in _USD), whose turnover is left out. No taker side.
 -- The symbol is the request's key, the length of a bar its interval.
 with recorded as (
-    {{ recorded('mexc', 'perp_bars', "list_zip(
+    {{ recorded('mexc', 'perp_bars', "list_transform(list_zip(
         from_json(body -> '$.data.time', '[\"VARCHAR\"]'),
         from_json(body -> '$.data.open', '[\"VARCHAR\"]'),
         from_json(body -> '$.data.high', '[\"VARCHAR\"]'),
         from_json(body -> '$.data.low', '[\"VARCHAR\"]'),
         from_json(body -> '$.data.close', '[\"VARCHAR\"]'),
         from_json(body -> '$.data.vol', '[\"VARCHAR\"]'),
-        from_json(body -> '$.data.amount', '[\"VARCHAR\"]'))",
+        from_json(body -> '$.data.amount', '[\"VARCHAR\"]')),
+        lambda bar: [bar[1], bar[2], bar[3], bar[4], bar[5], bar[6], bar[7]])",
         may_be_empty=true) }}
 )
 

@@ -1,0 +1,275 @@
+"""The same series from the API, from bare DuckDB, from ClickHouse and from SQLite: one table.
+
+`python -m benchmarks.engines FOLDER` on a FOLDER that benchmarks.fullsize made. ClickHouse is `chdb` (the `bench`
+extra), left out where it is not installed. Every engine holds the same columns of the same rows: ClickHouse ordered by
+(base, type, t), SQLite as a table clustered by that key, DuckDB as the publisher seals it.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import json
+import multiprocessing
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from benchmarks.fullsize import AS_OF_MS
+from benchmarks.product import free_port, percentile, some_address, wait_for
+from benchmarks.scans import scanned
+
+CLIENTS = 16
+METRICS = {"price": "price", "oi": "oi_usd", "funding": "funding_8h", "volume": "volume_usd"}
+STEPS = {"1m": 1, "5m": 5, "1h": 60}
+COLUMNS = "t, base, type, " + ", ".join(METRICS.values())
+FAST: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 2,
+    "memory_limit": "160MB",
+}  # as the server opens it
+
+
+class Question(NamedTuple):
+    """One series: a metric of a coin at a step, over 1,440 buckets that end at as_of, or fewer."""
+
+    metric: str
+    base: str
+    step: str
+    points: int
+
+    @property
+    def start(self) -> int:
+        return AS_OF_MS - self.points * STEPS[self.step] * 60_000
+
+    @property
+    def url(self) -> str:
+        bounds = f"start={self.start}&end={AS_OF_MS}&step={self.step}"
+        return f"/api/series/{self.metric}?base={self.base}&{bounds}"
+
+    @property
+    def sql(self) -> str:
+        return (
+            f"select t, {METRICS[self.metric]} from series_base_{self.step} where base = '{self.base}' "
+            f"and type = 'perp' and t >= {self.start} and t < {AS_OF_MS} order by t"
+        )
+
+
+def questions(bases: list[str], count: int, seed: int) -> list[Question]:
+    """All different, so that nothing is answered from a cache of answers."""
+    chance = random.Random(seed)
+    metrics, steps = sorted(METRICS), sorted(STEPS)
+    return [
+        Question(chance.choice(metrics), chance.choice(bases), chance.choice(steps), chance.randint(700, 1440))
+        for _ in range(count)
+    ]
+
+
+Ask = Callable[[Question], int]
+
+
+def timed(ask: Ask, asked: list[Question], clients: int) -> tuple[list[float], float]:
+    """Milliseconds of each question with so many clients that ask without a pause, and questions a second."""
+
+    def one(question: Question) -> float:
+        start = time.perf_counter()
+        if not ask(question):
+            raise RuntimeError(f"nothing found for {question}")
+        return (time.perf_counter() - start) * 1000
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        times = list(pool.map(one, asked))
+    return times, len(asked) / (time.perf_counter() - start)
+
+
+@contextlib.contextmanager
+def duckdb_engine(path: Path, folder: Path) -> Iterator[Ask]:
+    """Bare queries on the replica, results as NumPy arrays, a cursor a thread."""
+    with duckdb.connect(str(path), read_only=True, config=FAST) as con:
+        local = threading.local()
+
+        def ask(question: Question) -> int:
+            cursor = getattr(local, "cursor", None) or con.cursor()
+            local.cursor = cursor
+            return len(cursor.execute(question.sql).fetchnumpy()["t"])
+
+        yield ask
+
+
+@contextlib.contextmanager
+def sqlite_engine(path: Path, folder: Path) -> Iterator[Ask]:
+    """The same rows in tables without a rowid, which are their primary key's tree; a connection a thread."""
+    file = folder / "engines.sqlite"
+    with sqlite3.connect(file) as db:
+        db.execute("pragma journal_mode = off")
+        for step in STEPS:
+            if db.execute("select 1 from sqlite_master where name = ?", [f"series_base_{step}"]).fetchone():
+                continue
+            keys = "base text, type text, t integer, price real, oi_usd real, funding_8h real, volume_usd real"
+            db.execute("begin")
+            db.execute(f"create table series_base_{step} ({keys}, primary key (base, type, t)) without rowid")
+            with duckdb.connect(str(path), read_only=True, config={"memory_limit": "4GB"}) as con:
+                rows = con.execute(
+                    "select base, type, t, price, oi_usd, funding_8h, volume_usd "
+                    f"from series_base_{step} order by base, type, t"
+                )
+                while chunk := rows.fetchmany(100_000):
+                    db.executemany(f"insert into series_base_{step} values (?, ?, ?, ?, ?, ?, ?)", chunk)
+            db.commit()
+    local = threading.local()
+
+    def ask(question: Question) -> int:
+        db = getattr(local, "db", None) or sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+        local.db = db
+        return len(db.execute(question.sql).fetchall())
+
+    yield ask
+
+
+@contextlib.contextmanager
+def clickhouse_engine(path: Path, folder: Path) -> Iterator[Ask]:
+    """ClickHouse in this process; results as Arrow. It has one connection, so that clients take turns."""
+    # By name: it comes without types.
+    store: Any = importlib.import_module("chdb.session").Session(str(folder / "chdb"))
+    store.query("create database if not exists bench")
+    for step in STEPS:
+        table = f"bench.series_base_{step}"
+        if "1" in str(store.query(f"exists table {table}")):
+            continue
+        parquet = folder / "engines.parquet"
+        with duckdb.connect(str(path), read_only=True, config={"memory_limit": "4GB"}) as con:
+            con.execute(f"copy (select {COLUMNS} from series_base_{step}) to '{parquet}' (format parquet)")
+        values = ", ".join(f"{name} Nullable(Float64)" for name in METRICS.values())
+        store.query(
+            f"create table {table} (t Int64, base LowCardinality(String), type LowCardinality(String), {values}) "
+            "engine MergeTree order by (base, type, t)"
+        )
+        store.query(f"insert into {table} select {COLUMNS} from file('{parquet}', Parquet)")
+        store.query(f"optimize table {table} final")
+        parquet.unlink()
+    lock = threading.Lock()
+
+    def ask(question: Question) -> int:
+        with lock:
+            return len(store.query(question.sql.replace("from series", "from bench.series"), "Arrow").bytes())
+
+    yield ask
+    store.close()
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[int]:
+    """The API on the replica, in a process of its own; its port."""
+    port = free_port()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(folder / "serving", port))
+    process.start()
+    try:
+        wait_for(f"http://127.0.0.1:{port}/api/status", 60)
+        yield port
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(folder: Path, port: int) -> None:
+    from serve.app import run_server
+    from serve.service import Setup
+
+    run_server(Setup(folder, trusted_proxies=("127.0.0.0/8",)), "127.0.0.1", port)
+
+
+def http(port: int, asked: list[Question], clients: int, per_second: float | None) -> tuple[list[float], float]:
+    """Milliseconds of each request over kept connections; without a pause, or evenly at a rate of all together."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_requests, (port, [q.url for q in asked], clients, per_second))
+
+
+def _requests(port: int, urls: list[str], clients: int, per_second: float | None) -> tuple[list[float], float]:
+    import aiohttp
+
+    times: list[float] = []
+
+    async def run() -> None:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+            began, waiting = time.perf_counter(), iter(enumerate(urls))
+
+            async def client() -> None:
+                for number, url in waiting:
+                    if per_second:
+                        await asyncio.sleep(max(0.0, began + number / per_second - time.perf_counter()))
+                    start = time.perf_counter()
+                    async with session.get(url, headers={"X-Forwarded-For": some_address()}) as response:
+                        await response.read()
+                        response.raise_for_status()
+                    times.append((time.perf_counter() - start) * 1000)
+
+            await asyncio.gather(*(client() for _ in range(clients)))
+
+    start = time.perf_counter()
+    asyncio.run(run())
+    return times, len(urls) / (time.perf_counter() - start)
+
+
+ENGINES = {"DuckDB, bare": duckdb_engine, "ClickHouse (chdb), bare": clickhouse_engine, "SQLite, bare": sqlite_engine}
+
+
+def measure(folder: Path, count: int) -> list[dict[str, Any]]:
+    """One row an engine and number of clients."""
+    path = folder / "serving" / "replica_a.duckdb"
+    with duckdb.connect(str(path), read_only=True) as con:
+        bases = [row[0] for row in con.execute("select distinct base from market_index order by 1").fetchall()]
+    rows: list[dict[str, Any]] = []
+
+    def add(name: str, clients: int, found: tuple[list[float], float]) -> float:
+        times, rate = found
+        figures = {"p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99), "per_s": rate}
+        rows.append({"engine": name, "clients": clients, **{key: round(value, 2) for key, value in figures.items()}})
+        print(rows[-1], flush=True)
+        return rate
+
+    with serving(folder) as port:
+        http(port, questions(bases, 200, 0), 1, None)  # what runs for the first time
+        add("API", 1, http(port, questions(bases, count, 1), 1, None))
+        full = add("API", CLIENTS, http(port, questions(bases, count, 2), CLIENTS, None))
+        add("API, at half of that rate", CLIENTS, http(port, questions(bases, count, 3), CLIENTS, full / 2))
+    for name, engine in ENGINES.items():
+        if "chdb" in name and importlib.util.find_spec("chdb") is None:
+            print("chdb is not installed: pip install '.[bench]'")
+            continue
+        with engine(path, folder) as ask:
+            timed(ask, questions(bases, 200, 0), 1)
+            for clients in (1, CLIENTS):
+                add(name, clients, timed(ask, questions(bases, count, clients), clients))
+    return rows
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    names = list(rows[0])
+    for line in (names, ["---"] * len(names), *([str(row[name]) for name in names] for row in rows)):
+        print("| " + " | ".join(line) + " |")
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--json", type=Path, help="also write the figures into this file")
+    chosen = parser.parse_args()
+    _print(scanned(chosen.folder))
+    rows = measure(chosen.folder, chosen.requests)
+    _print(rows)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""A serving replica of any size, made directly: what a publisher leaves after a year, sealed as it seals it.
+
+`python -m benchmarks.fullsize FOLDER --markets 14000` writes FOLDER/serving and goes on where it was stopped.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import duckdb
+
+from orchestration.replica import DAY_MS, TIERS, Tier
+from serve.catalog import VENUES
+from tests.replica import ACROSS_SQL, CATALOG, TABLES_SQL, VENUE_SQL
+
+AS_OF_MS = 1_781_526_896_789
+YEAR_D = 365
+# Numbers with as many digits as venues publish, so that they compress as recorded ones do.
+MARKET_SQL = """
+select t, market_id, venue, type, symbol, base, 'USDT' as quote, false as hip3, true as aggregated,
+    round(level * (1 + sin(t / 3e8 + i) / 20 + (hash(t, i) % 1000) / 1e5), 4)::double as price,
+    round(1e6 * (1 + i % 50) + (hash(i, t) % 1000) * 100, 0)::double as vol24h_usd,
+    round((hash(t + i) % 100000) * 1.37, 2)::double as volume_usd,
+    round((hash(t + i) % 100000) * 0.61, 2)::double as taker_buy_usd,
+    round((hash(t + i) % 100000) * 0.76, 2)::double as taker_sell_usd,
+    case when type = 'perp' then round(1e5 * (1 + i % 90) * (1 + cos(t / 1e9 + i) / 10), 0) end::double as oi_usd,
+    case when type = 'perp' then round(1e2 * (1 + i % 90) * (1 + cos(t / 1e9 + i) / 10), 1) end::double as oi_base,
+    case when type = 'perp' then round(1e-4 * sin(t // 3600000 + i), 6) end::double as funding_8h,
+    ({ms} // 60000)::integer as funding_n,
+    case when type = 'perp' and i % 3 <> 0 then (hash(i, t) % 40 = 0)::int * round(i * 17.3, 1) end::double
+        as liq_long_usd,
+    case when type = 'perp' and i % 3 <> 0 then (hash(t, i) % 40 = 1)::int * round(i * 13.1, 1) end::double
+        as liq_short_usd
+from range({lo}, {hi}, {ms}) as buckets(t), market_list
+"""
+BASE_SQL = f"""
+select t, base, case when grouping(type) = 0 then type else 'all' end as type,
+{ACROSS_SQL} and t >= {{lo}} and t < {{hi}}
+group by grouping sets ((t, base, type), (t, base))
+"""
+
+
+def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
+    """Write the replica, or what is missing of it; returns the file."""
+    serving = folder / "serving"
+    serving.mkdir(parents=True, exist_ok=True)
+    path = serving / "replica_a.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("set memory_limit = '6GB'; set preserve_insertion_order = true")
+        if not con.execute("select 1 from duckdb_tables() where table_name = 'done'").fetchone():
+            _begin(con, markets)
+        if con.execute("select count(*) from market_list").fetchone() != (markets,):
+            raise SystemExit(f"{path} holds another number of markets: remove it, or give that number")
+        for tier in TIERS:
+            if tier.stored:
+                _fill(con, tier, year_d)
+        for tier in TIERS:
+            if not tier.stored:
+                for kind in ("market", "base"):
+                    con.execute(f"create or replace view series_{kind}_{tier.step} as from series_{kind}_1d limit 0")
+            con.execute(VENUE_SQL.format(step=tier.step).replace("create view", "create or replace view"))
+        _finish(con)
+        con.execute("checkpoint")
+    pointer = {"replica": path.name, "edition_id": 1, "as_of_ms": AS_OF_MS, "published_ms": AS_OF_MS + 5000}
+    (serving / "current.json").write_text(json.dumps(pointer))
+    return path
+
+
+def _begin(con: duckdb.DuckDBPyConnection, markets: int) -> None:
+    """The lists: a base has seven markets, the popular ones first; five of seven are perps."""
+    con.execute("begin")
+    con.execute(TABLES_SQL)
+    con.execute(
+        f"""insert into market_list
+        select i, '', case when i % 7 < 5 then 'perp' else 'spot' end, 'B' || i // 7 || 'USDT',
+            'B' || i // 7, false, true, 1 + 60000 / (1 + i // 7),
+            {list(VENUES)}[1 + i % {len(VENUES)}]
+            || case when i % 7 < 5 then ':perp:' else ':spot:' end || 'B' || i // 7 || 'USDT' || i % 7
+        from range({markets}) as numbers(i)"""
+    )
+    con.execute("update market_list set venue = split_part(market_id, ':', 1), symbol = split_part(market_id, ':', 3)")
+    con.execute("create table done (tier text, period bigint)")
+    con.execute("commit")
+
+
+def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
+    """Every period of a tier, ordered as a sealed one is, each in a transaction of its own."""
+    days = tier.keep_days or year_d
+    start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
+    for kind in ("market", "base"):
+        sql = (
+            MARKET_SQL.format(ms=tier.step_ms, lo=0, hi=0)
+            if kind == "market"
+            else BASE_SQL.format(step=tier.step, lo=0, hi=0)
+        )
+        con.execute(f"create table if not exists series_{kind}_{tier.step} as {sql}")
+    began = time.monotonic()
+    while start < AS_OF_MS:
+        period, end = tier.period_of(start)
+        end = min(end, AS_OF_MS)
+        if not con.execute("select 1 from done where tier = ? and period = ?", [tier.step, period]).fetchone():
+            bounds = {"step": tier.step, "ms": tier.step_ms, "lo": start, "hi": end}
+            con.execute("begin")
+            con.execute(
+                f"insert into series_market_{tier.step} {MARKET_SQL.format(**bounds)} order by base, market_id, t"
+            )
+            con.execute(f"insert into series_base_{tier.step} {BASE_SQL.format(**bounds)} order by base, type, t")
+            con.execute("insert into done values (?, ?)", [tier.step, period])
+            con.execute("commit")
+        start = end + (-end) % tier.step_ms
+    rows = con.execute(f"select count(*) from series_market_{tier.step}").fetchone()
+    print(f"{tier.step}: {rows[0] if rows else 0:,} rows, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _finish(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("begin")
+    for table in ("market_index", "edition", "catalog", "tiers"):
+        con.execute(f"delete from {table}")
+    con.execute(
+        "insert into market_index "
+        "select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ? from market_list",
+        [AS_OF_MS - YEAR_D * DAY_MS, AS_OF_MS],
+    )
+    con.execute("insert into edition values (1, ?, ?, ?, 1)", [AS_OF_MS, AS_OF_MS + 5000, AS_OF_MS - YEAR_D * DAY_MS])
+    con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
+    con.executemany("insert into tiers values (?, ?, ?)", [(tier.step, tier.step_ms, tier.keep_days) for tier in TIERS])
+    con.execute("commit")
+
+
+def main() -> None:
+    """Build the replica of the arguments."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fullsize", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--markets", type=int, default=14_000)
+    parser.add_argument("--days", type=int, default=YEAR_D, help="days of the tiers that are kept for ever")
+    chosen = parser.parse_args()
+    path = build(chosen.folder, chosen.markets, chosen.days)
+    print(f"{path}: {path.stat().st_size / 1e9:.1f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+{{ rollup_base_view("3d") }}

@@ -1,0 +1,1 @@
+{{ rollup_market_view("3d") }}

@@ -1,0 +1,1 @@
+{{ rollup_venue("3d") }}

@@ -1,0 +1,75 @@
+"""What of the past has been fetched: spans per venue, kind and market, in a small file that survives a kill."""
+
+import sqlite3
+from pathlib import Path
+
+Span = tuple[int, int]
+"""[begin, end) in UTC epoch ms."""
+
+
+class Covered:
+    """Use it from one thread. A span counts once `add` has returned."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = sqlite3.connect(path, isolation_level=None)
+        self._file.execute("pragma journal_mode = wal")
+        # A power cut may forget the last spans: they are then asked again, which changes nothing.
+        self._file.execute("pragma synchronous = normal")
+        self._file.execute(
+            "create table if not exists covered (venue text, kind text, key text, begin_ms integer, end_ms integer,"
+            " primary key (venue, kind, key, begin_ms)) without rowid"
+        )
+
+    def summary(self, venue: str, kind: str) -> tuple[int, int | None, int | None]:
+        """How many markets of a kind have something, and the first and the last of it."""
+        query = "select count(distinct key), min(begin_ms), max(end_ms) from covered where venue = ? and kind = ?"
+        found: tuple[int, int | None, int | None] = self._file.execute(query, (venue, kind)).fetchone()
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def spans(self, venue: str, kind: str, key: str) -> list[Span]:
+        """What is there, oldest first; spans neither overlap nor touch."""
+        query = "select begin_ms, end_ms from covered where venue = ? and kind = ? and key = ? order by begin_ms"
+        return self._file.execute(query, (venue, kind, key)).fetchall()
+
+    def add(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> None:
+        """Note a span as fetched."""
+        if begin_ms >= end_ms:
+            return
+        touched = [span for span in self.spans(venue, kind, key) if span[0] <= end_ms and span[1] >= begin_ms]
+        whole = (min([begin_ms, *(b for b, _ in touched)]), max([end_ms, *(e for _, e in touched)]))
+        self._replace(venue, kind, key, touched, [whole])
+
+    def forget(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> None:
+        """Have a span asked again."""
+        touched = [span for span in self.spans(venue, kind, key) if span[0] < end_ms and span[1] > begin_ms]
+        parts = [(b, min(e, begin_ms)) for b, e in touched] + [(max(b, end_ms), e) for b, e in touched]
+        self._replace(venue, kind, key, touched, [(b, e) for b, e in parts if b < e])
+
+    def gaps(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> list[Span]:
+        """What of a span is not there, the newest first."""
+        found, at = list[Span](), begin_ms
+        for begin, end in self.spans(venue, kind, key):
+            if begin > at:
+                found.append((at, min(begin, end_ms)))
+            at = max(at, end)
+            if at >= end_ms:
+                break
+        if at < end_ms:
+            found.append((at, end_ms))
+        return [(b, e) for b, e in reversed(found) if b < e]
+
+    def _replace(self, venue: str, kind: str, key: str, gone: list[Span], new: list[Span]) -> None:
+        self._file.execute("begin immediate")
+        for begin, _ in gone:
+            self._file.execute(
+                "delete from covered where venue = ? and kind = ? and key = ? and begin_ms = ?",
+                (venue, kind, key, begin),
+            )
+        for begin, end in new:
+            self._file.execute("insert into covered values (?, ?, ?, ?, ?)", (venue, kind, key, begin, end))
+        self._file.execute("commit")

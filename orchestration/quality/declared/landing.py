@@ -1,0 +1,62 @@
+"""What is expected of the landing, every hour: coverage, time order, freshness."""
+
+from orchestration.quality.declared.check import LANDING, STALE_MS, Check, NotBefore, Rows
+
+LANDING_CHECKS = (
+    Check(
+        "every_kind_is_answered_as_yesterday", LANDING, "responses", "hourly",
+        "What a venue answered at this hour yesterday (or before, in the first day) it still answers.",
+        (Rows(
+            "Kinds of data that were answered before and are not answered now",
+            """
+            select b.venue, null::varchar as market_id, s.from_ms, s.to_ms,
+                b.endpoint || ': ' || count(r.t) || ' requests, none answered' as value,
+                'answered, as in ' || b.ticks || ' minutes of the period before' as expected
+            from answered_before as b
+            cross join span as s
+            left join {batch} as r on b.venue = r.venue and b.endpoint = r.endpoint
+            where b.ticks >= 5
+            group by b.venue, b.endpoint, b.ticks, s.from_ms, s.to_ms
+            having count(*) filter (r.answered) = 0
+            """,
+        ),),
+    ),
+    Check(
+        "responses_go_forward_in_time", LANDING, "responses", "hourly",
+        "Responses follow their requests, and requests their minutes: the recorder's clock does not go back.",
+        (
+            NotBefore("received_ms", "requested_ms"),
+            Rows(
+                "Requests that were made before those of an earlier minute, or a minute before their own",
+                """
+                select venue, null::varchar as market_id, t as from_ms, t + 60000 as to_ms,
+                    endpoint || ' ' || key || ': asked at ' || requested_ms as value,
+                    'not before ' || greatest(coalesce(before, 0), t) as expected
+                from (
+                    select r.*, max(requested_ms) over (
+                        partition by venue, endpoint, key order by t range between unbounded preceding and 1 preceding
+                    ) as before
+                    from {batch} as r join span on true
+                )
+                where requested_ms < before - 60000 or requested_ms < t - 60000
+                """,
+            ),
+        ),
+    ),
+    Check(
+        "every_venue_is_heard", LANDING, "responses", "hourly",
+        "The newest answer of every venue is at most five minutes old.",
+        (Rows(
+            "Venues whose newest answer is too old",
+            f"""
+            select r.venue, null::varchar as market_id, max(r.received_ms) filter (answered) as from_ms,
+                any_value(s.now_ms) as to_ms,
+                (any_value(s.now_ms) - max(r.received_ms) filter (answered)) // 1000 || ' s old' as value,
+                'at most {STALE_MS // 1000} s old' as expected
+            from {{batch}} as r join span as s on true
+            group by r.venue
+            having max(r.received_ms) filter (answered) < any_value(s.now_ms) - {STALE_MS}
+            """,
+        ),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,189 @@
+"""The facts that checks look at, copied out of the landing and the served replica into a file of their own.
+
+A copy, because checks take seconds to minutes and a replica that is being read cannot be published to: it is held for
+as long as the copy takes. Nothing here needs the warehouse or its lock.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from ingest.landing import committed_loads
+from orchestration.edition import read_current
+from orchestration.quality.declared import Period
+from orchestration.quality.declared.check import LIQUID_USD, MISSING_MS
+from orchestration.settings import Settings
+from orchestration.writer import PipelineError
+
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+# An hourly run looks at a little more than an hour, so that what arrived late is looked at once.
+LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
+MEMORY = "1GB"
+# A backfill asks for the past whenever there is time: it has no minutes to keep.
+RECORDED = "not (starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
+ANSWERED = "error is null and coalesce(status between 200 and 299 or status = 101, false)"
+MINUTE_COLUMNS = (
+    "t, market_id, venue, type, base, aggregated, price, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, "
+    "oi_usd, oi_base, funding_8h, liq_long_usd, liq_short_usd"
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The period that a run looks at; `now_ms` is the clock that freshness is measured against."""
+
+    from_ms: int
+    to_ms: int
+    now_ms: int
+
+    @property
+    def day_ms(self) -> int:
+        return self.from_ms - DAY_MS
+
+
+class NothingToCheckError(PipelineError):
+    """Nothing has been published yet."""
+
+
+def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tuple[Path, Span]:
+    """Copy the facts of a period; returns the file and the period."""
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    settings.quality.mkdir(parents=True, exist_ok=True)
+    for left in settings.quality.glob("facts_*.duckdb"):
+        if left.stat().st_mtime < time.time() - 3600:
+            left.unlink(missing_ok=True)  # of a run that was killed
+    path = settings.quality / f"facts_{period}_{time.time_ns()}.duckdb"
+    with duckdb.connect(str(path), config={"memory_limit": MEMORY, "threads": 2}) as con:
+        con.execute("set preserve_insertion_order = false")
+        newest_ms = _attach_replica(con, settings.serving)
+        step_ms = MINUTE_MS if period == "hourly" else HOUR_MS
+        to_ms = newest_ms - newest_ms % step_ms + (step_ms if period == "hourly" else 0)
+        span = Span(to_ms - LOOK_BACK_MS[period], to_ms, now_ms)
+        if period == "hourly":
+            _copy_minutes(con, span)
+        else:
+            _copy_hours(con, span)
+        con.execute("detach served")
+        con.execute(
+            f"create table span as select {span.from_ms}::bigint as from_ms, {span.to_ms}::bigint as to_ms, "
+            f"{span.day_ms}::bigint as day_ms, {span.now_ms}::bigint as now_ms"
+        )
+        if period == "hourly":
+            _compare_venues(con)
+            _copy_responses(con, settings.landing, span)
+        else:
+            _compare_days(con)
+    return path, span
+
+
+def _attach_replica(con: duckdb.DuckDBPyConnection, serving: Path, wait_s: float = 30.0) -> int:
+    """Attach the served replica as `served`; returns the time of its newest data."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        current = read_current(serving)
+        if current is None:
+            raise NothingToCheckError("nothing to check: nothing has been published yet")
+        try:
+            name = str(serving / current["replica"]).replace("'", "''")
+            con.execute(f"attach '{name}' as served (read_only)")
+            return int(current["as_of_ms"])
+        except duckdb.IOException:
+            # The next publish but one has begun to write this file: the pointer has moved on.
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+
+
+def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:
+    con.execute(
+        f"create table minutes as select {MINUTE_COLUMNS} from served.series_market_1m where t >= {span.from_ms}"
+    )
+    con.execute(
+        f"create table markets as select *, last_ms as t, last_ms < {span.to_ms - MISSING_MS} as lost "
+        "from served.market_index"
+    )
+
+
+def _copy_hours(con: duckdb.DuckDBPyConnection, span: Span) -> None:
+    con.execute(f"create table hours as select {MINUTE_COLUMNS} from served.series_market_1h where t >= {span.from_ms}")
+    con.execute(
+        "create table bars as select market_id, count(volume_usd) as minutes from served.series_market_1m "
+        f"where t >= {span.to_ms - DAY_MS} and t < {span.to_ms} group by market_id"
+    )
+
+
+def _compare_venues(con: duckdb.DuckDBPyConnection) -> None:
+    """`coins`: what the venues together say about a coin in a minute. Each venue has one voice in a median."""
+    con.execute(
+        f"""
+        create table coins as
+        select
+            t, base, count(price) as venues, median(price) as price, count(funding_8h) as funding_venues,
+            median(funding_8h) as funding_8h, count(oi_usd) as oi_venues, sum(oi_usd) as oi_usd
+        from (
+            select
+                t, base, venue,
+                coalesce(
+                    median(price) filter (price > 0 and vol24h_usd >= {LIQUID_USD}), median(price) filter (price > 0)
+                ) as price,
+                median(funding_8h) filter (oi_usd >= {LIQUID_USD}) as funding_8h,
+                sum(oi_usd) filter (oi_usd > 0) as oi_usd
+            from minutes where aggregated group by all
+        )
+        group by t, base
+        """
+    )
+
+
+def _compare_days(con: duckdb.DuckDBPyConnection) -> None:
+    """`days`: each market's last day and the day before, side by side."""
+    con.execute(
+        f"""
+        create table days as
+        select
+            venue, any_value(type) as type, market_id, any_value(to_ms) - {
+            DAY_MS
+        } as from_ms, any_value(to_ms) as to_ms,
+            count(*) filter (late) as hours, count(*) filter (not late) as hours_before,
+            coalesce(any_value(bars.minutes), 0) as bar_minutes, sum(volume_usd) filter (late) as volume_usd,
+            {
+            ", ".join(
+                f"max_by({column}, t) filter ({when} and {column} is not null) as {name}"
+                for column, name in (("price", "price"), ("oi_usd", "oi"))
+                for when, name in (("late", column), ("not late", f"{name}_before"))
+            )
+        },
+            max_by(vol24h_usd, t) filter (late and vol24h_usd is not null) as vol24h_usd
+        from (select hours.*, to_ms, t >= to_ms - {DAY_MS} as late from hours, span where t < to_ms)
+        left join bars using (market_id)
+        group by venue, market_id
+        """
+    )
+
+
+def _copy_responses(con: duckdb.DuckDBPyConnection, landing: str, span: Span) -> None:
+    """`responses`: the requests of the period without their bodies. `answered_before`: what was answered a day ago at
+    this hour, or in the oldest hour before the period that there is."""
+    con.execute(
+        "create table responses (venue varchar, market_id varchar, t bigint, endpoint varchar, key varchar, "
+        "requested_ms bigint, received_ms bigint, answered boolean)"
+    )
+    con.execute("create table answered_before (venue varchar, endpoint varchar, ticks bigint)")
+    loads = [(float(load.load_id), load.files) for load in committed_loads(landing, f"{span.day_ms / 1000:.7f}")]
+    now = [file for made, files in loads if made * 1000 >= span.from_ms for file in files]
+    if now:
+        con.execute(
+            f"insert into responses select venue, null, tick_ms, endpoint, key, requested_ms, received_ms, {ANSWERED} "
+            f"from read_parquet($files) where tick_ms >= {span.from_ms} and {RECORDED}",
+            {"files": now},
+        )
+    before = [file for made, files in loads if made <= loads[0][0] + 3600 for file in files]
+    if before:
+        con.execute(
+            "insert into answered_before select venue, endpoint, count(distinct tick_ms) from read_parquet($files) "
+            f"where tick_ms >= {span.day_ms} and tick_ms < {span.from_ms} and {ANSWERED} and {RECORDED} "
+            "group by venue, endpoint",
+            {"files": before},
+        )

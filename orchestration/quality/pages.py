@@ -1,0 +1,98 @@
+"""How findings look in the Data Docs: every failed expectation lists venue, market, time and value; pages need no
+network (the own templates of Great Expectations load styles, scripts and pictures from other hosts).
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import great_expectations.expectations as gxe
+from great_expectations.core import ExpectationValidationResult
+from great_expectations.render import RenderedStringTemplateContent, RenderedTableContent
+from great_expectations.render.components import LegacyDiagnosticRendererType, LegacyRendererType
+from great_expectations.render.renderer.renderer import renderer
+from great_expectations.render.view import DefaultJinjaIndexPageView, DefaultJinjaPageView
+from jinja2 import ChoiceLoader, FileSystemLoader
+
+COLUMNS = ("venue", "market_id", "value", "expected")
+TEMPLATES = Path(__file__).parent / "pages_j2"
+
+
+class NamesRows:
+    """An expectation whose page lists the rows that broke it, as far as the result names them."""
+
+    @classmethod
+    @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)
+    def _diagnostic_unexpected_table_renderer(
+        cls, configuration: Any = None, result: ExpectationValidationResult | None = None, **_: Any
+    ) -> list[RenderedTableContent] | None:
+        told: dict[str, Any] = (result.result if result else None) or {}
+        rows = told.get("partial_unexpected_index_list") or told.get("details", {}).get("unexpected_rows") or []
+        if not rows:
+            return None
+        # Results are kept as JSON with sorted names.
+        names = sorted(rows[0], key=lambda name: (COLUMNS.index(name) if name in COLUMNS else 2, name))
+        return [
+            RenderedTableContent(
+                content_block_type="table",
+                header_row=names,
+                table=[[_cell(name, row[name]) for name in names] for row in rows],
+                styling={"body": {"classes": ["rows"]}},
+            )
+        ]
+
+
+def _cell(name: str, value: Any) -> RenderedStringTemplateContent:
+    if (name == "t" or name.endswith("_ms")) and isinstance(value, int):
+        value = f"{value} ({datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC)"
+    return RenderedStringTemplateContent(
+        content_block_type="string_template", string_template={"template": "$value", "params": {"value": str(value)}}
+    )
+
+
+class ExpectInRange(NamesRows, gxe.ExpectColumnValuesToBeBetween):
+    """Great Expectations' own, on a page that names the rows."""
+
+
+class ExpectNotBefore(NamesRows, gxe.ExpectColumnPairValuesAToBeGreaterThanB):
+    """Great Expectations' own, on a page that names the rows."""
+
+
+class ExpectNoSuspects(NamesRows, gxe.UnexpectedRowsExpectation):
+    """A query that finds nothing; its page says in words what it looks for, and keeps the first rows that it found."""
+
+    def _validate(
+        self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
+    ) -> Any:
+        count = metrics["unexpected_rows_query.row_count"]
+        rows = metrics["unexpected_rows_query.table"][:20]
+        return {"success": count == 0, "result": {"observed_value": count, "details": {"unexpected_rows": rows}}}
+
+    @classmethod
+    @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)
+    def _prescriptive_renderer(cls, configuration: Any = None, result: Any = None, **_: Any) -> list[Any]:
+        of = configuration or result.expectation_config
+        told = {"template": "None: $says", "params": {"says": of.description}}
+        query = {"template": "$sql", "params": {"sql": of.kwargs["unexpected_rows_query"]}, "tag": "pre"}
+        return [
+            RenderedStringTemplateContent(content_block_type="string_template", string_template=template)
+            for template in (told, query)
+        ]
+
+
+class _Offline:
+    """Looks for a template among ours first."""
+
+    env: Any
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.env.loader = ChoiceLoader([FileSystemLoader(TEMPLATES), self.env.loader])
+
+
+class Page(_Offline, DefaultJinjaPageView):
+    """The page of a suite or of a validation."""
+
+
+class IndexPage(_Offline, DefaultJinjaIndexPageView):
+    """The list of validations."""

@@ -1,0 +1,62 @@
+"""`quality.suspect_rows`: what failed a check, marked instead of hidden. It lies in the warehouse and is published.
+
+A run decides its period anew for the checks that it made: what it no longer finds wrong there is no longer marked.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+
+import duckdb
+
+from orchestration.quality.facts import Span
+from orchestration.settings import Settings
+from orchestration.writer import Say, connection, writer_lock
+
+TABLE = "quality.suspect_rows"
+KEPT_MS = 90 * 86_400_000
+# The daily upkeep holds the lock for minutes; nobody waits for a mark.
+WAIT_S = 900.0
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A period of a market (or, without one, of a venue) in which a check found something wrong."""
+
+    check: str
+    market_id: str | None
+    venue: str
+    from_ms: int
+    to_ms: int
+    value: str
+    expected: str
+
+
+def mark(settings: Settings, checks: Iterable[str], span: Span, suspects: Sequence[Suspect], say: Say = print) -> int:
+    """Replace what these checks say about the period; returns how many rows are marked in it."""
+    with (
+        writer_lock(settings.home, "quality", wait_s=WAIT_S, say=say),
+        connection(settings.warehouse, checkpoint=False) as con,
+    ):
+        replace(con, checks, span, suspects)
+    return len(suspects)
+
+
+def replace(con: duckdb.DuckDBPyConnection, checks: Iterable[str], span: Span, suspects: Sequence[Suspect]) -> None:
+    """`mark` on an open connection."""
+    names = {"checks": list(checks)}
+    con.execute("begin")
+    con.execute(f'delete from {TABLE} where list_contains($checks, "check") and from_ms >= {span.from_ms}', names)
+    # What began before the period stays as it was found, up to the period.
+    con.execute(
+        f'update {TABLE} set to_ms = {span.from_ms} where list_contains($checks, "check") and to_ms > {span.from_ms}',
+        names,
+    )
+    con.execute(f"delete from {TABLE} where to_ms < {span.now_ms - KEPT_MS}")
+    if suspects:
+        columns = [list(column) for column in zip(*map(astuple, suspects), strict=True)]
+        con.execute(
+            f"insert into {TABLE} select unnest(?), unnest(?::varchar[]), unnest(?), "
+            f"greatest(unnest(?), {span.from_ms}), unnest(?), unnest(?), unnest(?), {span.now_ms}",
+            columns,
+        )
+    con.execute("commit")

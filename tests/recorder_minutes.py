@@ -1,0 +1,45 @@
+"""Recorded minutes without waiting for them: the recorder's own parts ask the stand-ins, whose clock is moved on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from ingest.client import Client
+from ingest.endpoint import Venue
+from ingest.minute import record_minute
+from ingest.rows import Row
+from ingest.schedule import Schedule
+from ingest.venues import VENUES
+from tests.sandbox_client import SandboxClient, sandbox
+
+MINUTE = 60_000
+
+
+class Minute(Protocol):
+    """Records the minute of a tick and gives up after so many seconds."""
+
+    def __call__(self, tick_ms: int, patience_s: float = 600) -> Awaitable[list[Row]]: ...
+
+
+def unhurried(venue: Venue, times: int = 1000) -> Venue:
+    """The venue with room for many minutes' requests in one: nobody waits for the minutes to pass."""
+    return replace(venue, pools=tuple(replace(pool, limit=pool.limit * times) for pool in venue.pools))
+
+
+@asynccontextmanager
+async def recorder(venues: Iterable[Venue] = VENUES, **options: object) -> AsyncIterator[tuple[SandboxClient, Minute]]:
+    """Stand-ins with these options, and a function that records one minute of the venues from them."""
+    async with sandbox(rate_limits=False, **options) as stand_ins, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(Client(unhurried(venue), stand_ins.url)) for venue in venues]
+        asked = [(client, Schedule(client.venue, MINUTE)) for client in clients]
+
+        async def minute(tick_ms: int, patience_s: float = 600) -> list[Row]:
+            await stand_ins.clock(tick_ms + 1_000)
+            rows: list[Row] = []
+            deadline = asyncio.get_running_loop().time() + patience_s
+            await asyncio.gather(*(record_minute(*one, tick_ms, deadline, rows.append) for one in asked))
+            return rows
+
+        yield stand_ins, minute

@@ -1,0 +1,213 @@
+"""Some days of 1-minute facts as arrays, a warehouse built from them by dbt, and every metric said once more plainly.
+
+Nothing here shares code with what it proves: a bucket's value is taken from the minutes that lie in it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from tests.mart_facts import MINUTE, T0, Row, Warehouse, fact_columns, instrument, market
+
+DAYS = 8
+MINUTES = DAYS * 1440
+MARKETS = [
+    market("binance:perp:AUSDT", "A"),
+    market("binance:perp:AUSDC", "A", quote="USDC"),
+    market("binance:spot:AUSDT", "A"),
+    market("bybit:perp:AUSDT", "A"),
+    market("bybit:spot:AUSDT", "A"),
+    market("bybit:spot:1000AUSDT", "A"),
+    market("hyperliquid:perp:A", "A", quote="USDC"),
+    market("bybit:perp:ABTC", "A", quote="BTC", aggregated=False),
+    market("bybit:spot:ABTC", "A", quote="BTC", aggregated=False),
+    market("binance:perp:BUSDT", "B"),
+    market("binance:spot:BUSDT", "B"),
+]
+LISTENED = ("binance", "bybit")
+STATES = ("price", "vol24h_usd", "oi_usd", "funding_8h")
+FLOWS = ("volume_usd", "taker_buy_usd", "taker_sell_usd")
+LIQUIDATED = ("liq_long_usd", "liq_short_usd")
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Values = dict[str, float | None]
+
+
+@dataclass
+class Facts:
+    """Per market and column one value a minute; NaN is unknown."""
+
+    by_market: dict[str, dict[str, Array]]
+
+
+def make_facts(seed: int) -> Facts:
+    """Facts with holes: unknown values, hours without anything, markets that begin late or end early, idle ones."""
+    random = np.random.default_rng(seed)
+    facts = {}
+    down = np.zeros(MINUTES, bool)
+    for start in random.integers(0, MINUTES, 12):
+        down[start : start + random.integers(1, 300)] = True
+    for number, identity in enumerate(MARKETS):
+        values: dict[str, Array] = {}
+        # Multiples of 1/64: sums of them do not depend on their order.
+        for name in (*STATES, *FLOWS):
+            values[name] = random.integers(0, 10**6, MINUTES) / 64
+            values[name][random.random(MINUTES) < 0.2] = np.nan
+        values["price"] += 100
+        values["vol24h_usd"][random.random(MINUTES) < 0.1] = 0
+        values["funding_8h"] = values["funding_8h"] / 2**24 - 2**-12
+        alive = ~down
+        if number % 4 == 1:
+            alive[: random.integers(MINUTES)] = False
+        if number % 4 == 2:
+            alive[MINUTES - random.integers(MINUTES) :] = False
+        if identity["type"] == "spot":
+            values["oi_usd"][:] = values["funding_8h"][:] = np.nan
+        if identity["venue"] != "binance":
+            values["taker_buy_usd"][:] = values["taker_sell_usd"][:] = np.nan
+        for name in (*STATES, *FLOWS):
+            values[name][~alive] = np.nan
+        listened = identity["venue"] in LISTENED and identity["type"] == "perp"
+        known = ~np.isnan(np.array([values[name] for name in (*STATES, *FLOWS)])).all(axis=0)
+        for name in LIQUIDATED:
+            values[name] = np.where(known & listened, 0.0, np.nan)
+            hit = known & listened & (random.random(MINUTES) < 0.05)
+            values[name][hit] = random.integers(1, 10**6, hit.sum()) / 64
+        facts[identity["market_id"]] = values
+    return Facts(facts)
+
+
+def build_warehouse(folder: Path, facts: Facts) -> Warehouse:
+    """The facts as the intermediate layer leaves them, and the marts that dbt builds from them."""
+    warehouse = Warehouse(folder)
+    warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
+    ticks = T0 + np.arange(MINUTES) * MINUTE
+    with warehouse.connect() as con:
+        for identity in MARKETS:
+            values = facts.by_market[identity["market_id"]]
+            _insert(con, "int_market_minutes", identity, ticks, values, STATES)
+            _insert(con, "int_market_bars", {**identity, "source": "recorded"}, ticks, values, FLOWS)
+            for side, name in zip(("long", "short"), LIQUIDATED, strict=True):
+                hit = values[name] > 0
+                keys = {key: identity[key] for key in ("market_id", "venue", "symbol", "base", "aggregated")}
+                event = {**keys, "side": side, "source": "recorded"}
+                _insert(con, "int_liquidations", event, ticks[hit], {"usd": values[name][hit]}, ("usd",))
+        for venue in LISTENED:
+            con.execute(
+                "insert into int_stream_minutes (tick_ms, venue, endpoint, key, connected_ms) "
+                "select unnest(?::bigint[]), ?, 'liquidations', '', 60000",
+                [ticks.tolist(), venue],
+            )
+        con.execute(
+            "insert into int_response_minutes (tick_ms, venue, endpoint, asked, ok, failed, unreachable, broken) "
+            "select unnest(?::bigint[]), 'binance', 'perp_tickers', 1, 1, 0, 0, 0",
+            [ticks.tolist()],
+        )
+    warehouse.build(ticks.tolist())
+    return warehouse
+
+
+def _insert(
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    identity: Row,
+    ticks: "np.ndarray[Any, Any]",
+    values: dict[str, Array],
+    names: tuple[str, ...],
+) -> None:
+    """Rows where anything of `names` is known; what the table has no column for is left out."""
+    known = ~np.isnan(np.array([values[name] for name in names])).all(axis=0)
+    having = fact_columns()[table]
+    times = {name: ticks[known] for name in ("minute_ms", "tick_ms", "ts") if name in having}
+    columns = {**times, **{name: pa.array(values[name][known], from_pandas=True) for name in names}}
+    constant = {name: value for name, value in identity.items() if name in having}
+    rows = pa.table({**columns, **{name: [value] * int(known.sum()) for name, value in constant.items()}})
+    con.register("arrived", rows)
+    con.execute(f"insert into {table} by name select * from arrived")
+    con.unregister("arrived")
+
+
+def last(values: Array) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if known.size else None
+
+
+def total(values: Iterable[float | None] | Array) -> float | None:
+    known = [float(value) for value in values if value is not None and not np.isnan(value)]
+    return sum(known) if known else None
+
+
+def mean(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
+    """Weighted mean of (value, weight) over the pairs that have both, the weight above 0."""
+    known = [(value, weight) for value, weight in pairs if value is not None and weight is not None and weight > 0]
+    return sum(value * weight for value, weight in known) / sum(weight for _, weight in known) if known else None
+
+
+@dataclass
+class Selected:
+    """The markets that a request means, in a bucket of minutes [start, start + width)."""
+
+    facts: Facts
+    markets: list[dict[str, Any]]
+    single: bool
+    start: int
+    width: int
+
+    def value(self, metric: str) -> Values:
+        """A metric's fields, running sums aside."""
+        match metric:
+            case "price":
+                return {
+                    "v": self.by_turnover([(self.last(m, "price"), self.last(m, "vol24h_usd")) for m in self.markets])
+                }
+            case "oi":
+                return {"v": total(self.last(m, "oi_usd") for m in self.markets)}
+            case "volume":
+                return {"v": self.sum("volume_usd")}
+            case "liquidations":
+                return {"long": self.sum("liq_long_usd"), "short": self.sum("liq_short_usd")}
+            case "funding":
+                means = [(mean((float(f), 1) for f in self.cell(m, "funding_8h") if f == f), m) for m in self.markets]
+                return {"v": means[0][0] if self.single else mean((f, self.last(m, "oi_usd")) for f, m in means)}
+            case "spot-perp-volume":
+                spot, perp = self.sum("volume_usd", "spot"), self.sum("volume_usd", "perp")
+                return {"spot": spot, "perp": perp, "v": perp / spot if spot and perp is not None else None}
+            case "basis":
+                v = self.basis()
+                return {"v": v, "ann": None if v is None else v * 1095}
+        buy, sell = self.sum("taker_buy_usd"), self.sum("taker_sell_usd")
+        net = None if buy is None or sell is None else buy - sell
+        return {"net": net} if metric == "cvd" else {"buy": buy, "sell": sell, "net": net}
+
+    def cell(self, identity: dict[str, Any], name: str) -> Array:
+        return self.facts.by_market[identity["market_id"]][name][self.start : self.start + self.width]
+
+    def last(self, identity: dict[str, Any], name: str) -> float | None:
+        return last(self.cell(identity, name))
+
+    def sum(self, name: str, kind: str | None = None) -> float | None:
+        return total(total(self.cell(m, name)) for m in self.markets if kind in (None, m["type"]))
+
+    def by_turnover(self, pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
+        """Weighted by turnover; without any, all alike."""
+        weighted = pairs[0][0] if self.single and pairs else mean(pairs)
+        plain = [value for value, _ in pairs if value is not None]
+        return weighted if weighted is not None else sum(plain) / len(plain) if plain else None
+
+    def basis(self) -> float | None:
+        pairs = []
+        for perp in self.markets:
+            mine = self.last(perp, "price")
+            spots = [
+                (self.last(spot, "vol24h_usd") or 0.0, spot["market_id"], price)
+                for spot in MARKETS
+                if spot["type"] == "spot" and all(spot[key] == perp[key] for key in ("base", "venue", "quote"))
+                if (price := self.last(spot, "price")) is not None
+            ]
+            if perp["type"] == "perp" and mine is not None and spots:
+                pairs.append((mine / max(spots)[2] - 1, self.last(perp, "vol24h_usd")))
+        return self.by_turnover(pairs)

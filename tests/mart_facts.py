@@ -52,8 +52,8 @@ class Warehouse:
                 names, marks = ", ".join(row), ", ".join("?" * len(row))
                 con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
 
-    def build(self, ticks: Iterable[int], *arguments: str) -> None:
-        """One window: its ticks and everything that they touch."""
+    def build(self, ticks: Iterable[int], *arguments: str, folder: str = "") -> None:
+        """One window: its ticks and everything that they touch, in all marts or in those of one folder."""
         with self.connect() as con:
             con.execute("delete from pipeline.window_ticks; delete from int_touched_minutes")
             con.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
@@ -63,7 +63,7 @@ class Warehouse:
                 union select minute_ms from int_market_bars semi join pipeline.window_ticks using (tick_ms)
                 union select ts - ts % 60000 from int_liquidations semi join pipeline.window_ticks using (tick_ms)
             """)
-        self.dbt("run", "--select", "marts", *arguments)
+        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments)
 
     def dbt(self, *arguments: str) -> None:
         run_dbt(self.path, *arguments)

@@ -100,13 +100,13 @@ def test_a_late_bar_restates_one_market_and_nothing_else(warehouse: Warehouse) -
     warehouse.add("instruments", [instrument(BTC), instrument(other)])
     for identity in (BTC, other):
         observe(warehouse, list(range(6)), identity)
-    warehouse.build(ticks(*range(6)))
+    warehouse.build(ticks(*range(6)), folder="series")
     with warehouse.connect() as con:
         for mark, table in enumerate(SERIES):
             con.execute(f"update {table} set price = -{mark}")
     warehouse.add("int_market_bars", [bar(2, 70, 9.0)])
     warehouse.add("int_response_minutes", [response(T0 + 70 * MINUTE, "binance", "perp_bars")])
-    warehouse.build(ticks(70))
+    warehouse.build(ticks(70), folder="series")
     for mark, table in enumerate(SERIES):
         sql = f"select distinct (t - {T0}) // {MINUTE}, base from {table} where price <> -{mark} and t < ?"
         rewritten = set(warehouse.rows(sql, T0 + 60 * MINUTE))
@@ -122,10 +122,10 @@ def test_a_restated_tick_forgets_what_is_no_longer_observed(warehouse: Warehouse
     warehouse.add("instruments", [instrument(BTC), instrument(HYPE)])
     observe(warehouse, [0, 1])
     observe(warehouse, [0, 1], HYPE)
-    warehouse.build(ticks(0, 1))
+    warehouse.build(ticks(0, 1), folder="series")
     with warehouse.connect() as con:
         con.execute("delete from int_market_minutes where minute_ms = ? and venue = 'hyperliquid'", [T0 + MINUTE])
-    warehouse.build(ticks(1))
+    warehouse.build(ticks(1), folder="series")
     assert warehouse.rows("select market_id from series_market_1m where t = ?", T0 + MINUTE) == [(BTC["market_id"],)]
     assert warehouse.rows("select funding_n from series_market_1d order by market_id") == [(2,), (1,)]
     counted = "select n_markets from series_base_1m where t = ? and type = 'all'"
@@ -136,7 +136,7 @@ def test_gaps_of_all_reasons_and_their_healing(warehouse: Warehouse) -> None:
     def record(minute: int, *outcomes: Any) -> None:
         warehouse.add("int_response_minutes", outcomes)
         warehouse.add("int_stream_minutes", [stream(T0 + minute * MINUTE, "binance")])
-        warehouse.build(ticks(minute))
+        warehouse.build(ticks(minute), folder="gaps")
 
     def gaps() -> set[tuple[Any, ...]]:
         found = warehouse.rows("select start_ms, end_ms, venue, endpoint, reason from gaps")
@@ -177,13 +177,13 @@ def test_gaps_built_minute_by_minute_equal_gaps_built_at_once(warehouse: Warehou
         for kind in ("perp_tickers", "perp_bars", "instruments")
     ])  # fmt: skip
     warehouse.add("int_market_bars", [bar(m, m + 1, 1.0) for m in (0, 2, 6, 7, 10)])
-    warehouse.build([tick for tick in ticks(*range(14)) if tick not in ticks(4, 5, 9)])
+    warehouse.build([tick for tick in ticks(*range(14)) if tick not in ticks(4, 5, 9)], folder="gaps")
     everything = "select * from gaps order by all"
     at_once = warehouse.rows(everything)
     with warehouse.connect() as con:
         con.execute("delete from recording_runs")
     for window in ((12, 13), (0,), (6, 7, 8), (2, 3), (10,), (1,), (11,), (6,)):
-        warehouse.build(ticks(*window))
+        warehouse.build(ticks(*window), folder="gaps")
     assert warehouse.rows(everything) == at_once
 
 
@@ -212,12 +212,12 @@ def test_live_tables_follow_the_newest_minute(warehouse: Warehouse) -> None:
 
 
 def test_a_changed_column_list_is_an_error_and_not_a_wrong_table(warehouse: Warehouse) -> None:
-    warehouse.build(ticks(0))
+    warehouse.build(ticks(0), folder="series")
     with warehouse.connect() as con:
         con.execute("alter table series_market_1d add column stray double")
     with pytest.raises(AssertionError, match="full-refresh"):
-        warehouse.build(ticks(1))
-    warehouse.build(ticks(1), "--full-refresh")
+        warehouse.build(ticks(1), folder="series")
+    warehouse.build(ticks(1), "--full-refresh", folder="series")
 
 
 def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) -> None:

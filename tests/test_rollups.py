@@ -88,7 +88,7 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
             fresh = {T0 + tick * MINUTE for tick in window if tick not in built}
             warehouse.add(table, [row for row in rows if row[key] in fresh])
         built.update(window)
-        warehouse.build([T0 + tick * MINUTE for tick in window])
+        warehouse.build([T0 + tick * MINUTE for tick in window], folder="series")
     tier = minutes_of(facts)
     for step, width in STEPS.items():
         tier = tier if step == "1m" else rolled_up(minutes_of(facts), width * MINUTE)

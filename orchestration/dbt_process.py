@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -136,6 +136,26 @@ def prepare_manifest(settings: Settings, say: Say = print) -> Path:
 
 def _is_current(manifest: Path) -> bool:
     return manifest.exists() and manifest.stat().st_mtime >= max(file.stat().st_mtime for file in project_files())
+
+
+def idle_models(settings: Settings, endpoints: Collection[str]) -> list[str]:
+    """The models that have nothing to do where only these endpoints were recorded, by their `only_with`.
+
+    Most kinds are not asked every minute. What the models say is kept beside the manifest, which is long to read.
+    """
+    manifest, kept = settings.dbt_target / PARSED[0], settings.dbt_target / "only_with.json"
+    if not manifest.exists():
+        return []
+    if not kept.exists() or kept.stat().st_mtime < manifest.stat().st_mtime:
+        nodes = json.loads(manifest.read_bytes())["nodes"].values()
+        wanted = {
+            node["name"]: node["config"]["only_with"] for node in nodes if node["config"].get("only_with") is not None
+        }
+        written = kept.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps(wanted))
+        written.replace(kept)
+    only_with: dict[str, list[str]] = json.loads(kept.read_bytes())
+    return sorted(name for name, wanted in only_with.items() if not set(wanted) & set(endpoints))
 
 
 def project_files() -> list[Path]:

@@ -108,7 +108,8 @@ def copy_views(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier]) -> None:
 
 
 def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:
-    """Replace in every tier what the builds after `after_build` touched: whole buckets, and single late rows."""
+    """Replace in every tier what the builds after `after_build` touched: whole buckets, single late rows, and in
+    tiers of an hour and more the stretches that history told of."""
     con.execute(
         "create or replace temp table ticks as select distinct unnest(ticks) as t from warehouse.pipeline.builds "
         "where build_id > ?",
@@ -117,6 +118,10 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
     con.execute(
         "create or replace temp table late_rows as select distinct minute_ms as t, market_id, base "
         "from warehouse.pipeline.late_rows where build_id > ?",
+        [after_build],
+    )
+    con.execute(
+        "create or replace temp table told as select * from warehouse.pipeline.late_ranges where build_id > ?",
         [after_build],
     )
     for tier in stored(tiers):
@@ -131,6 +136,7 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
             )
             _replace(con, table, "whole", "t", order)
             _replace(con, table, "late", f"t, {key}", order)
+            _replace_stretches(con, table, tier, key, order, kept_from)
             _mark_touched(con, table, tier)
 
 
@@ -147,6 +153,33 @@ def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str,
         where = f"t between {lo} and {hi} and ({key}) in (select ({key}) from {touched})"
     con.execute(f"delete from {table} where {where}")
     con.execute(f"insert into {table} select * from warehouse.main.{table} where {where} order by {order}")
+
+
+def _replace_stretches(
+    con: duckdb.DuckDBPyConnection, table: str, tier: Tier, key: str, order: str, kept_from: int
+) -> None:
+    """Replace a market's (a coin's) rows from the first to the last bucket that history told of."""
+    if tier.step_ms < HOUR_MS:
+        return
+    con.execute(
+        f"create or replace temp table stretches as select {key}, min(from_ms - from_ms % {tier.step_ms}) as from_ms, "
+        f"max(to_ms) as to_ms from told where step_ms <= {tier.step_ms} group by {key}"
+    )
+    bounds = con.execute("select min(from_ms), max(to_ms) from stretches").fetchall()[0]
+    if bounds[0] is None:
+        return
+    where = f"rows.t between {max(bounds[0], kept_from)} and {bounds[1]}"
+    match = f"told.{key} = rows.{key} and rows.t between told.from_ms and told.to_ms"
+    ordered = ", ".join(f"rows.{column}" for column in order.split(", "))
+    con.execute(f"delete from {table} as rows using stretches as told where {where} and {match}")
+    con.execute(
+        f"insert into {table} select rows.* from warehouse.main.{table} as rows join stretches as told on {match} "
+        f"where {where} order by {ordered}"
+    )
+    con.execute(
+        f"insert into late (t) select distinct rows.t from {table} as rows join stretches as told on {match} "
+        f"where {where}"
+    )
 
 
 def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> None:

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestration.dbt_process import fingerprint, prepare_manifest, run_dbt
+from orchestration.dbt_process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.settings import Settings
 from orchestration.watermark import Build, close_window, open_window, prepare
-from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, next_window
+from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, endpoints_of, next_window
 from orchestration.writer import WAIT_S, Say, connection, writer_lock
 
 
@@ -99,7 +99,9 @@ def windows_to_build(
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
             open_window(con, window)
-        arguments = _arguments(built.get("project") != project, built.get("seeds") != seeds)
+            changed = built.get("project") != project
+            idle = [] if changed else idle_models(settings, endpoints_of(con, window))
+        arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, arguments)
         yield opened
         with connection(settings.warehouse, checkpoint=False) as con:
@@ -108,14 +110,15 @@ def windows_to_build(
             return
 
 
-def _arguments(project_changed: bool, seeds_changed: bool) -> list[str]:
-    """Models alone; views only when the project changed, because they do not change between windows; seeds likewise."""
+def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> list[str]:
+    """Models alone, without those that the window holds nothing for; views only when the project changed, because they
+    do not change between windows; seeds likewise."""
     # DuckDB uses all cores for one model; a second model at a time costs memory and a tenth more CPU.
     arguments = ["build", "--threads", "1", "--resource-type", "model"]
     if seeds_changed:
         arguments += ["--resource-type", "seed"]
     if not project_changed:
-        arguments += ["--exclude", "config.materialized:view"]
+        arguments += ["--exclude", "config.materialized:view", *idle]
     return arguments
 
 

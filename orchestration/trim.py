@@ -40,7 +40,8 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None) -> int:
         old = now_ms - BUILDS_KEPT_DAYS * DAY_MS
         newest = "(select max(build_id) from pipeline.builds)"
         con.execute(f"delete from pipeline.builds where finished_ms < {old} and build_id < {newest}")
-        con.execute("delete from pipeline.late_rows where build_id not in (select build_id from pipeline.builds)")
+        for notes in ("late_rows", "late_ranges"):
+            con.execute(f"delete from pipeline.{notes} where build_id not in (select build_id from pipeline.builds)")
         con.execute("commit")
         con.execute("checkpoint")
     return removed

@@ -1,6 +1,7 @@
 """The watermark: which loads are built, what each build touched, and the window that a build is working on.
 
-Whole minutes (`ticks` of a build) and single markets in other minutes (`pipeline.late_rows`) are what a publish copies.
+Whole minutes (`ticks` of a build), single markets in other minutes (`pipeline.late_rows`) and, in tiers of an hour and
+more, what history told of a market (`pipeline.late_ranges`) are what a publish copies.
 `pipeline.loads` and `pipeline.builds` move after the models in one transaction: whatever is interrupted before is
 simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
 """
@@ -22,6 +23,8 @@ create table if not exists pipeline.loads (
 create table if not exists pipeline.builds (
     build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
 create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
+create table if not exists pipeline.late_ranges (
+    build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
 create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
 create table if not exists pipeline.settings (name varchar primary key, value varchar);
 create schema if not exists quality;
@@ -85,7 +88,15 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     if window.ticks:
         _insert_build(con, build)
         con.execute(
-            "insert into pipeline.late_rows select ?, minute_ms, market_id, base from main.touched_markets",
+            "insert into pipeline.late_rows select ?, minute_ms, market_id, base from main.touched_markets "
+            "where step = '1m'",
+            [build.build_id],
+        )
+        # Of history a market's first and last bucket: it comes in long stretches.
+        con.execute(
+            "insert into pipeline.late_ranges "
+            "select ?, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
+            "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all",
             [build.build_id],
         )
     con.execute("delete from pipeline.window_files")

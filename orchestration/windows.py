@@ -138,6 +138,17 @@ def next_window(
     )
 
 
+def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
+    """What was asked in the window's ticks, by any venue."""
+    if not window.files:
+        return set()
+    rows = con.execute(
+        "select distinct endpoint from read_parquet($files) where tick_ms in (select unnest($ticks::bigint[]))",
+        {"files": list(window.files), "ticks": list(window.ticks)},
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:
     """The oldest loads that wait, up to the bounds of what one plan looks at."""
     loads = list(waiting[:MAX_LOADS])

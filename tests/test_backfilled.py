@@ -1,6 +1,7 @@
 """What the venues' history adds: only where nothing was recorded, marked as such, and never a gap of its own."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -45,3 +46,65 @@ def test_a_backfilled_minute_never_replaces_a_recorded_one(warehouse: Warehouse)
     history = klines(8.0, TICK - 2 * MINUTE, TICK - MINUTE)
     warehouse.build([response(later + MINUTE, "binance", "history_perp_bars", history, key="BTCUSDT")])
     assert warehouse.rows(bars) == [(TICK - 2 * MINUTE, 8.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
+
+
+DAY = 86_400_000
+DAY_START = TICK - TICK % DAY
+# Hours before the recorder's first, of the same day and of the day before.
+EARLY, BEFORE = DAY_START + HOUR, DAY_START - 2 * HOUR
+SERIES = [f"series_{subject}_{step}" for step in ("1m", "1h", "4h", "1d") for subject in ("market", "base")]
+
+
+def recorded_minute() -> list[dict[str, Any]]:
+    """A minute of one perp, and the bar of the minute before."""
+    ticker = {"symbol": "BTCUSDT", "lastPrice": "100", "quoteVolume": "1000", "closeTime": TICK}
+    return [
+        response(TICK, "binance", "perp_tickers", [ticker]),
+        response(TICK, "binance", "perp_bars", klines(100.0, TICK - MINUTE), key="BTCUSDT"),
+    ]
+
+
+def past(asked: int) -> list[list[dict[str, Any]]]:
+    """What history tells, as so many loads: hours (the recorded one too), days (the recorded one too), settlements."""
+    hours = klines(50.0, BEFORE, EARLY, TICK - TICK % HOUR, step=HOUR)
+    days = klines(70.0, DAY_START - 2 * DAY, DAY_START - DAY, DAY_START, step=DAY)
+    paid = [
+        {"symbol": "BTCUSDT", "fundingTime": DAY_START - ago * HOUR, "fundingRate": "0.0001", "markPrice": "1"}
+        for ago in (16, 8, 0)
+    ]
+    return [
+        [response(asked, "binance", "history_perp_bars", hours, key="BTCUSDT")],
+        [response(asked + MINUTE, "binance", "history_perp_bars", days, key="BTCUSDT")],
+        [response(asked + 2 * MINUTE, "binance", "history_settlements", json.dumps(paid))],
+    ]
+
+
+def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(warehouse: Warehouse) -> None:
+    first, days, paid = past(TICK + DAY)
+    results = []
+    for loads in ([recorded_minute(), first, days, paid], [paid, days, first, recorded_minute()]):
+        warehouse.reset()
+        for rows in [*loads, loads[0]]:
+            warehouse.build(rows, "path:models/intermediate", "path:models/marts/series")
+        results.append(warehouse.snapshot(SERIES))
+    assert results[0] == results[1]
+    columns = "t, price, volume_usd, round(funding_8h, 12), funding_n, source"
+    hour = TICK - TICK % HOUR
+    assert warehouse.rows(f"select {columns} from series_market_1h order by 1") == [
+        (DAY_START - 9 * HOUR, None, None, 0.0001, 60, "backfilled"),
+        (BEFORE, 50.0, 100.0, 0.0001, 60, "backfilled"),
+        (DAY_START - HOUR, None, None, 0.0001, 60, "backfilled"),
+        (EARLY, 50.0, 100.0, None, 0, "backfilled"),
+        (hour, 100.0, 200.0, None, 0, "recorded"),
+    ]
+    assert warehouse.rows(f"select {columns} from series_market_1d order by 1") == [
+        (DAY_START - 2 * DAY, 70.0, 140.0, None, 0, "backfilled"),
+        (DAY_START - DAY, 70.0, 140.0, 0.0001, 180, "backfilled"),
+        (DAY_START, 100.0, 300.0, None, 0, "mixed"),
+    ]
+    assert warehouse.rows("select t, price, source from series_base_1d where type = 'perp' order by 1") == [
+        (DAY_START - 2 * DAY, 70.0, "backfilled"),
+        (DAY_START - DAY, 70.0, "backfilled"),
+        (DAY_START, 100.0, "mixed"),
+    ]
+    assert warehouse.rows("select count(*) from series_market_1m where source <> 'recorded'") == [(0,)]

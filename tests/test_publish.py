@@ -44,8 +44,10 @@ class Warehouse:
             )
             con.execute("create table gaps as select 1 as start_ms; create table markets as select 'C0' as base")
             con.execute("create table recording_status as select 'v' as venue")
+            con.execute(
+                "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
+            )
             con.execute("create view suspect_rows as select * from quality.suspect_rows")
-            con.execute("create table main.touched_markets (minute_ms bigint, market_id varchar, base varchar)")
             for tier in TIERS:
                 tables = (
                     f"create table series_market_{tier.step} (t bigint, market_id varchar, base varchar, price double);"
@@ -71,9 +73,9 @@ class Warehouse:
         with duckdb.connect(self.path) as con:
             for tier in stored(TIERS):
                 for minute in minutes:
-                    self._restate(con, tier, minute - minute % tier.step_ms, COINS)
+                    self.restate(con, tier, minute - minute % tier.step_ms, COINS)
                 for minute, coin in late:
-                    self._restate(con, tier, minute - minute % tier.step_ms, [coin])
+                    self.restate(con, tier, minute - minute % tier.step_ms, [coin])
             con.execute(
                 "insert into pipeline.builds values (?, ?, ?, ?, ?, ?)",
                 [self.builds, 0, self.builds, max(minutes) + 20_000, list(minutes), list(minutes)],
@@ -87,7 +89,7 @@ class Warehouse:
                     "insert into pipeline.late_rows values (?, ?, ?, ?)", [self.builds, minute, f"v:perp:{coin}", coin]
                 )
 
-    def _restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, t: int, coins: list[str]) -> None:
+    def restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, t: int, coins: list[str]) -> None:
         for subject, columns in (("market", "'v:perp:' || c, c"), ("base", "c, 'perp'")):
             table = f"series_{subject}_{tier.step}"
             con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
@@ -195,6 +197,28 @@ def test_late_rows_restate_sealed_periods(warehouse: Warehouse) -> None:
             served(warehouse), f"select base, t from series_market_1m where t < {T0 + HOUR_MS} order by rowid"
         )
         assert stored == sorted(stored)
+
+
+def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehouse: Warehouse) -> None:
+    """A stretch of hours of one coin, far behind what was recorded; finer tiers and other coins stay as they are."""
+    for minute in (1, 2):
+        warehouse.build(T0 + minute * MINUTE_MS)
+        warehouse.publish()
+    hours = range(T0 - 40 * DAY_MS, T0 - 38 * DAY_MS, HOUR_MS)
+    with duckdb.connect(warehouse.path) as con:
+        for tier in stored(TIERS)[3:]:
+            for t in sorted({hour - hour % tier.step_ms for hour in hours}):
+                warehouse.restate(con, tier, t, ["C3"])
+        con.execute(
+            "insert into pipeline.late_ranges values (?, ?, 'v:perp:C3', 'C3', ?, ?)",
+            [warehouse.builds + 1, HOUR_MS, hours[0], hours[-1]],
+        )
+    warehouse.build(T0 + 3 * MINUTE_MS)
+    for _ in range(2):
+        warehouse.publish(force=True)
+        assert_same(warehouse)
+        found = rows(served(warehouse), f"select count(*), any_value(base) from series_base_1h where t < {T0}")
+        assert found == [(48, "C3")]
 
 
 def test_only_kept_periods_are_served(warehouse: Warehouse) -> None:

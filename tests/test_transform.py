@@ -56,7 +56,9 @@ def planned(settings: Settings, **bounds: int) -> list[tuple[int, ...]]:
     with duckdb.connect() as con:
         prepare(con)
         con.execute("create table main.int_touched_minutes (minute_ms bigint)")
-        con.execute("create table main.touched_markets (minute_ms bigint, market_id varchar, base varchar)")
+        con.execute(
+            "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
+        )
         while window := next_window(con, settings.landing, **bounds):
             windows.append(window.ticks)
             close_window(con, window)

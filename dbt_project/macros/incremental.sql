@@ -2,12 +2,12 @@
     comment per column on each run of each model, a tenth of a second of CPU that a minute cannot afford two dozen times.
     Here a run is: new rows into a temporary table, then the model's strategy, in one transaction. Types, NOT NULL and
     comments are settled when the table is created; a table whose columns are not the model's is an error. A model with
-    `only_with` (kinds, or backfilled endpoints) does nothing in a window without bodies of any of them. -#}
+    `only_with` (endpoints) does nothing in a window without any of them: the pipeline does not even ask for it. -#}
 {% materialization incremental, adapter="duckdb", supported_languages=["sql"] %}
   {%- set existing = load_cached_relation(this) -%}
   {%- set target = this.incorporate(type="table") -%}
   {%- set wanted = config.get("only_with") -%}
-  {% if wanted and existing is not none and not existing.is_view and not should_full_refresh() and not window_holds(wanted) %}
+  {% if wanted is not none and existing is not none and not existing.is_view and not should_full_refresh() and not window_holds(wanted, window_endpoints()) %}
     {% call noop_statement("main", "SKIP", "SKIP") %}{% endcall %}
     {{ return({"relations": [target]}) }}
   {% endif %}

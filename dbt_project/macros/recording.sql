@@ -1,9 +1,39 @@
 {#- How recording went: one outcome per minute, venue and endpoint, the basis of gaps and of the status table. -#}
 
-{#- Kinds that a recorder asks (or listens to) every minute: a minute without them is a hole. The others (metadata) are
-    asked by the hour. Bars are asked every minute too, but what counts is the bar, whenever it arrives. -#}
-{% macro sampled_endpoints() %}('perp_tickers', 'spot_tickers', 'funding', 'open_interest', 'liquidations'){% endmacro %}
+{#- Minutes for which an answer stands, by kind: a kind that was not asked again by then has a hole, as one that is sampled
+    every minute has in each minute without it. Kinds that come in turns (a share of the markets every minute, each of them
+    once an hour) are among the hourly ones. -#}
+{% macro cadences() %}
+    {{ return({
+        1: ["perp_tickers", "spot_tickers", "product_tickers", "funding", "funding_intervals", "open_interest", "marks",
+            "index_tickers", "fx_rates", "liquidations"],
+        2: ["order_books", "index_books"],
+        5: ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio", "contract_stats",
+            "option_tickers", "option_open_interest", "option_volumes", "option_index"],
+        60: ["instruments", "spot_instruments", "option_instruments", "perp_dexes", "index_components", "settlements",
+            "fx_daily"],
+    }) }}
+{% endmacro %}
+
+{#- Kinds that are asked (or listened to) every minute. Bars are asked every minute too, but what counts is the bar,
+    whenever it arrives. -#}
+{% macro sampled_endpoints() %}('{{ cadences()[1] | join("', '") }}'){% endmacro %}
 {% macro bar_endpoints() %}('perp_bars', 'spot_bars'){% endmacro %}
+{% macro standing_endpoints() -%}
+{%- set found = [] -%}
+{%- for minutes, kinds in cadences().items() if minutes > 1 -%}{%- do found.extend(kinds) -%}{%- endfor -%}
+('{{ found | join("', '") }}')
+{%- endmacro %}
+
+{#- How long an answer stands, ms; null for kinds that nobody named. -#}
+{% macro cadence_ms(endpoint="endpoint") -%}
+case
+    {%- for minutes, kinds in cadences().items() %}
+    when {{ endpoint }} in ('{{ kinds | join("', '") }}') then {{ minutes * 60000 }}
+    {%- endfor %}
+  end
+{%- endmacro %}
+{% macro longest_cadence_ms() -%}{{ cadences().keys() | max * 60000 }}{%- endmacro %}
 
 {#- Columns tick_ms, venue, endpoint, outcome, error for the ticks that satisfy `scope`. A stream counts as complete if
     every one of its connections listened to the whole minute. What is fetched long after its time is no recording. -#}
@@ -31,11 +61,12 @@
   group by tick_ms, venue, endpoint
 {%- endmacro %}
 
-{#- Minutes whose outcome a build decides: all it touches, and the minutes whose bars its ticks asked for. -#}
+{#- Minutes whose outcome a build decides: all it touches, the minutes whose bars its ticks asked for, and those in which
+    its answers stand. -#}
 {% macro decided_minutes() -%}
 select minute_ms from {{ ref("int_touched_minutes") }}
-union select tick_ms from {{ source("pipeline", "window_ticks") }}
 union select tick_ms - 60000 from {{ source("pipeline", "window_ticks") }}
+union select tick_ms + unnest(range(0, {{ longest_cadence_ms() }}, 60000)) from {{ source("pipeline", "window_ticks") }}
 {%- endmacro %}
 
 {#- Decided minutes joined into intervals: few, so that comparing them with every stored run stays cheap. -#}

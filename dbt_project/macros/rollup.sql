@@ -4,15 +4,21 @@
     markets elsewhere (a bar or liquidation that arrived late). Rebuilding whole buckets for the latter would rewrite
     the last hour of all markets every minute, because quiet markets' bars are asked once an hour. -#}
 
-{#- Common table expressions `whole(t)` and `late(t, <key>)`: what a build touches at this step. -#}
-{% macro touched_buckets(step, key) -%}
+{#- Common table expressions `whole(t)` and `late(t, <key>)`: what a build touches at this step, single markets as far as
+    `told` goes: "1m", or also the hours and days of history. -#}
+{% macro touched_buckets(step, key, told=none) -%}
 whole as materialized (
   select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_ticks") }}
 ),
 late as materialized (
   select distinct {{ bucket("minute_ms", step) }} as t, {{ key }} from {{ ref("touched_markets") }}
-  where {{ bucket("minute_ms", step) }} not in (select t from whole)
+  where {{ bucket("minute_ms", step) }} not in (select t from whole) and step in {{ told_steps(told or step) }}
 ),
+{%- endmacro %}
+
+{#- The steps of what touches a bucket of this step. -#}
+{% macro told_steps(step) -%}
+({% for name in ["1m", "1h", "1d"] if step_ms(name) <= step_ms(step) %}'{{ name }}'{{ ", " if not loop.last }}{% endfor %})
 {%- endmacro %}
 
 {#- Rows of `relation` that lie in touched buckets of `step`; its time column `time` has the width `part_ms`. The times
@@ -26,20 +32,22 @@ late as materialized (
   semi join (select t + {{ parts }} as {{ time }}, {{ key }} from late) as touched using ({{ time }}, {{ key }})
 {%- endmacro %}
 
-{#- A coarser market tier from the finer one: last of what is a state, sum of what flows, mean of funding. -#}
+{#- A coarser market tier from the finer one: last of what is a state, sum of what flows, mean of funding. Hours and days
+    of history come in where a market has no recorded row (see history.sql). -#}
 {% macro rollup_market(step) %}
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="market_id") }}
 {%- set finer = finer_step(step) %}
 {%- set relation = ref("series_market_" ~ finer) %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
-with {% if is_incremental() %}{{ touched_buckets(step, "market_id") }}{% endif %}
+{#- Finer tiers than an hour are forgotten some day: what history tells does not roll an hour up again. -#}
+with {% if is_incremental() %}{{ touched_buckets(step, "market_id", told="1m" if step == "1h" else step) }}{% endif %}
 finer_rows as (
   {% if is_incremental() %}{{ touched_rows(relation, step, "market_id", "t", step_ms(finer)) }}
   {% else %}select * from {{ relation }}{% endif %}
 ),
 
-{{ last_and_sums(step, "finer_rows") }}
+{{ last_and_sums(step, "finer_rows", history=step in ("1h", "1d")) }}
 {% endmacro %}
 
 {#- A market tier that is computed when it is read. By base too, so that a reader's condition on it reaches the finer
@@ -58,8 +66,9 @@ where aggregated
 group by grouping sets ((t, base, type), (t, base))
 {% endmacro %}
 
-{#- Rows of `relation` by bucket and market: last of what is a state, sum of what flows, mean of funding. -#}
-{% macro last_and_sums(step, relation, by_base=false) -%}
+{#- Rows of `relation` by bucket and market: last of what is a state, sum of what flows, mean of funding; with `history`
+    also what it adds. -#}
+{% macro last_and_sums(step, relation, by_base=false, history=false) -%}
 buckets as (
   select
     {{ bucket("t", step) }} as bucket_t, market_id,{{ " base," if by_base }} any_value(venue) as venue, any_value(type) as type,
@@ -70,17 +79,30 @@ buckets as (
     max_by(oi_usd, t) as oi_usd, max_by(oi_base, t) as oi_base,
     sum(funding_8h * funding_n) / nullif(sum(funding_n) filter (where funding_8h is not null), 0) as funding_8h,
     sum(funding_n) as funding_n,
-    sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd
+    sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
+    {{ source_of_parts() }} as source
   from {{ relation }}
   group by bucket_t, market_id{{ ", base" if by_base }}
-)
+){{ "," if history }}
 
+{{ "rolled as (" if history }}
 select
   bucket_t as t, market_id, venue, type, symbol, {{ "base" if by_base else "identity.base as base" }}, identity.quote as quote,
   identity.hip3 as hip3, identity.aggregated as aggregated, price, vol24h_usd, volume_usd, taker_buy_usd,
-  taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd
+  taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd, source
 from buckets
+{% if history %}){{ with_history_of(step) }}{% endif %}
 {% endmacro %}
+
+{#- Where the parts of a row come from. -#}
+{% macro source_of_parts() -%}
+case
+      when count(*) filter (where source is distinct from 'backfilled') = 0 then 'backfilled'
+      when count(*) filter (where source in ('backfilled', 'mixed')) = 0 then 'recorded'
+      else 'mixed'
+    end
+{%- endmacro %}
+
 
 {#- A base tier from the market tier of the same step: a coin on all venues, by type and for all types. -#}
 {% macro rollup_base(step) %}
@@ -112,12 +134,13 @@ select t, base, 'all' as type, venue, {{ across_markets() }} from {{ markets }} 
 
 {#- Columns of several markets taken together: sums of what adds up, weighted means of what does not. -#}
 {% macro across_markets() %}
-  {{ weighted_mean("price", "vol24h_usd", fallback="avg(price)") }} as price,
+  {#- History tells no trailing day: the bucket's own turnover weighs then. #}
+  {{ weighted_mean("price", "vol24h_usd", fallback=weighted_mean("price", "volume_usd", fallback="avg(price)")) }} as price,
   sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
   sum(oi_usd) as oi_usd,
   {{ weighted_mean("funding_8h", "oi_usd") }} as funding_8h,
   sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
-  count(*)::integer as n_markets
+  count(*)::integer as n_markets, {{ source_of_parts() }} as source
 {% endmacro %}
 
 {#- Mean of `value` weighted by `weight`; rows that lack either drop out of both sums. Null if no weight is left. -#}

@@ -52,19 +52,22 @@
     {{ return(found) }}
 {% endmacro %}
 
-{#- True if the window holds bodies of one of these kinds, fresh or backfilled (`history_<kind>`: backfilled alone). -#}
-{% macro window_holds(kinds) %}
-    {%- set window = window_endpoints() -%}
-    {%- for name in window -%}
-        {%- if name.split(" ")[1] in kinds -%}{{ return(true) }}{%- endif -%}
-    {%- endfor -%}
+{#- The endpoints that bring bodies of these kinds, fresh or backfilled, whichever venue's. -#}
+{% macro endpoints_of(kinds) %}
+    {%- set found = [] -%}
     {%- for venue, own in staged() -%}
         {%- for entry in own -%}
             {%- set kind, endpoint = entry.split("<")[0], entry.split("<")[-1] -%}
-            {%- if kind in kinds and ((venue ~ " " ~ endpoint) in window or (venue ~ " history_" ~ endpoint) in window) -%}
-                {{ return(true) }}
-            {%- endif -%}
+            {%- if kind in kinds and endpoint not in found -%}{%- do found.extend([endpoint, "history_" ~ endpoint]) -%}{%- endif -%}
         {%- endfor -%}
+    {%- endfor -%}
+    {{ return(found) }}
+{% endmacro %}
+
+{#- True if the window (as window_endpoints tells it) holds one of these endpoints. -#}
+{% macro window_holds(endpoints, window) %}
+    {%- for name in window -%}
+        {%- if name.split(" ")[1] in endpoints -%}{{ return(true) }}{%- endif -%}
     {%- endfor -%}
     {{ return(false) }}
 {% endmacro %}
@@ -182,7 +185,7 @@
 {#- All rows of a family, read once a build: bodies are parsed here and nowhere else. A `rare` family, which most windows
     do not hold, keeps the rows of the last window that held it: who reads it says `only_with`, or looks at the ticks. -#}
 {% macro staged_rows(family) %}
-{{ config(incremental_strategy="replace_all", only_with=families()[family].kinds if families()[family].rare else none) }}
+{{ config(incremental_strategy="replace_all", only_with=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
     "received_ms": "bigint", "reject": "varchar"} %}
 {%- set own = families()[family] %}

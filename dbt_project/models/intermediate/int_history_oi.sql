@@ -1,12 +1,12 @@
 -- Open interest of past times from the venues' history, one side; of a time told twice the later telling wins.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'period_ms', 't'], replace_on='t',
-    only_with=families()['staged_oi_history'].kinds
+    only_with=endpoints_of(families()['staged_oi_history'].kinds)
 ) }}
 with told as (
     select *
     from {{ ref('staged_oi_history') }}
-    where reject is null and t <= tick_ms
+    where reject is null and {{ is_backfilled() }} and t <= tick_ms
     qualify row_number() over (partition by venue, symbol, period_ms, t order by tick_ms desc, requested_ms desc) = 1
 ),
 

@@ -1,6 +1,7 @@
 -- What was recorded and could not be used, counted where it happened. A body is broken if it cannot be read or if a
 -- required field is missing in most of its rows; otherwise the rows without one are dropped singly.
 {{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{%- set window = window_endpoints() %}
 {%- set read = families().values() | map(attribute="kinds") | sum(start=[]) %}
 {%- set counts %}
         tick_ms, endpoint, key, requested_ms,
@@ -9,7 +10,7 @@
 with views as (
     {%- for family, own in families().items() %}
     {%- set rows = ref(family) %}
-    {%- if not own.rare or not execute or window_holds(own.kinds) %}
+    {%- if not own.rare or not execute or window_holds(endpoints_of(own.kinds), window) %}
     {{ "union all" if not loop.first }}
     select venue, kind, {{ counts }}
     from {{ rows }}

@@ -2,7 +2,7 @@
 -- distance to the settlement before, so one that arrives late changes the row of the next.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'settled_ms'], replace_on='settled_ms',
-    only_with=families()['staged_settlements'].kinds
+    only_with=endpoints_of(families()['staged_settlements'].kinds)
 ) }}
 {#- No venue settles more seldom: a greater distance is a settlement that is missing. #}
 {% set longest_ms = 86400000 %}
@@ -65,7 +65,8 @@ timeline as (
 measured as (
     select
         *,
-        settled_ms - lag(settled_ms) over (partition by market_id order by settled_ms) as distance_ms
+        settled_ms - lag(settled_ms) over (partition by market_id order by settled_ms) as distance_ms,
+        lag(tick_ms) over (partition by market_id order by settled_ms) as before_tick_ms
     from timeline
 )
 
@@ -79,6 +80,6 @@ select
     case when distance_ms <= {{ longest_ms }} then round(distance_ms / 3600000.0, 2) else stored_h end as interval_h,
     funding_rate * 8 / interval_h as funding_8h,
     source,
-    tick_ms
+    case when is_fresh then tick_ms else before_tick_ms end as tick_ms
 from measured
 where is_fresh or interval_h is distinct from stored_h

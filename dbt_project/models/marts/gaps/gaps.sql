@@ -16,7 +16,7 @@ skipped as (
     select
       venue, endpoint, end_ms as start_ms, lead(start_ms) over (partition by venue, endpoint order by start_ms) as end_ms
     from runs
-    where endpoint in {{ sampled_endpoints() }} or endpoint in {{ bar_endpoints() }}
+    where endpoint in {{ sampled_endpoints() }} or endpoint in {{ bar_endpoints() }} or endpoint in {{ standing_endpoints() }}
   ) as holes
   join recorded on recorded.start_ms < holes.end_ms and recorded.end_ms > holes.start_ms
   where holes.start_ms < holes.end_ms

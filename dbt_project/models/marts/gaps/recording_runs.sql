@@ -2,23 +2,48 @@
 {#- Minutes of one outcome, joined into runs. A build decides only the minutes that it touches: it cuts them out of the
     stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
-with outcomes as (
-  {{ endpoint_outcomes("tick_ms in (select minute_ms from (" ~ decided_minutes() ~ ")"
-    " union all select minute_ms + 60000 from (" ~ decided_minutes() ~ "))" if is_incremental() else "true") }}
+{#- Literal bounds spare the past. -#}
+{%- set bounds = run_query("select min(minute_ms), max(minute_ms) from (" ~ decided_minutes() ~ ")").rows[0] if execute and is_incremental() else [0, 0] %}
+with {% if is_incremental() %}decided_ones as materialized (
+  {{ decided_minutes() }}
+),
+{% endif %}
+outcomes as materialized (
+  {{ endpoint_outcomes(
+    "tick_ms between " ~ ((bounds[0] or 0) - longest_cadence_ms() | int) ~ " and " ~ ((bounds[1] or 0) + 60000)
+    if is_incremental() else "true") }}
 ),
 
 bar_minutes as (
   select distinct minute_ms, venue, type || '_bars' as endpoint
   from {{ ref("int_market_bars") }}
   where source is distinct from 'backfilled'
-  {% if is_incremental() %}and minute_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+  {% if is_incremental() %}and minute_ms in (select minute_ms from decided_ones){% endif %}
+),
+
+recorded as (
+  select distinct tick_ms as minute_ms from outcomes
+  {% if is_incremental() %}where tick_ms in (select minute_ms from decided_ones){% endif %}
+),
+
+standing as (
+  select venue, endpoint, outcome, tick_ms as minute_ms, tick_ms + {{ cadence_ms() }} as stands_until_ms
+  from outcomes
+  where endpoint in {{ standing_endpoints() }}
 ),
 
 minutes as (
-  select distinct tick_ms as start_ms, '' as venue, '' as endpoint, 'ok' as outcome from outcomes
+  select minute_ms as start_ms, '' as venue, '' as endpoint, 'ok' as outcome from recorded
   union all
   select tick_ms, venue, endpoint, outcome from outcomes
-  where endpoint not in {{ bar_endpoints() }} and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
+  where endpoint not in {{ bar_endpoints() }} and endpoint not in {{ standing_endpoints() }}
+    and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
+  union all
+  -- What is asked more seldom stands, good or bad, until it is asked again or should have been.
+  select minute_ms, venue, endpoint, outcome
+  from (select * from recorded cross join (select distinct venue, endpoint from standing))
+  asof join standing using (venue, endpoint, minute_ms)
+  where minute_ms < stands_until_ms
   union all
   select minute_ms, venue, endpoint, 'ok' from bar_minutes
   union all
@@ -32,7 +57,7 @@ minutes as (
 
 fresh as (
   select venue, endpoint, outcome, start_ms, start_ms + 60000 as end_ms from minutes
-  {% if is_incremental() %}where start_ms in (select minute_ms from ({{ decided_minutes() }})){% endif %}
+  {% if is_incremental() %}where start_ms in (select minute_ms from decided_ones){% endif %}
 ),
 {% if is_incremental() %}
 decided as (

@@ -1,10 +1,19 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["market_id"]) }}
-{#- Every market ever recorded. A build looks only at the rows it restated and at the markets they belong to. -#}
+{#- Every market ever recorded, or told of by history (a day counts from its start). A build looks only at the rows it
+    restated and at the markets they belong to. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 with {% if is_incremental() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
 recorded as (
   {% if is_incremental() %}{{ touched_rows(ref("series_market_1m"), "1m", "market_id", "t", 60000) }}
   {% else %}select * from {{ ref("series_market_1m") }}{% endif %}
+  union all by name
+  select days.* from {{ ref("series_market_1d") }} as days
+  {% if is_incremental() %}
+  semi join (
+    select distinct {{ bucket("minute_ms", "1d") }} as t, market_id from {{ ref("touched_markets") }} where step <> '1m'
+  ) as told using (t, market_id)
+  {% endif %}
+  where source <> 'recorded'
 ),
 
 seen as (

@@ -52,7 +52,12 @@ minutes as (
     coalesce(observed.aggregated, bars.aggregated, liquidations.aggregated) as aggregated,
     observed.price, observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,
     observed.oi_usd, observed.oi_base, observed.funding_8h,
-    liquidations.n_long, liquidations.long_usd, liquidations.n_short, liquidations.short_usd
+    liquidations.n_long, liquidations.long_usd, liquidations.n_short, liquidations.short_usd,
+    case
+      when bars.source is distinct from 'backfilled' then 'recorded'
+      when observed.market_id is null and liquidations.market_id is null then 'backfilled'
+      else 'mixed'
+    end as source
   from observed
   full join bars using (minute_ms, market_id)
   full join liquidations using (minute_ms, market_id)
@@ -63,6 +68,7 @@ select
   minutes.t, market_id, minutes.venue, type, symbol, base, quote, hip3, aggregated, price, vol24h_usd, volume_usd,
   taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, (funding_8h is not null)::integer as funding_n,
   case when n_long > 0 then long_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_long_usd,
-  case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd
+  case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd,
+  source
 from minutes
 left join listened on minutes.t = listened.minute_ms and minutes.venue = listened.venue

@@ -48,7 +48,7 @@ class QualityHome:
             con.execute("create table coin_list as select unnest(?) as base, unnest(range(?)) as c", [list(COINS), 6])
             con.execute("alter table coin_list add column level double; update coin_list set level = 60000.0 / 10 ** c")
             end = newest_ms + MINUTE
-            con.execute(ROWS.format(step="1m", step_ms=MINUTE, lo=end - 100 * MINUTE, hi=end))
+            con.execute(ROWS.format(step="1m", step_ms=MINUTE, lo=end - 26 * HOUR, hi=end))
             con.execute(ROWS.format(step="1h", step_ms=HOUR, lo=newest_ms - newest_ms % HOUR - 60 * HOUR, hi=end))
             con.execute(
                 "create table market_index as select distinct on (market_id) market_id, venue, type, symbol, base, "

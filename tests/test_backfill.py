@@ -29,7 +29,7 @@ from ingest.schedule import Schedule
 from tests import loopback_past
 from tests.loopback_venue import serving as loopback
 from tests.loopback_venue import until
-from tests.venue_minute import unhurried
+from tests.recorder_minutes import unhurried
 from tests.warehouse import RESPONSES, Warehouse, seeded
 
 MINUTE = 60_000

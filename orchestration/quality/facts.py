@@ -21,6 +21,8 @@ MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 # An hourly run looks at a little more than an hour, so that what arrived late is looked at once.
 LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
 MEMORY = "1GB"
+# A backfill asks for the past whenever there is time: it has no minutes to keep.
+RECORDED = "not (starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
 ANSWERED = "error is null and coalesce(status between 200 and 299 or status = 101, false)"
 MINUTE_COLUMNS = (
     "t, market_id, venue, type, base, aggregated, price, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, "
@@ -106,6 +108,10 @@ def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:
 
 def _copy_hours(con: duckdb.DuckDBPyConnection, span: Span) -> None:
     con.execute(f"create table hours as select {MINUTE_COLUMNS} from served.series_market_1h where t >= {span.from_ms}")
+    con.execute(
+        "create table bars as select market_id, count(volume_usd) as minutes from served.series_market_1m "
+        f"where t >= {span.to_ms - DAY_MS} and t < {span.to_ms} group by market_id"
+    )
 
 
 def _compare_venues(con: duckdb.DuckDBPyConnection) -> None:
@@ -141,7 +147,7 @@ def _compare_days(con: duckdb.DuckDBPyConnection) -> None:
             DAY_MS
         } as from_ms, any_value(to_ms) as to_ms,
             count(*) filter (late) as hours, count(*) filter (not late) as hours_before,
-            count(volume_usd) filter (late) as bar_hours, sum(volume_usd) filter (late) as volume_usd,
+            coalesce(any_value(bars.minutes), 0) as bar_minutes, sum(volume_usd) filter (late) as volume_usd,
             {
             ", ".join(
                 f"max_by({column}, t) filter ({when} and {column} is not null) as {name}"
@@ -151,6 +157,7 @@ def _compare_days(con: duckdb.DuckDBPyConnection) -> None:
         },
             max_by(vol24h_usd, t) filter (late and vol24h_usd is not null) as vol24h_usd
         from (select hours.*, to_ms, t >= to_ms - {DAY_MS} as late from hours, span where t < to_ms)
+        left join bars using (market_id)
         group by venue, market_id
         """
     )
@@ -169,13 +176,14 @@ def _copy_responses(con: duckdb.DuckDBPyConnection, landing: str, span: Span) ->
     if now:
         con.execute(
             f"insert into responses select venue, null, tick_ms, endpoint, key, requested_ms, received_ms, {ANSWERED} "
-            f"from read_parquet($files) where tick_ms >= {span.from_ms}",
+            f"from read_parquet($files) where tick_ms >= {span.from_ms} and {RECORDED}",
             {"files": now},
         )
     before = [file for made, files in loads if made <= loads[0][0] + 3600 for file in files]
     if before:
         con.execute(
             "insert into answered_before select venue, endpoint, count(distinct tick_ms) from read_parquet($files) "
-            f"where tick_ms >= {span.day_ms} and tick_ms < {span.from_ms} and {ANSWERED} group by venue, endpoint",
+            f"where tick_ms >= {span.day_ms} and tick_ms < {span.from_ms} and {ANSWERED} and {RECORDED} "
+            "group by venue, endpoint",
             {"files": before},
         )

@@ -14,6 +14,7 @@ from great_expectations.render.renderer.renderer import renderer
 from great_expectations.render.view import DefaultJinjaIndexPageView, DefaultJinjaPageView
 from jinja2 import ChoiceLoader, FileSystemLoader
 
+COLUMNS = ("venue", "market_id", "value", "expected")
 TEMPLATES = Path(__file__).parent / "pages_j2"
 
 
@@ -29,11 +30,13 @@ class NamesRows:
         rows = told.get("partial_unexpected_index_list") or told.get("details", {}).get("unexpected_rows") or []
         if not rows:
             return None
+        # Results are kept as JSON with sorted names.
+        names = sorted(rows[0], key=lambda name: (COLUMNS.index(name) if name in COLUMNS else 2, name))
         return [
             RenderedTableContent(
                 content_block_type="table",
-                header_row=list(rows[0]),
-                table=[[_cell(name, value) for name, value in row.items()] for row in rows],
+                header_row=names,
+                table=[[_cell(name, row[name]) for name in names] for row in rows],
                 styling={"body": {"classes": ["rows"]}},
             )
         ]

@@ -14,6 +14,8 @@ from orchestration.writer import Say, connection, writer_lock
 
 TABLE = "quality.suspect_rows"
 KEPT_MS = 90 * 86_400_000
+# The daily upkeep holds the lock for minutes; nobody waits for a mark.
+WAIT_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,10 @@ class Suspect:
 
 def mark(settings: Settings, checks: Iterable[str], span: Span, suspects: Sequence[Suspect], say: Say = print) -> int:
     """Replace what these checks say about the period; returns how many rows are marked in it."""
-    with writer_lock(settings.home, "quality", say=say), connection(settings.warehouse, checkpoint=False) as con:
+    with (
+        writer_lock(settings.home, "quality", wait_s=WAIT_S, say=say),
+        connection(settings.warehouse, checkpoint=False) as con,
+    ):
         replace(con, checks, span, suspects)
     return len(suspects)
 

@@ -37,6 +37,8 @@ MOST_SUSPECTS = 20_000
 class DuckDBEngine(SqlAlchemyExecutionEngine):
     """One connection for all queries: a result of DuckDB ends with its connection, and it is read after the query."""
 
+    _connection: Any
+
     @contextmanager
     def get_connection(self) -> Iterator[sa.Connection]:
         if self._connection is None:
@@ -47,10 +49,10 @@ class DuckDBEngine(SqlAlchemyExecutionEngine):
 class DuckDBFacts(SQLDatasource):
     """A DuckDB file as data source of Great Expectations."""
 
-    type: Literal["duckdb_facts"] = "duckdb_facts"  # type: ignore[assignment]
+    type: Literal["duckdb_facts"] = "duckdb_facts"
 
     @property
-    def execution_engine_type(self) -> "type[SqlAlchemyExecutionEngine]":
+    def execution_engine_type(self) -> Any:
         return DuckDBEngine
 
 
@@ -72,7 +74,7 @@ class Finding:
 def validate(settings: Settings, period: Period, facts: Path, span: Span) -> list[Finding]:
     """Make all checks of a period and bring the Data Docs up to date."""
     context = _context(settings)
-    source = context.data_sources.add_duckdb_facts(  # type: ignore[attr-defined]
+    source = context.data_sources.add_duckdb_facts(
         "facts",
         connection_string=f"duckdb:///{facts}",
         create_temp_table=False,

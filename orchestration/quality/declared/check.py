@@ -10,6 +10,8 @@ PERIODS: tuple[Period, ...] = ("hourly", "daily")
 FUNDING_CAP_8H = 0.32
 # A venue's fair price is near the others'. Markets that hardly trade show a price of long ago.
 LIQUID_USD, PRICE_BAND, PRICE_BAND_ILLIQUID = 100_000, 0.10, 0.50
+# Below it a venue's last digit is more than the band.
+LEAST_PRICE = 1e-7
 FUNDING_BAND_8H = 0.03
 # Open interest does not grow fivefold in minutes, and is not hundreds of days of turnover: that is a unit gone wrong.
 OI_JUMP, OI_TURNOVERS, OI_SHARE = 5, 500, 20

@@ -70,14 +70,15 @@ DAY_CHECKS = (
     ),
     Check(
         "bars_add_up_to_the_turnover", HOURS, "days", "daily",
-        "Where all hours of the day have bars, their volume is the venue's own 24 hour turnover within a factor of 3.",
+        "Where nearly all minutes of a day have bars, their volume is the venue's 24 hour turnover, to a factor of 3.",
         (Rows(
             "Volumes that do not add up to the turnover of 24 hours",
             """
             select m.venue, market_id, m.from_ms, m.to_ms, volume_usd::varchar as value,
                 printf('near %.8g', vol24h_usd) as expected
             from {batch} as m join span on true
-            where bar_hours = 24 and vol24h_usd >= 1e6 and (volume_usd > 3 * vol24h_usd or volume_usd < vol24h_usd / 3)
+            where bar_minutes >= 1400 and vol24h_usd >= 1e6
+                and (volume_usd > 3 * vol24h_usd or volume_usd < vol24h_usd / 3)
             """,
         ),),
         blocking=False,

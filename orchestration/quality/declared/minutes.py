@@ -4,6 +4,7 @@ from orchestration.quality.declared.check import (
     FROZEN_MINUTES,
     FUNDING_BAND_8H,
     INDEX,
+    LEAST_PRICE,
     LIQUID_USD,
     LOST,
     LOST_SHARE,
@@ -54,7 +55,7 @@ MINUTE_CHECKS = (
             select m.venue, m.market_id, m.t as from_ms, m.t + 60000 as to_ms, m.price::varchar as value,
                 printf('%.8g, the median of %d venues', c.price, c.venues) as expected
             from {{batch}} as m join coins as c on m.t = c.t and m.base = c.base
-            where m.aggregated and m.price > 0 and c.venues > 1
+            where m.aggregated and m.price > 0 and c.venues > 1 and c.price >= {LEAST_PRICE}
                 and abs(ln(m.price / c.price))
                     > ln(1 + if(m.vol24h_usd >= {LIQUID_USD}, {PRICE_BAND}, {PRICE_BAND_ILLIQUID}))
             """,

@@ -29,10 +29,10 @@ def manifest() -> Manifest:
 
 
 @contextmanager
-def _on(warehouse: str) -> Iterator[None]:
-    """Names dbt the warehouse while the block runs; afterwards it is unlocked and the environment as before."""
+def _warehouse(path: str) -> Iterator[None]:
+    """The warehouse of the dbt runs inside, whose lock is given back at the end."""
     before = os.environ.get("TIDEMARK_WAREHOUSE")
-    os.environ["TIDEMARK_WAREHOUSE"] = warehouse
+    os.environ["TIDEMARK_WAREHOUSE"] = path
     try:
         yield
     finally:
@@ -47,7 +47,7 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
     """Run dbt on a warehouse: how many of its nodes ended in which status. What failed is in the error."""
     folder = warehouse.parent
     paths = ("--target-path", str(folder / "target"), "--log-path", str(folder / "logs"))
-    with _on(str(warehouse)):
+    with _warehouse(str(warehouse)):
         outcome = dbtRunner(manifest=manifest()).invoke([*arguments, *RUN, *paths])
     results = [(str(result.status), result.node.name, result.message) for result in outcome.result or []]  # type: ignore[union-attr]
     if check and not outcome.success:
@@ -58,9 +58,9 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
 
 def evaluated(expression: str) -> Any:
     """What a Jinja expression of the project comes to, for example a macro's list."""
-    with TemporaryDirectory() as folder, _on(":memory:"):
+    inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
+    with TemporaryDirectory() as folder, _warehouse(f"{folder}/warehouse.duckdb"):
         paths = ("--target-path", folder, "--log-path", folder)
-        inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
         outcome = dbtRunner(manifest=manifest()).invoke([*inline, *RUN, *paths])
     assert outcome.success, outcome.exception
     result: Any = outcome.result

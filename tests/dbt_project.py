@@ -3,6 +3,8 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,20 +28,27 @@ def manifest() -> Manifest:
     return parsed.result
 
 
-def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str]:
-    """Run dbt on a warehouse: how many of its nodes ended in which status. What failed is in the error."""
-    folder = warehouse.parent
+@contextmanager
+def _warehouse(path: str) -> Iterator[None]:
+    """The warehouse of the dbt runs inside, whose lock is given back at the end."""
     before = os.environ.get("TIDEMARK_WAREHOUSE")
-    os.environ["TIDEMARK_WAREHOUSE"] = str(warehouse)
+    os.environ["TIDEMARK_WAREHOUSE"] = path
     try:
-        paths = ("--target-path", str(folder / "target"), "--log-path", str(folder / "logs"))
-        outcome = dbtRunner(manifest=manifest()).invoke([*arguments, *RUN, *paths])
+        yield
     finally:
         DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
         if before is None:
             del os.environ["TIDEMARK_WAREHOUSE"]
         else:
             os.environ["TIDEMARK_WAREHOUSE"] = before
+
+
+def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str]:
+    """Run dbt on a warehouse: how many of its nodes ended in which status. What failed is in the error."""
+    folder = warehouse.parent
+    paths = ("--target-path", str(folder / "target"), "--log-path", str(folder / "logs"))
+    with _warehouse(str(warehouse)):
+        outcome = dbtRunner(manifest=manifest()).invoke([*arguments, *RUN, *paths])
     results = [(str(result.status), result.node.name, result.message) for result in outcome.result or []]  # type: ignore[union-attr]
     if check and not outcome.success:
         failed = [f"{name}: {message}" for status, name, message in results if status in ("error", "fail")]
@@ -49,12 +58,10 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
 
 def evaluated(expression: str) -> Any:
     """What a Jinja expression of the project comes to, for example a macro's list."""
-    with TemporaryDirectory() as folder:
-        os.environ.setdefault("TIDEMARK_WAREHOUSE", ":memory:")
+    inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
+    with TemporaryDirectory() as folder, _warehouse(f"{folder}/warehouse.duckdb"):
         paths = ("--target-path", folder, "--log-path", folder)
-        inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
         outcome = dbtRunner(manifest=manifest()).invoke([*inline, *RUN, *paths])
-        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     assert outcome.success, outcome.exception
     result: Any = outcome.result
     return json.loads(result.results[0].node.compiled_code)

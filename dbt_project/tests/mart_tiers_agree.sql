@@ -1,4 +1,5 @@
--- What flows in a bucket of a tier is what flows in its parts in the finer tier, for each bucket of the newest day.
+-- What flows in a bucket of a tier is what flows in its parts in the finer tier, for each bucket of the newest day. Hours
+-- and days that history alone tells of have bars of their own.
 {{ config(meta={'dagster': {'ref': {'name': 'series_market_1d'}}}) }}
 with day as (
   select {{ bucket(newest_minute(), "1d") }} as since_ms
@@ -7,7 +8,7 @@ with day as (
 {%- set finer = finer_step(step) %}
 select '{{ step }}' as step, *
 from (
-  select t, market_id, volume_usd, liq_long_usd, liq_short_usd, funding_n
+  select t, market_id, volume_usd, liq_long_usd, liq_short_usd, funding_n, source
   from {{ ref("series_market_" ~ step) }} where t >= (select since_ms from day)
 ) as whole
 full join (
@@ -17,9 +18,9 @@ full join (
   from {{ ref("series_market_" ~ finer) }} where t >= (select since_ms from day)
   group by all
 ) as parts using (t, market_id)
-where whole.funding_n is distinct from parts.funding_n
+where whole.source is distinct from 'backfilled' and (whole.funding_n is distinct from parts.funding_n
   {%- for column in ["volume_usd", "liq_long_usd", "liq_short_usd"] %}
   or not {{ same_number("whole." ~ column, "parts." ~ column) }}
-  {%- endfor %}
+  {%- endfor %})
 {{ "union all" if not loop.last }}
 {% endfor %}

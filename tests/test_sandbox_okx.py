@@ -177,7 +177,7 @@ def test_settlements_index_legs_and_options_are_the_worlds(minute: Minute, built
     assert weights
     assert all(total == pytest.approx(1, abs=1e-3) and exchange.islower() for _, total, exchange in weights)
     books = built.rows("select symbol, ts, bids, asks from stg_okx__index_books")
-    assert len(books) == 20
+    assert len(books) == 40
     for symbol, ts, bids, asks in books:
         last = float(world.last(NOW_MS)[live(world, "spot")[symbol][0]])
         assert ts == NOW_MS

@@ -135,7 +135,8 @@ select t, base, 'all' as type, venue, {{ across_markets() }} from {{ markets }} 
 {#- Columns of several markets taken together: sums of what adds up, weighted means of what does not. -#}
 {% macro across_markets() %}
   {#- History tells no trailing day: the bucket's own turnover weighs then. #}
-  {{ weighted_mean("price", "vol24h_usd", fallback=weighted_mean("price", "volume_usd", fallback="avg(price)")) }} as price,
+  {%- set of_history = "if(source = 'backfilled', volume_usd, null)" %}
+  {{ weighted_mean("price", "vol24h_usd", fallback=weighted_mean("price", of_history, fallback="avg(price)")) }} as price,
   sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
   sum(oi_usd) as oi_usd,
   {{ weighted_mean("funding_8h", "oi_usd") }} as funding_8h,

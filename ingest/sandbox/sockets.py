@@ -97,7 +97,7 @@ async def _replay(sandbox: Sandbox, stream: RecordedStream, request: Request[Any
 def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     """The WebSocket paths of the recorded streams, with and without the host.
 
-    Routes end in a placeholder, because Sanic never matches a literal `!forceOrder@arr`.
+    The last part of each route is a parameter, because Sanic never matches a literal `!forceOrder@arr`.
     """
     assert sandbox.replay is not None
     replay = sandbox.replay

@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import orjson
 from aiocache import SimpleMemoryCache  # type: ignore[import-untyped]
@@ -17,6 +18,14 @@ MAX_BYTES = 64 * 1024 * 1024
 SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 
 
+UNCHANGED = ("etag", "cache-control", "vary", "access-control-allow-origin", "access-control-expose-headers")
+
+
+def header_lines(headers: Mapping[str, str]) -> bytes:
+    """Headers as HTTP/1.1 sends them, with an end of line before each."""
+    return "".join(f"\r\n{name}: {value}" for name, value in headers.items()).encode()
+
+
 @dataclass(frozen=True)
 class Stored:
     """A body in one content coding, with the headers that belong to it."""
@@ -25,9 +34,14 @@ class Stored:
     headers: dict[str, str]
 
     @cached_property
-    def encoded(self) -> list[tuple[bytes, bytes]]:
-        """The headers as bytes."""
-        return [(name.encode(), value.encode()) for name, value in self.headers.items()]
+    def lines(self) -> bytes:
+        """The headers of a 200 as they are sent."""
+        return header_lines({**self.headers, "content-length": str(len(self.data))})
+
+    @cached_property
+    def unchanged_lines(self) -> bytes:
+        """The headers of a 304 as they are sent."""
+        return header_lines({name: self.headers[name] for name in UNCHANGED})
 
     def dump(self) -> bytes:
         """For another worker: the headers as one line of JSON, then the body."""
@@ -40,6 +54,14 @@ def load(text: bytes) -> Stored:
     return Stored(data, orjson.loads(headers))
 
 
+class Memory(SimpleMemoryCache):  # type: ignore[misc]
+    """aiocache's memory store. What lies in this process is read without waiting: its `get` is a dozen calls."""
+
+    def now(self, key: str) -> Any:
+        """What is kept under `key`."""
+        return self._cache.get(key)
+
+
 class ResponseCache:
     """aiocache's memory store with the bound that it lacks (aiocache #429), and one build per key at a time.
 
@@ -49,22 +71,22 @@ class ResponseCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES, shared: Shared | None = None) -> None:
         self.shared = shared
-        self.store = SimpleMemoryCache(timeout=None)
+        self.store = Memory(timeout=None)
         self.max_bytes = max_bytes
         self.size = 0
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._building: dict[str, asyncio.Task[Stored]] = {}
 
-    async def get(self, key: str) -> Stored | None:
+    def get(self, key: str) -> Stored | None:
         """What is kept under `key`."""
-        return await self.store.get(key)  # type: ignore[no-any-return]
+        return self.store.now(key)  # type: ignore[no-any-return]
 
     async def build(self, key: str, make: Callable[[], Awaitable[Stored]], local: bool = False) -> Stored:
         """What is kept under `key`, or else made by one of those who ask; the others wait for that one.
 
         A failure is raised to everyone who waits and is not kept. `local`: of no use to other workers.
         """
-        kept = await self.get(key)
+        kept = self.get(key)
         if kept is not None:
             return kept
         task = self._building.get(key)

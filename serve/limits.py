@@ -4,13 +4,16 @@ The usual limiter libraries begin a window at its first request; these minutes a
 counter is one increment, and the seconds to the window's end need no look at it.
 """
 
-import ipaddress
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sanic import Request
 
+from serve.cache import header_lines
+from serve.clients import Clients
 from serve.errors import ApiError
 from serve.keys import KeyRing
 from serve.params import without_key
@@ -18,7 +21,6 @@ from serve.replies import PRIVATE
 from serve.shared import Shared
 
 WINDOW_S = 60
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Budget(NamedTuple):
@@ -32,14 +34,23 @@ BUDGETS = {"series": Budget(30, 120), "general": Budget(120, None)}
 BAD_KEY = "the API key is not valid: it is unknown or revoked; leave X-API-Key and api_key out to ask without one"
 
 
-@dataclass(frozen=True)
-class Access:
-    """Who asks: `keyed` with a valid key, which `in_url` has seen; and the headers that tell the budget."""
+class Told(NamedTuple):
+    """What is told of a budget, as headers and as the lines in which they are sent."""
+
+    headers: Mapping[str, str]
+    lines: bytes
+
+
+UNTOLD = Told(MappingProxyType({}), b"")
+
+
+class Access(NamedTuple):
+    """Who asks: `keyed` with a valid key, which `in_url` has seen; and what is told of the budget."""
 
     keyed: bool
     in_url: bool
     query_string: str
-    headers: dict[str, str]
+    told: Told
 
 
 class Admission:
@@ -47,7 +58,7 @@ class Admission:
 
     def __init__(self, keys: KeyRing, trusted_proxies: tuple[str, ...] = (), shared: Shared | None = None) -> None:
         self.keys = keys
-        self.proxies: tuple[Network, ...] = tuple(ipaddress.ip_network(text) for text in trusted_proxies)
+        self.clients = Clients(trusted_proxies)
         self.shared = shared
         self._minute = 0
         self._counts: dict[str, int] = {}
@@ -63,47 +74,40 @@ class Admission:
         key_id = None
         if texts:
             if len(texts) > 1:
-                headers = await self._told(request, budget, None, count=True)
-                raise _refused(400, "api_key: give the key once, in X-API-Key or in api_key", in_url, headers)
+                told = await self._told(request, budget, None, count=True)
+                raise _refused(400, "api_key: give the key once, in X-API-Key or in api_key", in_url, told.headers)
             key_id = self.keys.find(texts[0])
             if key_id is None:
-                headers = await self._told(request, budget, None, count=False)
-                raise _refused(401, BAD_KEY, in_url, {**headers, "www-authenticate": 'ApiKey realm="tidemark"'})
-        headers = await self._told(request, budget, key_id, count=True)
-        if "retry-after" in headers:
+                told = await self._told(request, budget, None, count=False)
+                raise _refused(401, BAD_KEY, in_url, {**told.headers, "www-authenticate": 'ApiKey realm="tidemark"'})
+        told = await self._told(request, budget, key_id, count=True)
+        if "retry-after" in told.headers:
             more = "" if key_id or not budget or not BUDGETS[budget].keyed else "; an API key raises it"
-            limit = headers["x-ratelimit-limit"]
-            raise _refused(429, f"more than {limit} requests in this minute{more}", in_url, headers)
-        return Access(key_id is not None, in_url, query_string, headers)
+            limit = told.headers["x-ratelimit-limit"]
+            raise _refused(429, f"more than {limit} requests in this minute{more}", in_url, told.headers)
+        return Access(key_id is not None, in_url, query_string, told)
 
-    async def _told(self, request: Request, budget: str | None, key_id: str | None, count: bool) -> dict[str, str]:
-        """The headers of a budget after counting (or only looking)."""
+    async def _told(self, request: Request, budget: str | None, key_id: str | None, count: bool) -> Told:
+        """What is told of a budget after counting (or only looking)."""
         if budget is None:
-            return {}
+            return UNTOLD
         limit, keyed = BUDGETS[budget]
-        who = f"ip:{self.client(request)}"
         if key_id is not None and keyed is not None:
             limit, who = keyed, f"key:{key_id}"
-        now = int(time.time())
-        minute, reset = now // WINDOW_S, WINDOW_S - now % WINDOW_S
-        used = await self._used(f"{budget}:{who}:{minute}", minute, count)
-        remaining = max(0, limit - used)
-        headers = {
-            "x-ratelimit-limit": str(limit),
-            "x-ratelimit-remaining": str(remaining),
-            "x-ratelimit-reset": str(reset),
-            "ratelimit-policy": f'"{budget}";q={limit};w={WINDOW_S}',
-            "ratelimit": f'"{budget}";r={remaining};t={reset}',
-        }
-        return {**headers, "retry-after": str(reset)} if used > limit else headers
-
-    async def _used(self, name: str, minute: int, count: bool) -> int:
+        else:
+            who = f"ip:{self.clients.name(request)}"
+        minute, second = divmod(int(time.time()), WINDOW_S)
+        name = f"{budget}:{who}:{minute}"
+        used = None
         if self.shared:
-            shared = await (
-                self.shared.count(f"limit:{name}", 2 * WINDOW_S) if count else self.shared.peek(f"limit:{name}")
-            )
-            if shared is not None:
-                return shared
+            key = f"limit:{name}"
+            used = await (self.shared.count(key, 2 * WINDOW_S) if count else self.shared.peek(key))
+        if used is None:
+            used = self._used(name, minute, count)
+        return _as_told(budget, limit, max(-1, limit - used), WINDOW_S - second)
+
+    def _used(self, name: str, minute: int, count: bool) -> int:
+        """How often this worker has counted, for itself alone."""
         if minute != self._minute:
             self._minute, self._counts = minute, {}
         used = self._counts.get(name, 0) + count
@@ -111,34 +115,22 @@ class Admission:
             self._counts[name] = used
         return used
 
-    def client(self, request: Request) -> str:
-        """The client's address: the nearest one that is no trusted proxy. An IPv6 client owns its whole /64."""
-        address = request.ip
-        if self.proxies and self._trusted(address):
-            forwarded = ",".join(request.headers.getall("x-forwarded-for", []))
-            for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
-                if _address(hop) is None:
-                    break
-                address = hop
-                if not self._trusted(hop):
-                    break
-        parsed = _address(address)
-        if isinstance(parsed, ipaddress.IPv6Address):
-            return str(ipaddress.ip_network((parsed, 64), strict=False))
-        return str(parsed or address)
 
-    def _trusted(self, text: str) -> bool:
-        address = _address(text)
-        return address is not None and any(address in network for network in self.proxies)
+@lru_cache(maxsize=8192)
+def _as_told(budget: str, limit: int, left: int, reset: int) -> Told:
+    """`left` is -1 where the budget is spent."""
+    remaining = max(0, left)
+    headers = {
+        "x-ratelimit-limit": str(limit),
+        "x-ratelimit-remaining": str(remaining),
+        "x-ratelimit-reset": str(reset),
+        "ratelimit-policy": f'"{budget}";q={limit};w={WINDOW_S}',
+        "ratelimit": f'"{budget}";r={remaining};t={reset}',
+    }
+    if left < 0:
+        headers["retry-after"] = str(reset)
+    return Told(MappingProxyType(headers), header_lines(headers))
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        address = ipaddress.ip_address(text.strip("[]"))
-    except ValueError:
-        return None
-    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
-
-
-def _refused(status: int, message: str, in_url: bool, headers: dict[str, str]) -> ApiError:
+def _refused(status: int, message: str, in_url: bool, headers: Mapping[str, str]) -> ApiError:
     return ApiError(status, message, {**headers, **(PRIVATE if in_url else {})})

@@ -2,8 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 import orjson
 from sanic import Request
@@ -25,7 +24,6 @@ EXPOSED = (
     "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 )
 CORS = {"access-control-allow-origin": "*", "access-control-expose-headers": EXPOSED}
-NOTHING: Mapping[str, str] = MappingProxyType({})
 PRIVATE = {"cache-control": "private, no-store"}
 log = logging.getLogger("tidemark.serve")
 
@@ -53,31 +51,28 @@ def coded(plain: Stored, coding: str) -> Stored:
 
 
 class Kept(HTTPResponse):
-    """A 200 whose headers were encoded when it was made: encoding them anew was a quarter of a cached request."""
+    """An answer whose headers were written when it was made: writing them anew was a quarter of a cached request."""
 
-    def __init__(self, answer: Stored) -> None:
-        super().__init__(answer.data)
-        self.encoded = answer.encoded
+    __slots__ = ("lines",)
+
+    def __init__(self, status: int, data: bytes, lines: bytes) -> None:
+        super().__init__(data, status)
+        self.lines = lines
 
     @property
     def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
-        """Those headers, and what Sanic adds for the connection."""
-        yield from self.encoded
-        for name, value in self.headers.items():
-            yield name.encode(), str(value).encode()
+        """What Sanic decides of the connection, and behind it those lines."""
+        yield b"connection", self.headers["connection"].encode() + self.lines
 
 
-def reply(request: Request, answer: Stored, more: Mapping[str, str] = NOTHING, private: bool = False) -> HTTPResponse:
-    """200, or 304 where the client has this very body; with `more` headers, and kept by nobody if `private`."""
+def reply(request: Request, answer: Stored, more: bytes = b"", private: bool = False) -> HTTPResponse:
+    """200, or 304 where the client has this very body; with `more` lines of headers, kept by nobody if `private`."""
     if private:
         answer = Stored(answer.data, {**answer.headers, **PRIVATE})
     known = request.headers.get("if-none-match")
     if known is not None and _matches(known, answer.headers["etag"]):
-        kept = ("etag", "cache-control", "vary", *CORS)
-        return HTTPResponse(status=304, headers={**{name: answer.headers[name] for name in kept}, **more})
-    response = Kept(answer)
-    response.headers.update(more)
-    return response
+        return Kept(304, b"", answer.unchanged_lines + more)
+    return Kept(200, answer.data, answer.lines + more)
 
 
 def _matches(known: str, etag: str) -> bool:

@@ -68,14 +68,23 @@ class Service:
         except ApiError as refused:
             return error(refused.status, refused.message, refused.headers)
         coding = coding_of(request.headers.get("accept-encoding", ""))
+        kept = self._kept(request, access, coding)
+        if kept is not None:
+            return reply(request, kept, access.told.lines)
         try:
             with self.store.current() as edition:
                 answer = await self._answer(item, edition, request, access, path_values, coding)
-                return reply(request, answer, access.headers, access.in_url)
+                return reply(request, answer, access.told.lines, access.in_url)
         except ApiError as wrong:
             return self._error(access, wrong.status, wrong.message, wrong.headers)
         except Unavailable as outage:
             return self._without_data(item, request, access, path_values, outage)
+
+    def _kept(self, request: Request, access: Access, coding: str) -> Stored | None:
+        """The finished answer to a URL that was asked before of this edition."""
+        edition = self.store.edition
+        known = edition.queries.get((request.raw_url, access.keyed)) if edition else None
+        return self.cache.get(_key(known[1], coding)) if known else None
 
     async def _answer(
         self,
@@ -108,9 +117,7 @@ class Service:
 
         if item.ttl is None:
             return await plain()
-        if coding == IDENTITY:
-            return await self.cache.build(key, plain)
-        return await self.cache.build(f"{key}|{coding}", packed)
+        return await self.cache.build(_key(key, coding), plain if coding == IDENTITY else packed)
 
     def _without_data(
         self, item: Endpoint, request: Request, access: Access, path_values: dict[str, str], outage: Unavailable
@@ -118,7 +125,7 @@ class Service:
         try:
             values = read_values(item.params, path_values, access.query_string)
             if item.offline:
-                return reply(request, stored(item.offline(values, outage), item.ttl), access.headers, access.in_url)
+                return reply(request, stored(item.offline(values, outage), item.ttl), access.told.lines, access.in_url)
         except ApiError as wrong:
             return self._error(access, wrong.status, wrong.message, wrong.headers)
         state = "loading" if outage.missing else "unavailable"
@@ -127,7 +134,7 @@ class Service:
 
     def _error(self, access: Access, status: int, message: str, headers: dict[str, str], **more: str) -> HTTPResponse:
         private = PRIVATE if access.in_url else {}
-        return error(status, message, {**access.headers, **headers, **private}, **more)
+        return error(status, message, {**access.told.headers, **headers, **private}, **more)
 
     async def file(self, request: Request, path: Path, ttl: int = 60) -> HTTPResponse:
         """A file that lies there, packed once as long as it does not change."""
@@ -141,9 +148,8 @@ class Service:
         async def packed() -> Stored:
             return await asyncio.to_thread(coded, await plain(), coding)
 
-        if coding == IDENTITY:
-            return reply(request, await self.cache.build(key, plain, local=True))
-        return reply(request, await self.cache.build(f"{key}|{coding}", packed, local=True))
+        make = plain if coding == IDENTITY else packed
+        return reply(request, await self.cache.build(_key(key, coding), make, local=True))
 
     async def site(self, request: Request, at: str, name: str) -> HTTPResponse:
         """A file of the generated documents that are served at `at`."""
@@ -159,6 +165,10 @@ class Service:
         if not name and not request.path.endswith("/"):
             return redirect(f"{at}/", status=308)
         return await self.file(request, path)
+
+
+def _key(key: str, coding: str) -> str:
+    return key if coding == IDENTITY else f"{key}|{coding}"
 
 
 def _inside(folder: Path | None, name: str) -> Path | None:

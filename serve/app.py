@@ -41,14 +41,18 @@ class AnyUrlRequest(Request):
             super().__init__(b"*", *args, **kwargs)
 
 
-def create_app(setup: Setup) -> Sanic[Any, Any]:
-    """The application: the endpoints, dbt docs at /dbt/, the quality report at /quality/, the API's page at /docs."""
-    app: Sanic[Any, Any] = Sanic(
-        "tidemark", router=PlainPathRouter(), request_class=AnyUrlRequest, configure_logging=False
-    )
+def bare_app(name: str) -> Sanic[Any, Any]:
+    """Sanic as it is set up here, without anything to serve."""
+    app: Sanic[Any, Any] = Sanic(name, router=PlainPathRouter(), request_class=AnyUrlRequest, configure_logging=False)
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
     app.error_handler.add(Exception, on_exception)
+    return app
+
+
+def create_app(setup: Setup) -> Sanic[Any, Any]:
+    """The application: the endpoints, dbt docs at /dbt/, the quality report at /quality/, the API's page at /docs."""
+    app = bare_app("tidemark")
     paths = ["/docs", "/dbt/", "/quality/"]
     for item in all_endpoints():
         _route(app, item)

@@ -39,9 +39,10 @@ class Told(NamedTuple):
 
     headers: Mapping[str, str]
     lines: bytes
+    spent: bool
 
 
-UNTOLD = Told(MappingProxyType({}), b"")
+UNTOLD = Told(MappingProxyType({}), b"", spent=False)
 
 
 class Access(NamedTuple):
@@ -81,7 +82,7 @@ class Admission:
                 told = await self._told(request, budget, None, count=False)
                 raise _refused(401, BAD_KEY, in_url, {**told.headers, "www-authenticate": 'ApiKey realm="tidemark"'})
         told = await self._told(request, budget, key_id, count=True)
-        if "retry-after" in told.headers:
+        if told.spent:
             more = "" if key_id or not budget or not BUDGETS[budget].keyed else "; an API key raises it"
             limit = told.headers["x-ratelimit-limit"]
             raise _refused(429, f"more than {limit} requests in this minute{more}", in_url, told.headers)
@@ -93,26 +94,25 @@ class Admission:
             return UNTOLD
         limit, keyed = BUDGETS[budget]
         if key_id is not None and keyed is not None:
-            limit, who = keyed, f"key:{key_id}"
+            limit, who = keyed, f"{budget}:key:{key_id}"
         else:
-            who = f"ip:{self.clients.name(request)}"
+            who = f"{budget}:ip:{self.clients.name(request)}"
         minute, second = divmod(int(time.time()), WINDOW_S)
-        name = f"{budget}:{who}:{minute}"
         used = None
         if self.shared:
-            key = f"limit:{name}"
-            used = await (self.shared.count(key, 2 * WINDOW_S) if count else self.shared.peek(key))
+            name = f"limit:{who}:{minute}"
+            used = await (self.shared.count(name, 2 * WINDOW_S) if count else self.shared.peek(name))
         if used is None:
-            used = self._used(name, minute, count)
-        return _as_told(budget, limit, max(-1, limit - used), WINDOW_S - second)
+            used = self._used(who, minute, count)
+        return _as_told(budget, limit, limit - used if used <= limit else -1, WINDOW_S - second)
 
-    def _used(self, name: str, minute: int, count: bool) -> int:
+    def _used(self, who: str, minute: int, count: bool) -> int:
         """How often this worker has counted, for itself alone."""
         if minute != self._minute:
             self._minute, self._counts = minute, {}
-        used = self._counts.get(name, 0) + count
+        used = self._counts.get(who, 0) + count
         if count:
-            self._counts[name] = used
+            self._counts[who] = used
         return used
 
 
@@ -129,7 +129,7 @@ def _as_told(budget: str, limit: int, left: int, reset: int) -> Told:
     }
     if left < 0:
         headers["retry-after"] = str(reset)
-    return Told(MappingProxyType(headers), header_lines(headers))
+    return Told(MappingProxyType(headers), header_lines(headers), left < 0)
 
 
 def _refused(status: int, message: str, in_url: bool, headers: Mapping[str, str]) -> ApiError:

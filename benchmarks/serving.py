@@ -5,6 +5,7 @@ import itertools
 import json
 import multiprocessing
 import time
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -14,6 +15,7 @@ from benchmarks.product import Product, free_port, get, percentile, some_address
 
 ROUNDS, REQUESTS = 7, 500
 QUERIES = 400
+DAYS = {"1m": 1, "5m": 5, "1h": 30}
 METRICS = {
     "price": "price",
     "oi": "oi_usd",
@@ -26,8 +28,7 @@ def measure(product: Product) -> dict[str, Any]:
     """Serves the product's current replica and measures both paths; client and server share the machine."""
     with product.running("serve", ready=f"{product.api}/api/status") as pid:
         body, cached, static = _cached(product, pid)
-        served = _uncached(product)
-    bare = _bare(product)
+        served, bare = _uncached(product)
     return {
         "body_kb": round(len(body) / 1024, 1),
         "replica_mb": round(sum(file.stat().st_size for file in (product.home / "serving").iterdir()) / 2e6),
@@ -107,47 +108,40 @@ def _questions(product: Product) -> list[tuple[str, str, str]]:
     """(metric, step, base) of different queries, so that none is answered from the cache."""
     coins = get(f"{product.api}/api/markets")["coins"]
     bases = [coin["base"] for coin in coins if coin["oi_usd"]]
-    steps = ("1m", "5m", "1h")
-    questions = itertools.product(METRICS, steps, bases)
+    questions = itertools.product(METRICS, DAYS, bases)
     return list(itertools.islice(questions, 0, None, max(1, len(bases) * 12 // QUERIES)))[:QUERIES]
 
 
-RANGES = {"1m": "1d", "5m": "5d", "1h": "30d"}
-
-
-def _uncached(product: Product) -> list[float]:
-    """Milliseconds of different series requests over one kept connection."""
+def _uncached(product: Product) -> tuple[list[float], list[float]]:
+    """Milliseconds of different series requests over one kept connection, and of the same as bare queries, in turns."""
+    current = json.loads((product.home / "serving" / "current.json").read_text())
+    con = duckdb.connect(str(product.home / "serving" / current["replica"]), read_only=True, config={"threads": 2})
     connection = http.client.HTTPConnection("127.0.0.1", product.api_port, timeout=30)
-    times = []
-    for metric, step, base in _questions(product):
-        start = time.perf_counter()
-        path = f"/api/series/{metric}?base={base}&step={step}&range={RANGES[step]}"
+
+    def served(metric: str, step: str, base: str) -> None:
+        path = f"/api/series/{metric}?base={base}&step={step}&range={DAYS[step]}d"
         connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
         response = connection.getresponse()
         response.read()
-        times.append((time.perf_counter() - start) * 1000)
         if response.status != 200:
             raise RuntimeError(f"{metric} {base} {step}: HTTP {response.status}")
-    connection.close()
-    return times
 
-
-def _bare(product: Product) -> list[float]:
-    """Milliseconds of the same questions as bare queries of the same replica, results as arrays."""
-    current = json.loads((product.home / "serving" / "current.json").read_text())
-    con = duckdb.connect(str(product.home / "serving" / current["replica"]), read_only=True, config={"threads": 2})
-    lengths = {"1m": 1, "5m": 5, "1h": 30}
-    with product.running("serve", ready=f"{product.api}/api/status"):
-        questions = _questions(product)
-    times = []
-    for metric, step, base in questions:
-        since = current["as_of_ms"] - lengths[step] * 86_400_000
-        start = time.perf_counter()
+    def bare(metric: str, step: str, base: str) -> None:
         con.execute(
             f"select t, {METRICS[metric]} from series_base_{step} "
             "where base = ? and type = 'perp' and t >= ? and t < ? order by t",
-            [base, since, current["as_of_ms"]],
+            [base, current["as_of_ms"] - DAYS[step] * 86_400_000, current["as_of_ms"]],
         ).fetchnumpy()
-        times.append((time.perf_counter() - start) * 1000)
+
+    # Who asks second finds the pages read: each is first as often as the other.
+    turns: list[tuple[Callable[[str, str, str], None], list[float]]] = [(served, []), (bare, [])]
+    for question in _questions(product):
+        for ask, times in turns:
+            start = time.perf_counter()
+            ask(*question)
+            times.append((time.perf_counter() - start) * 1000)
+        turns.reverse()
+    connection.close()
     con.close()
-    return times
+    found = dict(turns)
+    return found[served], found[bare]

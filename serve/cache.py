@@ -18,9 +18,6 @@ MAX_BYTES = 64 * 1024 * 1024
 SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 
 
-UNCHANGED = ("etag", "cache-control", "vary", "access-control-allow-origin", "access-control-expose-headers")
-
-
 def header_lines(headers: Mapping[str, str]) -> bytes:
     """Headers as HTTP/1.1 sends them, with an end of line before each."""
     return "".join(f"\r\n{name}: {value}" for name, value in headers.items()).encode()
@@ -40,8 +37,8 @@ class Stored:
 
     @cached_property
     def unchanged_lines(self) -> bytes:
-        """The headers of a 304 as they are sent."""
-        return header_lines({name: self.headers[name] for name in UNCHANGED})
+        """The headers of a 304 as they are sent: those that do not describe a body."""
+        return header_lines({name: value for name, value in self.headers.items() if not name.startswith("content-")})
 
     def dump(self) -> bytes:
         """For another worker: the headers as one line of JSON, then the body."""

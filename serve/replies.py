@@ -61,7 +61,7 @@ class Kept(HTTPResponse):
 
     @property
     def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
-        """What Sanic decides of the connection, and behind it those lines."""
+        """What Sanic decides of the connection, and behind it those lines: it joins what it gets here line by line."""
         yield b"connection", self.headers["connection"].encode() + self.lines
 
 

@@ -16,6 +16,6 @@ def record(landing: Path, state: Path, universe: str, start_ms: int, count: int)
 
 
 async def _record(landing: Path, state: Path, universe: str, start_ms: int, count: int) -> None:
-    async with recorder(universe=universe) as (_, minute):
+    async with recorder(universe=universe, long_running=True) as (_, minute):
         for tick_ms in range(start_ms, start_ms + count * MINUTE_MS, MINUTE_MS):
             await asyncio.to_thread(land, await minute(tick_ms), str(landing), state)

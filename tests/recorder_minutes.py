@@ -28,9 +28,27 @@ def unhurried(venue: Venue, times: int = 1000) -> Venue:
     return replace(venue, pools=tuple(replace(pool, limit=pool.limit * times) for pool in venue.pools))
 
 
+def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
+    """Leave the schedule as hours of recording do: what it asks in turn was asked and answered in its turn."""
+    for endpoint in schedule.venue.endpoints:
+        each = endpoint.each
+        if each is None or each.rest_s is None:
+            continue
+        for number, key in enumerate(schedule.catalogue.ranked(each)):
+            then_ms = tick_ms - number % (each.rest_s // 60) * MINUTE
+            schedule._asked.setdefault((endpoint.name, key), then_ms)
+            schedule._answered.setdefault((endpoint.name, key), then_ms)
+
+
 @asynccontextmanager
-async def recorder(venues: Iterable[Venue] = VENUES, **options: object) -> AsyncIterator[tuple[SandboxClient, Minute]]:
-    """Stand-ins with these options, and a function that records one minute of the venues from them."""
+async def recorder(
+    venues: Iterable[Venue] = VENUES, long_running: bool = False, **options: object
+) -> AsyncIterator[tuple[SandboxClient, Minute]]:
+    """Stand-ins with these options, and a function that records one minute of the venues from them.
+
+    A recorder that has just started catches up: for an hour it asks for several times the bars of a later one. With
+    `long_running` only its first minute does.
+    """
     async with sandbox(rate_limits=False, **options) as stand_ins, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(Client(unhurried(venue), stand_ins.url)) for venue in venues]
         asked = [(client, Schedule(client.venue, MINUTE)) for client in clients]
@@ -40,6 +58,9 @@ async def recorder(venues: Iterable[Venue] = VENUES, **options: object) -> Async
             rows: list[Row] = []
             deadline = asyncio.get_running_loop().time() + patience_s
             await asyncio.gather(*(record_minute(*one, tick_ms, deadline, rows.append) for one in asked))
+            if long_running:
+                for _, schedule in asked:
+                    asked_for_an_hour(schedule, tick_ms)
             return rows
 
         yield stand_ins, minute

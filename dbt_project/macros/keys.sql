@@ -5,7 +5,7 @@
   {%- set source = arg_dict["temp_relation"] -%}
   {%- set keys = config.require("replace_keys") | join(", ") -%}
   {%- set column = config.get("replace_on") -%}
-  {%- set columns = arg_dict["dest_columns"] | map(attribute="quoted") | join(", ") -%}
+  {%- set columns = arg_dict["dest_columns"] -%}
   {%- set bounds = run_query("select count(*), " ~ ("min(%s), max(%s)" % (column, column) if column else "0, 0") ~ " from " ~ source).rows[0] -%}
   {% if bounds[0] %}
   delete from {{ target }}

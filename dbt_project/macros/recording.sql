@@ -84,7 +84,7 @@ join ({{ decided_intervals() }}) as decided on runs.start_ms <= decided.end_ms a
 {#- The incremental strategy of recording_runs: the runs that the build read are replaced by what became of them. -#}
 {% macro get_incremental_replace_runs_sql(arg_dict) %}
   {%- set target = arg_dict["target_relation"] -%}
-  {%- set columns = arg_dict["dest_columns"] | map(attribute="quoted") | join(", ") -%}
+  {%- set columns = arg_dict["dest_columns"] -%}
   delete from {{ target }} where start_ms in ({{ runs_to_replace() }});
   insert into {{ target }} ({{ columns }}) select {{ columns }} from {{ arg_dict["temp_relation"] }}
 {% endmacro %}

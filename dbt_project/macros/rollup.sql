@@ -157,7 +157,7 @@ coalesce(
   {%- set target = arg_dict["target_relation"] -%}
   {%- set rows = arg_dict["temp_relation"] -%}
   {%- set key = config.require("replace_key") -%}
-  {%- set columns = arg_dict["dest_columns"] | map(attribute="quoted") | join(", ") -%}
+  {%- set columns = arg_dict["dest_columns"] -%}
   delete from {{ target }}
   where t in (
     select {{ bucket("tick_ms", config.require("replace_step")) }} from {{ source("pipeline", "window_ticks") }}

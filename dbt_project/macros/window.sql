@@ -11,7 +11,7 @@
   {%- set bounds = run_query("select min(b) as lo, max(b) as hi from (" ~ buckets ~ ") as touched(b)") -%}
   {%- set lo = bounds.columns[0].values()[0] -%}
   {%- set hi = bounds.columns[1].values()[0] -%}
-  {%- set columns = arg_dict["dest_columns"] | map(attribute="quoted") | join(", ") -%}
+  {%- set columns = arg_dict["dest_columns"] -%}
   {% if lo is not none %}
   delete from {{ target }}
   where {{ column }} between {{ lo }} and {{ hi }}

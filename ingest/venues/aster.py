@@ -110,6 +110,7 @@ ASTER = Venue(
             "/fapi/v3/indexreferences",
             "futures",
             _symbol,
+            every_s=300,
             each=Each(of=TRADED, within=FUNDED, without=HALTED, top=0, rest_s=HOUR),
         ),
     ),

@@ -213,6 +213,7 @@ BINANCE = Venue(
             "futures",
             _symbol,
             weight=2,
+            every_s=300,
             each=replace(PERPS, top=0, rest_s=HOUR),
         ),
         # Without a symbol the newest 1000 settlements of all of them: more than any hour has.

@@ -211,6 +211,7 @@ BITGET = Venue(
             "/api/v3/market/index-components",
             "index",
             lambda ask: {"symbol": ask.key},
+            every_s=300,
             each=_perps(0, HOUR),
         ),
         # The newest 20 settlements cover 20 hours even where funding is hourly.
@@ -220,6 +221,7 @@ BITGET = Venue(
             "/api/v3/market/history-fund-rate",
             "settlements",
             _settlements,
+            every_s=300,
             each=_perps(0, 4 * HOUR),
         ),
     ),

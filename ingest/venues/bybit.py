@@ -212,6 +212,7 @@ BYBIT = Venue(
             "/v5/market/index-price-components",
             "ip",
             _index,
+            every_s=300,
             each=Each(of=Keys("perp_tickers", _tether_perps), without=NOT_TRADING, top=0, rest_s=HOUR),
         ),
         # What was settled since the last answer; a day of it after a start.
@@ -221,6 +222,7 @@ BYBIT = Venue(
             "/v5/market/funding/history",
             "ip",
             _settled,
+            every_s=300,
             each=Each(of=PERPS, without=NOT_TRADING, top=0, rest_s=HOUR),
             bars=Bars(usual=120, most=1440),
         ),

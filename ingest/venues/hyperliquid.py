@@ -142,7 +142,7 @@ HYPERLIQUID = Venue(
         ),
         Endpoint("spot_tickers", API, INFO, "ip", {"type": "spotMetaAndAssetCtxs"}, "POST", weight=20),
         # Core, eleven dexes, spot and the hourly lists take 300 of the 1140; 12 coins a minute take 252, the others
-        # come round within the hour (7 a minute, 154). Wallets take 290, settlements 42.
+        # come round within the hour (7 a minute, 154). Wallets take 290, settlements 110 every fifth minute.
         Endpoint(
             "perp_bars",
             API,
@@ -174,8 +174,9 @@ HYPERLIQUID = Venue(
             _settled,
             "POST",
             weight=21,
+            every_s=300,
             bars=Bars(usual=180, most=1440),
-            each=Each(of=Keys("perp_tickers", _listed), top=0, rest_s=4 * HOUR),
+            each=Each(of=Keys("perp_tickers", _listed), top=0, rest_s=8 * HOUR),
         ),
         # The file behind the venue's own page: every wallet that ever mattered, some 40 MB for 46,000 rows, of which
         # the greatest by value and by volume are kept. All of it would be much of what a day records, and nothing

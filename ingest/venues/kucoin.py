@@ -133,6 +133,7 @@ KUCOIN = Venue(
             "public",
             lambda ask: {"symbol": ask.key.split(" ")[1], "maxCount": 1},
             weight=2,
+            every_s=300,
             each=Each(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
         ),
         Endpoint(
@@ -142,6 +143,7 @@ KUCOIN = Venue(
             "public",
             _settled,
             weight=5,
+            every_s=300,
             each=Each(of=Keys("perp_tickers", _perps), top=0, rest_s=HOUR),
         ),
     ),

@@ -105,6 +105,7 @@ LIGHTER = Venue(
             f"{PATH}/fundings",
             "ip",
             _fundings,
+            every_s=300,
             each=Each(of=PERPS, top=0, rest_s=HOUR),
         ),
     ),

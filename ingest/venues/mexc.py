@@ -141,6 +141,7 @@ MEXC = Venue(
             f"{CONTRACT}/funding_rate/history",
             "settlements",
             _settlements,
+            every_s=300,
             each=_perps(0, 4 * HOUR),
         ),
     ),

@@ -254,6 +254,7 @@ OKX = Venue(
             "/api/v5/market/index-components",
             "index_components",
             _index,
+            every_s=300,
             each=Each(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
         ),
         # What was settled since the last answer; a day of it after a start.
@@ -263,6 +264,7 @@ OKX = Venue(
             "/api/v5/public/funding-rate-history",
             "funding_history",
             _settled,
+            every_s=300,
             bars=Bars(usual=120, most=1440),
             each=HOURLY,
         ),

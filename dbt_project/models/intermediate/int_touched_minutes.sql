@@ -1,5 +1,5 @@
 -- The minutes that this build may change.
-{{ config(materialized='table') }}
+{{ config(incremental_strategy='replace_all') }}
 select tick_ms as minute_ms
 from {{ source('pipeline', 'window_ticks') }}
 union

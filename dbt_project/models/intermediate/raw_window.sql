@@ -1,6 +1,6 @@
 -- The window's recorded responses, each once. Files are named literally: what a build reads does not depend on what else
 -- lies in the landing.
-{{ config(materialized='table') }}
+{{ config(incremental_strategy='replace_all') }}
 -- depends_on: {{ source('landing', 'responses') }}
 -- depends_on: {{ source('pipeline', 'window_files') }}
 {%- set files = [] -%}

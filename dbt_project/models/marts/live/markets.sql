@@ -74,8 +74,11 @@ select
   {%- endfor %}
   if(count(funding) filter (counted and oi_usd > 0) > 1,
     max(funding) filter (counted and oi_usd > 0) - min(funding) filter (counted and oi_usd > 0), null) as funding_spread,
-  coalesce(list(entry order by oi_usd desc nulls last, vol24h desc nulls last, venue, symbol)
-    filter (type = 'perp'), []) as perps,
-  coalesce(list(entry order by vol24h desc nulls last, venue, symbol) filter (type = 'spot'), []) as spots
+  {#- The greatest first, unknown ones last. Sorted as finished lists: inside the aggregate that takes three times as long. #}
+  {%- for type, figures in {"perp": ["oi_usd", "vol24h"], "spot": ["vol24h"]}.items() %}
+  list_transform(list_sort(coalesce(list({
+    {% for name in figures %}{{ name }}: coalesce(-{{ name }}, 'inf'), {% endfor %}venue: venue, symbol: symbol, entry: entry
+  }) filter (type = '{{ type }}'), [])), lambda one: one.entry) as {{ type }}s{{ "," if not loop.last }}
+  {%- endfor %}
 from entries
 group by base

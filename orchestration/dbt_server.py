@@ -37,26 +37,18 @@ def run_server(settings: Settings) -> None:
     os.chdir(folder)  # a socket's path may have a hundred characters, a folder's name more
     # dbt makes semaphores that live as long as this process: that its end frees them needs no warning.
     os.environ["PYTHONWARNINGS"] = "ignore::UserWarning:multiprocessing.resource_tracker"
-    Path(SOCKET).unlink(missing_ok=True)
+    Path(SOCKET + ".new").unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(SOCKET)
-        Path(SOCKET).chmod(0o600)
+        listener.bind(SOCKET + ".new")
+        Path(SOCKET + ".new").chmod(0o600)
         listener.listen()
-        signal.signal(signal.SIGCHLD, _reap)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        try:
-            _accept(listener, settings.dbt_target / PARSED[0])
-        except KeyboardInterrupt:
-            pass
-        finally:
-            Path(SOCKET).unlink(missing_ok=True)
-
-
-def _reap(*_: Any) -> None:
-    """Let finished runs go; nobody waits for them here."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        Path(SOCKET + ".new").rename(SOCKET)  # whoever sees it can connect
+        # The kernel reaps the runs and ends this process. A handler of Python's would run in the main thread alone,
+        # and a signal that another thread took (libraries have threads) would not wake it: it waits for callers.
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        _accept(listener, settings.dbt_target / PARSED[0])
 
 
 def _accept(listener: socket.socket, manifest: Path) -> None:
@@ -108,8 +100,8 @@ def _run(connection: socket.socket, parsed: Any) -> None:
     """One run, in the forked child: never returns."""
     code = 1
     try:
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         received, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, MOST_DESCRIPTORS)
         while not received.endswith(b"\n"):
             more = connection.recv(REQUEST_BYTES)

@@ -134,7 +134,8 @@ def _invoke(arguments: list[str], parsed: Any) -> int:
     from dbt.cli.main import dbtRunner
 
     # dbt's own logger makes the line of every event and drops most of them then: half a millisecond each.
-    outcome = dbtRunner(manifest=parsed, callbacks=[_say]).invoke(["--log-level", "none", *arguments])
+    os.environ["DBT_LOG_LEVEL"] = "none"
+    outcome = dbtRunner(manifest=parsed, callbacks=[_say]).invoke(arguments)
     # The fork ends without Python's own farewell: what was written would stay in the log beside the warehouse.
     DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if outcome.exception is not None:

@@ -78,7 +78,7 @@ def test_a_run_holds_the_lock_and_ends_with_its_caller(settings: Settings, serve
     lock_file = settings.home / "writer.lock"
     with writer_lock(settings.home, "test") as lock:
         # A run that waits for us: its output is not read, so that it cannot end.
-        caller = start_dbt(settings, ["ls", "--output", "json", "--log-level", "debug"], lock=lock)
+        caller = start_dbt(settings, ["ls", "--output", "json"], lock=lock)
         wait_until(lambda: bool(runs(server)))
         (run,) = runs(server)
         os.kill(run, signal.SIGSTOP)

@@ -11,6 +11,7 @@ descriptors. The answer is the exit code. A caller that goes away ends its run.
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -43,25 +44,41 @@ def run_server(settings: Settings) -> None:
         Path(SOCKET + ".new").chmod(0o600)
         listener.listen()
         Path(SOCKET + ".new").rename(SOCKET)  # whoever sees it can connect
-        # The kernel reaps the runs and ends this process. A handler of Python's would run in the main thread alone,
-        # and a signal that another thread took (libraries have threads) would not wake it: it waits for callers.
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _accept(listener, settings.dbt_target / PARSED[0])
 
 
 def _accept(listener: socket.socket, manifest: Path) -> None:
+    # Python's handlers run in the main thread alone, and a signal that another thread took (libraries have threads)
+    # does not end its wait: what it waits for includes a pipe that any signal writes to.
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     project = _Project(manifest)
     project.refresh()
     print("dbt is ready", flush=True)
     while True:
+        ready, _, _ = select.select([listener, woken], [], [])
+        if woken in ready:
+            os.read(woken, REQUEST_BYTES)
+            _reap()
+        if listener not in ready:
+            continue
         connection, _ = listener.accept()
         with connection:
             project.refresh()
             if os.fork() == 0:
                 listener.close()
                 _run(connection, project.parsed)
+
+
+def _reap() -> None:
+    """Let finished runs go; nobody waits for them here."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 class _Project:
@@ -100,6 +117,7 @@ def _run(connection: socket.socket, parsed: Any) -> None:
     """One run, in the forked child: never returns."""
     code = 1
     try:
+        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         received, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, MOST_DESCRIPTORS)

@@ -42,10 +42,18 @@ def wait_until(found: Callable[[], bool], seconds: float = 60) -> None:
 
 def runs(server: subprocess.Popen[bytes]) -> list[int]:
     """The forks under way: children with the server's own command line (multiprocessing keeps a helper of its own)."""
-    pid = server.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    own = Path(f"/proc/{pid}/cmdline").read_bytes()
-    return [int(child) for child in children if Path(f"/proc/{child}/cmdline").read_bytes() == own]
+    own = Path(f"/proc/{server.pid}/cmdline").read_bytes()
+    return [child for child in children(server) if Path(f"/proc/{child}/cmdline").read_bytes() == own]
+
+
+def zombies(server: subprocess.Popen[bytes]) -> list[int]:
+    """Forks that ended and that nobody waited for."""
+    return [child for child in children(server) if not Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def children(server: subprocess.Popen[bytes]) -> list[int]:
+    text = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text()
+    return [int(child) for child in text.split()]
 
 
 def holders(file: Path) -> bool:
@@ -72,6 +80,7 @@ def test_a_fork_answers_as_dbt_itself_does(settings: Settings, server: subproces
     assert not Path(f"{settings.warehouse}.wal").exists(), "the warehouse was closed"
     assert server.poll() is None
     wait_until(lambda: not runs(server))
+    wait_until(lambda: not zombies(server))
 
 
 def test_a_run_holds_the_lock_and_ends_with_its_caller(settings: Settings, server: subprocess.Popen[bytes]) -> None:

@@ -204,7 +204,7 @@ async def test_a_recorded_minute_is_whole_and_true(warehouse: Warehouse) -> None
     assert asked["open_interest"] == len(perps)
     assert asked["order_books"] == 20
     assert all(asked[kind] == 50 + -(-(len(perps) - 50) * 300 // 3600) for kind in (*RATIOS, "taker_ratio"))
-    assert asked["index_components"] == -(-len(perps) // 60)
+    assert asked["index_components"] == -(-len(perps) * 300 // 3600)
     for kind in (*asked, "settlements"):
         assert warehouse.rows(f"select * from stg_binance__{kind} where reject is not null") == []
     # Ranked by what is held, in USD.

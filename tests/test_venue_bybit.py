@@ -191,7 +191,7 @@ async def test_a_recorded_minute_is_whole_and_true(warehouse: Warehouse) -> None
     perps = [row for row in universe.rows("bybit", "perp").tolist() if state.listed[row]]
     names = {row: universe.listings[row].symbol for row in perps}
     assert asked["long_short_accounts"] == 50 + -(-(len(perps) - 50) * 300 // 3600)
-    assert asked["settlements"] == -(-len(perps) // 60)
+    assert asked["settlements"] == -(-len(perps) * 300 // 3600)
     held = {names[row]: float(state.oi[row] * state.mark[row]) for row in perps if names[row].endswith("USDT")}
     books = warehouse.rows("select symbol, bids, asks from stg_bybit__order_books")
     assert {book[0] for book in books} == set(sorted(held, key=lambda symbol: -held[symbol])[:20])

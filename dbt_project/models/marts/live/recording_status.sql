@@ -6,7 +6,9 @@ with outcomes as (
 ),
 
 endpoints as (
-  select venue, endpoint, max_by(outcome, tick_ms) in ('ok', 'partial') as working
+  select
+    venue, endpoint, max_by(outcome, tick_ms) in ('ok', 'partial') as working,
+    {{ cadence_ms() }} = min({{ cadence_ms() }}) over (partition by venue) as most_frequent
   from outcomes
   where tick_ms > {{ newest_minute() }} - 7200000
   group by venue, endpoint
@@ -15,15 +17,15 @@ endpoints as (
 good as (
   select venue, endpoint, max(end_ms) - 60000 as minute_ms
   from {{ ref("recording_runs") }}
-  where outcome in ('ok', 'partial') and endpoint in {{ sampled_endpoints() }}
+  where outcome in ('ok', 'partial')
   group by venue, endpoint
 ),
 
--- The newest minute for which no endpoint that is sampled every minute was lost as a whole.
+-- The newest minute for which no endpoint that is sampled most often was lost as a whole.
 good_venues as (
   select venue, if(count(minute_ms) = count(*), min(minute_ms), null) as last_good_ms
   from endpoints left join good using (venue, endpoint)
-  where endpoint in {{ sampled_endpoints() }}
+  where most_frequent
   group by venue
 ),
 

@@ -40,7 +40,7 @@ OTHER: dict[str, dict[str, str]] = {
     "perp_dexes": {"dex": "varchar", "full_name": "varchar"},
     "perp_annotations": {
         "symbol": "varchar",
-        "category": "varchar",
+        "category": "varchar[]",
         "display_name": "varchar",
         "keywords": "varchar[]",
     },

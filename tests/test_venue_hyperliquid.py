@@ -166,7 +166,7 @@ def test_wallets_and_annotations_are_read(warehouse: Warehouse) -> None:
         (None, None, None, None, None, None, "unreadable"),
     ]
     assert told(warehouse, "symbol, category, display_name, keywords, reject", "perp_annotations") == [
-        ("xyz:HO", "commodities", "DIESEL", ["ho", "ulsd"], None), ("xyz:NVDA", "stocks", None, None, None),
+        ("xyz:HO", ["commodities"], "DIESEL", ["ho", "ulsd"], None), ("xyz:NVDA", ["stocks"], None, None, None),
         (None, None, None, None, "unreadable"),
     ]  # fmt: skip
 
@@ -262,7 +262,7 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
         true = funding_rate(world.market, number, np.array([at // HOUR * 60 - 1]), np.array([[1]]))[0, 0]
         assert (at % HOUR < 100, rate) == (True, pytest.approx(true, abs=1e-9))
     categories = dict(told(warehouse, "symbol, category", "perp_annotations"))
-    assert categories["xyz:TSLA"] == "stocks"
+    assert categories["xyz:TSLA"] == ["stocks"]
 
 
 def test_what_is_liquidated_is_what_the_mark_price_reached() -> None:

@@ -107,6 +107,11 @@
                 "category": "varchar[]",
             },
         },
+        "staged_categories": {
+            "kinds": ["perp_annotations"],
+            "rare": true,
+            "columns": {"symbol": "varchar", "category": "varchar[]"},
+        },
         "staged_market_state": {
             "kinds": ["perp_tickers", "spot_tickers", "funding", "funding_intervals", "open_interest", "marks"],
             "columns": {

@@ -60,11 +60,12 @@ identified as (
         coalesce(k.hip3, false) as hip3,
         coalesce(q.usd_like, false) and not coalesce(k.hip3, false) as aggregated,
         coalesce(q.usd_like, false) as usd_like,
-        coalesce(k.category, [])::varchar[] as category,
+        coalesce(nullif(k.category, []), c.category, [])::varchar[] as category,
         k.metadata,
         k.tick_ms as seen_ms
     from known as k
     left join {{ ref('quotes') }} as q on k.quote = q.quote
+    left join {{ ref('int_categories') }} as c using (venue, type, symbol)
     left join {{ ref('symbols') }} as s
         on s.venue in (k.venue, '*') and k.base_raw = s.symbol_base
         and (s.market is null or s.market in (k.type, k.type || ':' || k.symbol))

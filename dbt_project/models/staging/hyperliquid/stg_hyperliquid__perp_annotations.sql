@@ -10,7 +10,7 @@ select
     requested_ms,
     received_ms,
     r ->> '$[0]' as symbol,
-    r ->> '$[1].category' as category,
+    nullif([r ->> '$[1].category'], [null]) as category,
     r ->> '$[1].displayName' as display_name,
     from_json(r -> '$[1].keywords', '["VARCHAR"]') as keywords,
     {{ reject(['symbol', 'category']) }}

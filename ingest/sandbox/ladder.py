@@ -19,7 +19,7 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
     The best ask is the last price and the best bid one tick below, as the tickers say; deeper levels are thicker.
     """
     market, universe = world.market, world.universe
-    last, tick = float(world.last(now_ms)[row]), 1.0 / float(universe.scale[row])
+    last, tick = world.last_of(row, now_ms), 1.0 / float(universe.scale[row])
     lot = 1.0 / float(universe.lot_scale[row])
     cells = (now_ms // _RESTS_MS) * _LEVELS_SPAN + np.arange(levels)
     series = market.bar_keys[[row]][:, None]

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from ingest.sandbox.noise import Floats, Ints
 from ingest.sandbox.universe import MINUTE_MS, Universe
 
 T = TypeVar("T")
+_NEWEST_HOURS = 3  # whose bars are there for all rows at once; and those of a day ago, for the day's volumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class World:
 
     def hour(self, hour: int) -> Bars:
         """Bars of all rows in one hour."""
-        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), 3)
+        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), _NEWEST_HOURS + 1)
 
     def minute(self, minute: int) -> Minute:
         """The state of all rows in one minute."""
@@ -83,19 +84,28 @@ class World:
         state = self.minute(minute)
         return self.market.price_between(self.all_rows, state.log_open, state.log_close, inside / MINUTE_MS)
 
+    def last_of(self, row: int, now_ms: int) -> float:
+        """The last price of one row at this millisecond."""
+        minute, inside = divmod(now_ms, MINUTE_MS)
+        state, one = self.minute(minute), slice(row, row + 1)
+        found = self.market.price_between(
+            self.all_rows[one], state.log_open[one], state.log_close[one], inside / MINUTE_MS
+        )
+        return float(found[0])
+
     def bars(self, row: int, first_minute: int, minutes: int) -> Bars:
         """Bars of one row; the newest hours come from the cache that all rows share."""
         first_hour, last_hour = first_minute // 60, (first_minute + minutes - 1) // 60
-        if last_hour == first_hour and last_hour >= self.clock.now_ms() // 3_600_000 - 1:
-            found, at = self.hour(first_hour), row
-        else:
-            found, at = self.market.bars(np.array([row]), first_hour, last_hour - first_hour + 1), 0
-        cut = slice(first_minute - first_hour * 60, first_minute - first_hour * 60 + minutes)
-        part = (slice(at, at + 1), cut)
-        return Bars(
-            first_minute, found.open[part], found.high[part], found.low[part], found.close[part], found.volume[part],
-            found.quote_volume[part], found.taker_buy[part], found.trades[part],
-        )  # fmt: skip
+        start = first_minute - first_hour * 60
+        if first_hour > self.clock.now_ms() // 3_600_000 - _NEWEST_HOURS:
+            return _joined(
+                [
+                    _cut(self.hour(hour), row, max(start - n * 60, 0), start + minutes - n * 60)
+                    for n, hour in enumerate(range(first_hour, last_hour + 1))
+                ]
+            )
+        found = self.market.bars(np.array([row]), first_hour, last_hour - first_hour + 1)
+        return _cut(found, 0, start, start + minutes)
 
     def _summed(self, hour: int) -> Floats:
         """Quote volume from the hour's start to each of its minutes [rows, 61]."""
@@ -152,6 +162,26 @@ class World:
             trades_24h=trades.astype(np.int64),
             listed=market.listed(rows, at)[:, 0],
         )
+
+
+def _cut(bars: Bars, row: int, start: int, end: int) -> Bars:
+    """Some minutes of one row."""
+    part = (slice(row, row + 1), slice(start, end))
+    return Bars(
+        bars.first_minute + start, bars.open[part], bars.high[part], bars.low[part], bars.close[part],
+        bars.volume[part], bars.quote_volume[part], bars.taker_buy[part], bars.trades[part],
+    )  # fmt: skip
+
+
+def _joined(parts: list[Bars]) -> Bars:
+    """Bars that follow each other as one."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [field.name for field in fields(Bars)[1:]]
+    return Bars(
+        parts[0].first_minute,
+        *(np.concatenate([getattr(part, name) for part in parts], axis=1) for name in columns),
+    )
 
 
 def build_world(universe: Universe, seed: int, clock: Clock) -> World:

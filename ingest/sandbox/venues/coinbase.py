@@ -82,7 +82,7 @@ class Coinbase:
         state = self.world.minute(ask.now_ms // MINUTE_MS)
         if row is None or not state.listed[row]:
             return failure(404, "NotFound")
-        one, now = self.world.universe.listings[row], float(self.world.last(ask.now_ms)[row])
+        one, now = self.world.universe.listings[row], self.world.last_of(row, ask.now_ms)
         price, step = self.world.price_format[row], 1.0 / float(self.world.universe.scale[row])
         trades = int(state.trades_24h[row]) + 1
         traded = ask.now_ms - int(DAY_MS / trades * fraction("traded", one.id, ask.now_ms // 1000))

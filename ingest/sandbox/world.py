@@ -16,6 +16,8 @@ from ingest.sandbox.universe import MINUTE_MS, Universe
 T = TypeVar("T")
 _NEWEST_HOURS = 3  # whose bars are there for all rows at once; and those of a day ago, for the day's volumes
 
+_LATE_MINUTES, _LATE_STEP = 180, 5  # the newest buckets, whose values are there for all of a venue's rows at once
+
 
 @dataclass(frozen=True, slots=True)
 class Minute:
@@ -50,6 +52,11 @@ class World:
         self.all_rows: Ints = np.arange(len(universe.listings))
         self.price_format = [f"%.{one.decimals}f" for one in universe.listings]
         self.lot_format = [f"%.{max(0, one.lot_decimals)}f" for one in universe.listings]
+        venues = dict.fromkeys(one.venue for one in universe.listings)
+        self._derivatives = {venue: universe.rows(venue, "perp", "future") for venue in venues}
+        self._derivative = {
+            row: (venue, n) for venue, rows in self._derivatives.items() for n, row in enumerate(rows.tolist())
+        }
         self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
     def remembered(self, kind: str, at: int, make: Callable[[int], T], keep: int) -> T:
@@ -106,6 +113,25 @@ class World:
             )
         found = self.market.bars(np.array([row]), first_hour, last_hour - first_hour + 1)
         return _cut(found, 0, start, start + minutes)
+
+    def of_late(self, kind: str, row: int, minutes: Ints, make: Callable[[Ints, Ints], Floats]) -> Floats:
+        """`make(rows, minutes)[0]` of one row: the values of a `kind` at the starts of buckets.
+
+        The markets of a venue are asked in turn for the same newest buckets: each of those is made once, for all of
+        the venue's derivatives.
+        """
+        now = self.clock.now_ms() // MINUTE_MS
+        if minutes.min() < now - _LATE_MINUTES or minutes.max() > now or (minutes % _LATE_STEP).any():
+            one: Floats = make(np.array([row]), minutes)[0]
+            return one
+        venue, at = self._derivative[row]
+        rows, name = self._derivatives[venue], f"{kind} {venue}"
+
+        def column(minute: int) -> Floats:
+            return make(rows, np.array([minute]))[:, 0]
+
+        keep = _LATE_MINUTES // _LATE_STEP + 1
+        return np.array([self.remembered(name, minute, column, keep)[at] for minute in minutes.tolist()])
 
     def _summed(self, hour: int) -> Floats:
         """Quote volume from the hour's start to each of its minutes [rows, 61]."""

@@ -10,7 +10,7 @@ from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import open_interest
 from ingest.sandbox.ladder import ladder
 from ingest.sandbox.noise import Ints, fraction
-from ingest.sandbox.positioning import long_fraction
+from ingest.sandbox.positioning import long_of_late
 from ingest.sandbox.venues.bybit_market import HOST, envelope, failure
 from ingest.sandbox.venues.settlements import settlements
 from ingest.sandbox.wire import Answer, Ask, Endpoint, trimmed, whole
@@ -83,7 +83,7 @@ class Statistics:
     def ratios(self, row: int, minutes: Ints) -> list[dict[str, Any]]:
         """GET account-ratio."""
         symbol = self.world.universe.listings[row].symbol
-        shares = np.rint(long_fraction(self.world, np.array([row]), "accounts", minutes)[0] * 1e4) / 1e4
+        shares = np.rint(long_of_late(self.world, row, "accounts", minutes) * 1e4) / 1e4
         return [
             {"symbol": symbol, "buyRatio": trimmed(share, 4), "sellRatio": trimmed(1 - share, 4),
              "timestamp": str(minute * 60_000)}

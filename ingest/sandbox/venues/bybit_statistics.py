@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import open_interest
-from ingest.sandbox.ladder import ladder
+from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.noise import Ints, fraction
 from ingest.sandbox.positioning import long_of_late
 from ingest.sandbox.venues.bybit_market import HOST, envelope, failure
@@ -127,8 +127,7 @@ class Statistics:
         if not 1 <= limit <= _DEEPEST[ask.query["category"]]:
             return failure(10001, "params error: limit invalid", ask.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = ([[price % at, lot % size] for at, size in side.tolist()]
-                      for side in ladder(self.world, row, limit, ask.now_ms))  # fmt: skip
+        bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, ask.now_ms))
         result = {"s": self.world.universe.listings[row].symbol, "b": bids, "a": asks, "ts": ask.now_ms - 9,
                   "u": ask.now_ms // 100 % 10_000_000, "seq": ask.now_ms // 400, "cts": ask.now_ms - 12}  # fmt: skip
         return envelope(result, ask.now_ms)

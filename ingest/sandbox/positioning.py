@@ -54,7 +54,7 @@ def long_of_late(world: World, row: int, kind: str, minutes: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Takers:
-    """What takers bought and sold per bucket, in raw base units and in quote."""
+    """What takers bought and sold per bucket [rows, buckets], in raw base units and in quote."""
 
     buy: Floats
     sell: Floats
@@ -62,15 +62,17 @@ class Takers:
     sell_quote: Floats
 
 
-def takers(world: World, row: int, first_minute: int, buckets: int, period_minutes: int = 5) -> Takers:
+def takers(world: World, rows: Ints, first_minute: int, buckets: int, period_minutes: int = 5) -> Takers:
     """Taker volumes of consecutive buckets: exactly what the one-minute bars of the same minutes add up to."""
-    bars = world.bars(row, first_minute, buckets * period_minutes)
+    bars = [world.bars(row, first_minute, buckets * period_minutes) for row in rows.tolist()]
 
     def summed(values: Floats) -> Floats:
-        total: Floats = values.reshape(buckets, period_minutes).sum(axis=1)
+        total: Floats = values.reshape(len(rows), buckets, period_minutes).sum(axis=2)
         return total
 
-    base, quote, bought = bars.volume, bars.quote_volume, bars.taker_buy
+    base, quote, bought = (
+        np.concatenate([getattr(one, name) for one in bars]) for name in ("volume", "quote_volume", "taker_buy")
+    )
     return Takers(
         summed(base * bought), summed(base * (1.0 - bought)), summed(quote * bought), summed(quote * (1.0 - bought))
     )

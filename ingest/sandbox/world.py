@@ -14,7 +14,7 @@ from ingest.sandbox.noise import Floats, Ints
 from ingest.sandbox.universe import MINUTE_MS, Universe
 
 T = TypeVar("T")
-_NEWEST_HOURS = 3  # whose bars are there for all rows at once; and those of a day ago, for the day's volumes
+_NEWEST_HOURS = 3  # whose bars are there for all rows at once
 
 _LATE_MINUTES, _LATE_STEP = 180, 5  # the newest buckets, whose values are there for all of a venue's rows at once
 
@@ -73,7 +73,7 @@ class World:
 
     def hour(self, hour: int) -> Bars:
         """Bars of all rows in one hour."""
-        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), _NEWEST_HOURS + 1)
+        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), _NEWEST_HOURS)
 
     def minute(self, minute: int) -> Minute:
         """The state of all rows in one minute."""
@@ -100,11 +100,15 @@ class World:
         )
         return float(found[0])
 
+    def _new(self, hour: int) -> bool:
+        """Whether all rows' bars of this hour are worth remembering."""
+        return hour > self.clock.now_ms() // 3_600_000 - _NEWEST_HOURS
+
     def bars(self, row: int, first_minute: int, minutes: int) -> Bars:
         """Bars of one row; the newest hours come from the cache that all rows share."""
         first_hour, last_hour = first_minute // 60, (first_minute + minutes - 1) // 60
         start = first_minute - first_hour * 60
-        if first_hour > self.clock.now_ms() // 3_600_000 - _NEWEST_HOURS:
+        if self._new(first_hour):
             return _joined(
                 [
                     _cut(self.hour(hour), row, max(start - n * 60, 0), start + minutes - n * 60)
@@ -115,7 +119,7 @@ class World:
         return _cut(found, 0, start, start + minutes)
 
     def of_late(self, kind: str, row: int, minutes: Ints, make: Callable[[Ints, Ints], Floats]) -> Floats:
-        """`make(rows, minutes)[0]` of one row: the values of a `kind` at the starts of buckets.
+        """`make(rows, minutes)[0]` of one row, at the starts of buckets; `kind` names what `make` makes.
 
         The markets of a venue are asked in turn for the same newest buckets: each of those is made once, for all of
         the venue's derivatives.
@@ -137,7 +141,9 @@ class World:
         """Quote volume from the hour's start to each of its minutes [rows, 61]."""
 
         def make(at: int) -> Floats:
-            volume = self.hour(at).quote_volume
+            # The hour of a day ago is asked for nothing else: it shall not take the place of a new one.
+            bars = self.hour(at) if self._new(at) else self.market.bars(self.all_rows, at)
+            volume = bars.quote_volume
             return np.concatenate([np.zeros((len(volume), 1)), np.cumsum(volume, axis=1)], axis=1)
 
         return self.remembered("summed", hour, make, 4)

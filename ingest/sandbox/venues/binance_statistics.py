@@ -83,11 +83,11 @@ class Statistics:
 
     def taker_volumes(self, row: int, minutes: Ints, step: int) -> list[dict[str, Any]]:
         """GET takerlongshortRatio."""
-        found = takers(self.world, row, int(minutes[0]), len(minutes), step)
+        found = takers(self.world, np.array([row]), int(minutes[0]), len(minutes), step)
         return [
             {"buySellRatio": f"{buy / max(sell, 1e-12):.4f}", "buyVol": f"{buy:.4f}", "sellVol": f"{sell:.4f}",
              "timestamp": minute * 60_000}
-            for minute, buy, sell in zip(minutes.tolist(), found.buy.tolist(), found.sell.tolist(), strict=True)
+            for minute, buy, sell in zip(minutes.tolist(), found.buy[0].tolist(), found.sell[0].tolist(), strict=True)
         ]  # fmt: skip
 
     def held(self, row: int, minutes: Ints, _: int) -> list[dict[str, Any]]:

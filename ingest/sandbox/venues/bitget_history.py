@@ -120,10 +120,10 @@ class History:
         if isinstance(found, Answer):
             return found
         row, minutes, period = found
-        volumes = takers(self.world, row, int(minutes[0]), len(minutes), period)
+        volumes = takers(self.world, np.array([row]), int(minutes[0]), len(minutes), period)
         lot = self.world.lot_format[row]
         return envelope([
             {"buyVolume": lot % buy, "sellVolume": lot % sell, "ts": str(minute * 60_000)}
-            for minute, buy, sell in zip(minutes.tolist(), volumes.buy.tolist(), volumes.sell.tolist(),
+            for minute, buy, sell in zip(minutes.tolist(), volumes.buy[0].tolist(), volumes.sell[0].tolist(),
                                          strict=True)
         ], ask.now_ms)  # fmt: skip

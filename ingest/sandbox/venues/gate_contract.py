@@ -174,9 +174,10 @@ class GateContract:
     def _taken(self, row: int, minutes: Ints, step: int) -> tuple[list[float], list[float]]:
         """What takers bought and sold per bucket, in raw base units."""
         at_once = max(1, _STATS_SPAN // step)
-        parts = [takers(self.world, row, int(minutes[n]), len(minutes[n : n + at_once]), step)
+        parts = [takers(self.world, np.array([row]), int(minutes[n]), len(minutes[n : n + at_once]), step)
                  for n in range(0, len(minutes), at_once)]  # fmt: skip
-        return [at for part in parts for at in part.buy.tolist()], [at for part in parts for at in part.sell.tolist()]
+        bought, sold = [part.buy[0] for part in parts], [part.sell[0] for part in parts]
+        return np.concatenate(bought).tolist(), np.concatenate(sold).tolist()
 
     def _liquidated(self, row: int, minutes: Ints, step: int) -> Floats:
         """Liquidated longs and shorts per bucket [buckets, 2], in raw base units."""

@@ -52,10 +52,10 @@ class OkxStatistics:
         if isinstance(buckets, Answer):
             return buckets
         row, first, count, step = buckets
-        found = takers(self.world, row, first, count, step)
+        found = takers(self.world, np.array([row]), first, count, step)
         size = self.world.universe.listings[row].contract_size if unit == "1" else 1.0
         sides = (found.sell_quote, found.buy_quote) if unit == "2" else (found.sell, found.buy)
-        sold, bought = ((side / size).tolist() for side in sides)
+        sold, bought = ((side[0] / size).tolist() for side in sides)
         starts = (first + np.arange(count) * step) * MINUTE_MS
         rows = zip(starts.tolist(), sold, bought, strict=True)
         return envelope([[str(at), trimmed(a, 4), trimmed(b, 4)] for at, a, b in rows][::-1])

@@ -7,7 +7,7 @@ from ingest.sandbox.clock import Clock
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.ladder import ladder
 from ingest.sandbox.listing import ANCHOR_MS
-from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.positioning import long_fraction, long_of_late, takers
 from ingest.sandbox.universe import build_universe
 from ingest.sandbox.world import build_world
 
@@ -56,6 +56,22 @@ def test_taker_volumes_are_those_of_the_bars() -> None:
         bars = WORLD.bars(row, first, 150)
         np.testing.assert_allclose((found.buy + found.sell)[n].sum(), bars.volume.sum())
         np.testing.assert_allclose(found.buy_quote[n, 0], (bars.quote_volume * bars.taker_buy)[0, :5].sum())
+
+
+def test_what_is_remembered_for_all_markets_is_what_one_alone_has() -> None:
+    row, now_ms = int(ROWS[3]), ANCHOR_MS + 12_345
+    alone = np.array([row])
+    for kind in KINDS:
+        for first in (MINUTE - 100, MINUTE - 500):  # the newest buckets, and some that are older
+            minutes = np.arange(first, first + 75, 5)
+            np.testing.assert_array_equal(
+                long_of_late(WORLD, row, kind, minutes), long_fraction(WORLD, alone, kind, minutes)[0]
+            )
+    found, direct = WORLD.bars(row, MINUTE - 62, 90), WORLD.market.bars(alone, MINUTE // 60 - 2, 3)
+    assert found.first_minute == MINUTE - 62
+    for name in ("open", "high", "low", "close", "volume", "quote_volume", "taker_buy", "trades"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(direct, name)[:, 58:148])
+    assert WORLD.last_of(row, now_ms) == WORLD.last(now_ms)[row]
 
 
 def test_books_surround_the_last_price() -> None:

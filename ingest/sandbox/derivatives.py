@@ -41,10 +41,9 @@ def open_interest(market: Market, rows: Ints, minutes: Ints) -> Floats:
 def funding_hours(market: Market, rows: Ints, minutes: Ints) -> Ints:
     """The funding interval in force, in hours [rows, minutes]; 0 for markets without funding."""
     hours = np.zeros((len(rows), len(minutes)), dtype=np.int64)
-    at = minutes * MINUTE_MS
-    for n, row in enumerate(rows):
-        for since, interval in market.universe.listings[row].intervals:
-            hours[n, at >= since] = interval
+    changes = zip(market.universe.funded_since[rows].T, market.universe.funded_hours[rows].T, strict=True)
+    for since, interval in changes:
+        hours = np.where(minutes >= since[:, None], interval[:, None], hours)
     return hours
 
 

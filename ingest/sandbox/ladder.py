@@ -1,6 +1,7 @@
 """Order books: the ladder of a market around its last price at any time."""
 
 import numpy as np
+import orjson
 
 from ingest.sandbox.noise import Floats, uniform
 from ingest.sandbox.world import World
@@ -19,7 +20,7 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
     The best ask is the last price and the best bid one tick below, as the tickers say; deeper levels are thicker.
     """
     market, universe = world.market, world.universe
-    last, tick = float(world.last(now_ms)[row]), 1.0 / float(universe.scale[row])
+    last, tick = world.last_of(row, now_ms), 1.0 / float(universe.scale[row])
     lot = 1.0 / float(universe.lot_scale[row])
     cells = (now_ms // _RESTS_MS) * _LEVELS_SPAN + np.arange(levels)
     series = market.bar_keys[[row]][:, None]
@@ -41,6 +42,7 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
     return sides[0], sides[1]
 
 
-def texts(side: Floats, price: str, size: str) -> list[list[str]]:
-    """The levels of a side as the formats write them."""
-    return [[price % at, size % amount] for at, amount in side.tolist()]
+def texts(side: Floats, price: str, size: str) -> orjson.Fragment:
+    """The levels of a side in JSON, as the formats write them: all at once, for books are long."""
+    shown = ",".join([f'["{price}","{size}"]'] * len(side)) % tuple(side.ravel().tolist())
+    return orjson.Fragment(f"[{shown}]")

@@ -7,7 +7,6 @@ import numpy as np
 from ingest.sandbox.noise import Floats, Ints, Keys, keys, walk
 from ingest.sandbox.world import World
 
-HOUR_MINUTES = 60
 _OCTAVES = ((15, 0.01), (240, 0.10), (2880, 0.25), (40_320, 0.35))
 _MOODS = {  # kind: (usual lean to the long side, follows the price, follows the premium)
     "accounts": (0.35, -0.16, 0.06),  # the many buy what falls
@@ -48,6 +47,11 @@ def long_fraction(world: World, rows: Ints, kind: str, minutes: Ints) -> Floats:
     return share
 
 
+def long_of_late(world: World, row: int, kind: str, minutes: Ints) -> Floats:
+    """The same of one row at the starts of buckets, the newest of which are made for all of a venue's rows."""
+    return world.of_late(f"long {kind}", row, minutes, lambda rows, at: long_fraction(world, rows, kind, at))
+
+
 @dataclass(frozen=True, slots=True)
 class Takers:
     """What takers bought and sold per bucket [rows, buckets], in raw base units and in quote."""
@@ -60,15 +64,15 @@ class Takers:
 
 def takers(world: World, rows: Ints, first_minute: int, buckets: int, period_minutes: int = 5) -> Takers:
     """Taker volumes of consecutive buckets: exactly what the one-minute bars of the same minutes add up to."""
-    first_hour, last_minute = first_minute // HOUR_MINUTES, first_minute + buckets * period_minutes
-    bars = world.market.bars(rows, first_hour, -(-last_minute // HOUR_MINUTES) - first_hour)
-    cut = slice(first_minute - first_hour * HOUR_MINUTES, last_minute - first_hour * HOUR_MINUTES)
+    bars = [world.bars(row, first_minute, buckets * period_minutes) for row in rows.tolist()]
 
     def summed(values: Floats) -> Floats:
-        total: Floats = values[:, cut].reshape(len(rows), buckets, period_minutes).sum(axis=2)
+        total: Floats = values.reshape(len(rows), buckets, period_minutes).sum(axis=2)
         return total
 
-    base, quote, bought = bars.volume, bars.quote_volume, bars.taker_buy
+    base, quote, bought = (
+        np.concatenate([getattr(one, name) for one in bars]) for name in ("volume", "quote_volume", "taker_buy")
+    )
     return Takers(
         summed(base * bought), summed(base * (1.0 - bought)), summed(quote * bought), summed(quote * (1.0 - bought))
     )

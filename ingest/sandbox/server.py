@@ -132,6 +132,7 @@ def run_sandbox(
     ReplayError, ValueError and a busy port's OSError come before anything is served.
     """
     app = create_app(mode, universe, seed, replay_dir, start_ms, rate_limits=rate_limits)
+    app.config.TOUCHUP = True  # this process serves one app, and no request need look for signals that nobody awaits
 
     async def serve() -> None:
         # Not Sanic's own runner: it can lose a signal that comes while the server is still starting.

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from ingest.sandbox.assets import COINS_SMALL, Asset, assets
-from ingest.sandbox.listing import Listing, coins
+from ingest.sandbox.listing import NEVER_MS, Listing, coins
 from ingest.sandbox.noise import Floats, Ints
 
 MINUTE_MS = 60_000
@@ -30,6 +30,8 @@ class Universe:
     lot_scale: Floats
     perp: Floats  # 1.0 for perpetuals, 0.0 otherwise
     future: Floats
+    funded_since: Ints  # minutes at which a funding interval came into force [rows, changes], oldest first
+    funded_hours: Ints  # that interval
     row: dict[tuple[str, str, str], int]  # (venue, type, symbol) -> row
 
     def rows(self, venue: str, *types: str) -> Ints:
@@ -50,6 +52,12 @@ def _small(rows: list[Listing]) -> list[Listing]:
         if (stock or coin) and one.quote_asset in names | quotes:
             kept.append(one)
     return kept
+
+
+def _padded(rows: list[list[int]], filling: int) -> Ints:
+    """Rows of different lengths as one array."""
+    most = max(map(len, rows))
+    return np.array([row + [filling] * (most - len(row)) for row in rows], dtype=np.int64)
 
 
 @cache
@@ -81,5 +89,7 @@ def build_universe(name: str) -> Universe:
         lot_scale=10.0 ** np.array([one.lot_decimals for one in rows]),
         perp=np.array([float(one.type == "perp") for one in rows]),
         future=np.array([float(one.type == "future") for one in rows]),
+        funded_since=_padded([[-(-since // MINUTE_MS) for since, _ in one.intervals] for one in rows], NEVER_MS),
+        funded_hours=_padded([[hours for _, hours in one.intervals] for one in rows], 0),
         row={(one.venue, one.type, one.symbol): n for n, one in enumerate(rows)},
     )

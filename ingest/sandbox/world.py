@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,9 @@ from ingest.sandbox.noise import Floats, Ints
 from ingest.sandbox.universe import MINUTE_MS, Universe
 
 T = TypeVar("T")
+_NEWEST_HOURS = 3  # whose bars are there for all rows at once
+
+_LATE_MINUTES, _LATE_STEP = 180, 5  # the newest buckets, whose values are there for all of a venue's rows at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,11 @@ class World:
         self.all_rows: Ints = np.arange(len(universe.listings))
         self.price_format = [f"%.{one.decimals}f" for one in universe.listings]
         self.lot_format = [f"%.{max(0, one.lot_decimals)}f" for one in universe.listings]
+        venues = dict.fromkeys(one.venue for one in universe.listings)
+        self._derivatives = {venue: universe.rows(venue, "perp", "future") for venue in venues}
+        self._derivative = {
+            row: (venue, n) for venue, rows in self._derivatives.items() for n, row in enumerate(rows.tolist())
+        }
         self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
     def remembered(self, kind: str, at: int, make: Callable[[int], T], keep: int) -> T:
@@ -65,7 +73,7 @@ class World:
 
     def hour(self, hour: int) -> Bars:
         """Bars of all rows in one hour."""
-        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), 3)
+        return self.remembered("hour", hour, lambda at: self.market.bars(self.all_rows, at), _NEWEST_HOURS)
 
     def minute(self, minute: int) -> Minute:
         """The state of all rows in one minute."""
@@ -83,25 +91,59 @@ class World:
         state = self.minute(minute)
         return self.market.price_between(self.all_rows, state.log_open, state.log_close, inside / MINUTE_MS)
 
+    def last_of(self, row: int, now_ms: int) -> float:
+        """The last price of one row at this millisecond."""
+        minute, inside = divmod(now_ms, MINUTE_MS)
+        state, one = self.minute(minute), slice(row, row + 1)
+        found = self.market.price_between(
+            self.all_rows[one], state.log_open[one], state.log_close[one], inside / MINUTE_MS
+        )
+        return float(found[0])
+
+    def _new(self, hour: int) -> bool:
+        """Whether all rows' bars of this hour are worth remembering."""
+        return hour > self.clock.now_ms() // 3_600_000 - _NEWEST_HOURS
+
     def bars(self, row: int, first_minute: int, minutes: int) -> Bars:
         """Bars of one row; the newest hours come from the cache that all rows share."""
         first_hour, last_hour = first_minute // 60, (first_minute + minutes - 1) // 60
-        if last_hour == first_hour and last_hour >= self.clock.now_ms() // 3_600_000 - 1:
-            found, at = self.hour(first_hour), row
-        else:
-            found, at = self.market.bars(np.array([row]), first_hour, last_hour - first_hour + 1), 0
-        cut = slice(first_minute - first_hour * 60, first_minute - first_hour * 60 + minutes)
-        part = (slice(at, at + 1), cut)
-        return Bars(
-            first_minute, found.open[part], found.high[part], found.low[part], found.close[part], found.volume[part],
-            found.quote_volume[part], found.taker_buy[part], found.trades[part],
-        )  # fmt: skip
+        start = first_minute - first_hour * 60
+        if self._new(first_hour):
+            return _joined(
+                [
+                    _cut(self.hour(hour), row, max(start - n * 60, 0), start + minutes - n * 60)
+                    for n, hour in enumerate(range(first_hour, last_hour + 1))
+                ]
+            )
+        found = self.market.bars(np.array([row]), first_hour, last_hour - first_hour + 1)
+        return _cut(found, 0, start, start + minutes)
+
+    def of_late(self, kind: str, row: int, minutes: Ints, make: Callable[[Ints, Ints], Floats]) -> Floats:
+        """`make(rows, minutes)[0]` of one row, at the starts of buckets; `kind` names what `make` makes.
+
+        The markets of a venue are asked in turn for the same newest buckets: each of those is made once, for all of
+        the venue's derivatives.
+        """
+        now = self.clock.now_ms() // MINUTE_MS
+        if minutes.min() < now - _LATE_MINUTES or minutes.max() > now or (minutes % _LATE_STEP).any():
+            one: Floats = make(np.array([row]), minutes)[0]
+            return one
+        venue, at = self._derivative[row]
+        rows, name = self._derivatives[venue], f"{kind} {venue}"
+
+        def column(minute: int) -> Floats:
+            return make(rows, np.array([minute]))[:, 0]
+
+        keep = _LATE_MINUTES // _LATE_STEP + 1
+        return np.array([self.remembered(name, minute, column, keep)[at] for minute in minutes.tolist()])
 
     def _summed(self, hour: int) -> Floats:
         """Quote volume from the hour's start to each of its minutes [rows, 61]."""
 
         def make(at: int) -> Floats:
-            volume = self.hour(at).quote_volume
+            # The hour of a day ago is asked for nothing else: it shall not take the place of a new one.
+            bars = self.hour(at) if self._new(at) else self.market.bars(self.all_rows, at)
+            volume = bars.quote_volume
             return np.concatenate([np.zeros((len(volume), 1)), np.cumsum(volume, axis=1)], axis=1)
 
         return self.remembered("summed", hour, make, 4)
@@ -152,6 +194,26 @@ class World:
             trades_24h=trades.astype(np.int64),
             listed=market.listed(rows, at)[:, 0],
         )
+
+
+def _cut(bars: Bars, row: int, start: int, end: int) -> Bars:
+    """Some minutes of one row."""
+    part = (slice(row, row + 1), slice(start, end))
+    return Bars(
+        bars.first_minute + start, bars.open[part], bars.high[part], bars.low[part], bars.close[part],
+        bars.volume[part], bars.quote_volume[part], bars.taker_buy[part], bars.trades[part],
+    )  # fmt: skip
+
+
+def _joined(parts: list[Bars]) -> Bars:
+    """Bars that follow each other as one."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [field.name for field in fields(Bars)[1:]]
+    return Bars(
+        parts[0].first_minute,
+        *(np.concatenate([getattr(part, name) for part in parts], axis=1) for name in columns),
+    )
 
 
 def build_world(universe: Universe, seed: int, clock: Clock) -> World:

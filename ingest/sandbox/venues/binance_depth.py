@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import HOUR_MS, funding_hours, funding_rate
-from ingest.sandbox.ladder import ladder
+from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.noise import Ints, fraction
 from ingest.sandbox.venues.binance_market import API, FAPI, NO_SYMBOL, failure
 from ingest.sandbox.venues.settlements import settlements
@@ -58,8 +58,7 @@ class Depth:
             weight = (5 if limit <= 100 else 25 if limit <= 500 else 50 if limit <= 1000 else 250) if spot else (
                 _FUTURES_WEIGHT[limit])  # fmt: skip
             price, lot = ("%.8f", "%.8f") if spot else (self.world.price_format[row], self.world.lot_format[row])
-            bids, asks = ([[price % at, lot % size] for at, size in side.tolist()]
-                          for side in ladder(self.world, row, limit, ask.now_ms))  # fmt: skip
+            bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, ask.now_ms))
             body: dict[str, Any] = {"lastUpdateId": ask.now_ms * 3 + row}
             if not spot:
                 body |= {"E": ask.now_ms, "T": ask.now_ms - 6}

@@ -7,7 +7,7 @@ import numpy as np
 
 from ingest.sandbox.derivatives import open_interest
 from ingest.sandbox.noise import Ints
-from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.positioning import long_of_late, takers
 from ingest.sandbox.venues.binance_market import FAPI, NO_SYMBOL, failure
 from ingest.sandbox.wire import Answer, Ask, Endpoint, json_answer, whole
 from ingest.sandbox.world import World
@@ -72,7 +72,7 @@ class Statistics:
     def ratios(self, kind: str) -> Rows:
         def rows(row: int, minutes: Ints, _: int) -> list[dict[str, Any]]:
             symbol = self.world.universe.listings[row].symbol
-            shares = np.rint(long_fraction(self.world, np.array([row]), kind, minutes)[0] * 1e4) / 1e4
+            shares = np.rint(long_of_late(self.world, row, kind, minutes) * 1e4) / 1e4
             return [
                 {"symbol": symbol, "longAccount": f"{share:.4f}", "longShortRatio": f"{share / (1 - share):.4f}",
                  "shortAccount": f"{1 - share:.4f}", "timestamp": minute * 60_000}

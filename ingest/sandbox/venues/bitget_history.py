@@ -3,7 +3,7 @@
 import numpy as np
 
 from ingest.sandbox.noise import Ints
-from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.positioning import long_of_late, takers
 from ingest.sandbox.venues.bitget_market import Bitget, envelope, failure
 from ingest.sandbox.venues.candles import INTERVALS, candles
 from ingest.sandbox.venues.settlements import settlements
@@ -107,7 +107,7 @@ class History:
         if isinstance(found, Answer):
             return found
         row, minutes, _ = found
-        shares = np.rint(long_fraction(self.world, np.array([row]), "accounts", minutes)[0] * 1e4) / 1e4
+        shares = np.rint(long_of_late(self.world, row, "accounts", minutes) * 1e4) / 1e4
         return envelope([
             {"longAccountRatio": f"{share:.4f}", "shortAccountRatio": f"{1 - share:.4f}",
              "longShortAccountRatio": f"{share / (1 - share) / 100:.4f}", "ts": str(minute * 60_000)}

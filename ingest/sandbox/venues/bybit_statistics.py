@@ -8,9 +8,9 @@ import numpy as np
 
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import open_interest
-from ingest.sandbox.ladder import ladder
+from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.noise import Ints, fraction
-from ingest.sandbox.positioning import long_fraction
+from ingest.sandbox.positioning import long_of_late
 from ingest.sandbox.venues.bybit_market import HOST, envelope, failure
 from ingest.sandbox.venues.settlements import settlements
 from ingest.sandbox.wire import Answer, Ask, Endpoint, trimmed, whole
@@ -83,7 +83,7 @@ class Statistics:
     def ratios(self, row: int, minutes: Ints) -> list[dict[str, Any]]:
         """GET account-ratio."""
         symbol = self.world.universe.listings[row].symbol
-        shares = np.rint(long_fraction(self.world, np.array([row]), "accounts", minutes)[0] * 1e4) / 1e4
+        shares = np.rint(long_of_late(self.world, row, "accounts", minutes) * 1e4) / 1e4
         return [
             {"symbol": symbol, "buyRatio": trimmed(share, 4), "sellRatio": trimmed(1 - share, 4),
              "timestamp": str(minute * 60_000)}
@@ -127,8 +127,7 @@ class Statistics:
         if not 1 <= limit <= _DEEPEST[ask.query["category"]]:
             return failure(10001, "params error: limit invalid", ask.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = ([[price % at, lot % size] for at, size in side.tolist()]
-                      for side in ladder(self.world, row, limit, ask.now_ms))  # fmt: skip
+        bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, ask.now_ms))
         result = {"s": self.world.universe.listings[row].symbol, "b": bids, "a": asks, "ts": ask.now_ms - 9,
                   "u": ask.now_ms // 100 % 10_000_000, "seq": ask.now_ms // 400, "cts": ask.now_ms - 12}  # fmt: skip
         return envelope(result, ask.now_ms)

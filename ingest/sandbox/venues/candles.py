@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from ingest.sandbox.market import Bars
-from ingest.sandbox.noise import Floats, Ints
 from ingest.sandbox.universe import MINUTE_MS
 from ingest.sandbox.world import World
 
@@ -14,6 +12,7 @@ INTERVALS = {
     "1m": 1, "3m": 3, "5m": 5, "15m": 15, "30m": 30, "1h": 60, "2h": 120, "4h": 240, "6h": 360, "8h": 480,
     "12h": 720, "1d": 1440,
 }  # fmt: skip
+_TRADES = 6  # among the columns: a whole number
 _CHUNK = 14_400  # minutes computed at once: bounds the memory of a request for days of candles
 
 
@@ -22,32 +21,38 @@ class Candles:
     """Candles of one market, oldest first; `taker_buy` in quote."""
 
     step_ms: int
-    at: Ints
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-    volume: Floats
-    quote: Floats
-    trades: Ints
-    taker_buy: Floats
+    at: list[int]
+    open: list[float]
+    high: list[float]
+    low: list[float]
+    close: list[float]
+    volume: list[float]
+    quote: list[float]
+    trades: list[int]
+    taker_buy: list[float]
 
     def rows(self) -> Iterator[tuple[int, float, float, float, float, float, float, int, float]]:
         """(start ms, open, high, low, close, base volume, quote volume, trades, taker buy quote)."""
-        columns = (self.at, self.open, self.high, self.low, self.close, self.volume, self.quote, self.trades,
-                   self.taker_buy)  # fmt: skip
-        yield from zip(*(column.tolist() for column in columns), strict=True)
+        return zip(self.at, self.open, self.high, self.low, self.close, self.volume, self.quote, self.trades,
+                   self.taker_buy, strict=True)  # fmt: skip
 
 
-def _grouped(bars: Bars, step: int) -> list[Floats]:
-    """open, high, low, close, base, quote, trades, taker buy per candle of `step` minutes."""
-    shape = (-1, step)
-    opened, high, low, closed = (part[0].reshape(shape) for part in (bars.open, bars.high, bars.low, bars.close))
-    base, quote = bars.volume[0].reshape(shape), bars.quote_volume[0].reshape(shape)
-    bought = (bars.quote_volume[0] * bars.taker_buy[0]).reshape(shape)
-    trades = bars.trades[0].reshape(shape).sum(axis=1).astype(np.float64)
-    return [opened[:, 0], high.max(axis=1), low.min(axis=1), closed[:, -1], base.sum(axis=1), quote.sum(axis=1),
-            trades, bought.sum(axis=1)]  # fmt: skip
+Columns = list[list[Any]]
+"""open, high, low, close, base, quote, trades, taker buy of each candle."""
+
+
+def _grouped(bars: Bars, step: int) -> Columns:
+    """The columns of candles of `step` minutes."""
+    opened, high, low, closed, base, quote, trades = (
+        part[0] for part in (bars.open, bars.high, bars.low, bars.close, bars.volume, bars.quote_volume, bars.trades)
+    )
+    bought = quote * bars.taker_buy[0]
+    # Most of what is asked: a candle is a bar.
+    columns = [opened, high, low, closed, base, quote, trades, bought] if step == 1 else [
+        opened[::step], high.reshape(-1, step).max(axis=1), low.reshape(-1, step).min(axis=1), closed[step - 1 :: step],
+        *(part.reshape(-1, step).sum(axis=1) for part in (base, quote, trades, bought)),
+    ]  # fmt: skip
+    return [column.tolist() for column in columns]
 
 
 def candles(
@@ -67,35 +72,36 @@ def candles(
         newest = min(newest, oldest + count - 1)
     else:
         oldest = max(oldest, newest - count + 1)
-    number = newest - oldest + 1
-    if number <= 0:
-        none = np.zeros(0)
-        return Candles(step_ms, none.astype(np.int64), none, none, none, none, none, none, none.astype(np.int64), none)
     chunk = max(1, _CHUNK // step)
-    parts = []
+    columns: Columns = [[] for _ in range(8)]
     for begin in range(oldest, newest + 1, chunk):
         length = min(chunk, newest + 1 - begin)
-        parts.append(_grouped(world.bars(row, begin * step, length * step), step))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    at = np.arange(oldest, newest + 1) * step_ms
-    if at[-1] + step_ms > now_ms:
-        _run(world, row, columns, int(at[-1]), now_ms)
-    opened, high, low, closed, base, quote, trades, bought = columns
-    return Candles(step_ms, at, opened, high, low, closed, base, quote, trades.astype(np.int64), bought)
+        for column, part in zip(columns, _grouped(world.bars(row, begin * step, length * step), step), strict=True):
+            column += part
+    at = list(range(oldest * step_ms, (newest + 1) * step_ms, step_ms))
+    if at and at[-1] + step_ms > now_ms:
+        _run(world, row, columns, at[-1], step, now_ms)
+    return Candles(step_ms, at, *columns)
 
 
-def _run(world: World, row: int, columns: list[Floats], start_ms: int, now_ms: int) -> None:
-    """Cut the last candle off at this millisecond."""
+def _run(world: World, row: int, columns: Columns, start_ms: int, step: int, now_ms: int) -> None:
+    """Cut the last candle, of `step` minutes, off at this millisecond."""
     minute, inside = divmod(now_ms, MINUTE_MS)
+    first = start_ms // MINUTE_MS
+    # The minute that runs; a candle of one minute is that bar.
+    running = [column[-1] for column in columns] if step == 1 else [
+        column[0] for column in _grouped(world.bars(row, minute, 1), 1)
+    ]  # fmt: skip
+    opened, last = running[0], world.last_of(row, now_ms)
+    highs, lows, before = [opened, last], [opened, last], [0.0, 0.0, 0.0, 0.0]
+    if minute > first:
+        bars = world.bars(row, first, minute - first)
+        highs.append(float(bars.high.max()))
+        lows.append(float(bars.low.min()))
+        parts = (bars.volume, bars.quote_volume, bars.trades, bars.quote_volume * bars.taker_buy)
+        before = [float(part[0].sum()) for part in parts]
+    columns[1][-1], columns[2][-1], columns[3][-1] = max(highs), min(lows), last
     share = inside / MINUTE_MS
-    bars = world.bars(row, start_ms // MINUTE_MS, minute - start_ms // MINUTE_MS + 1)
-    last = float(world.last(now_ms)[row])
-    closed, begun = slice(0, bars.open.shape[1] - 1), bars.open.shape[1] - 1
-    opened = float(bars.open[0, begun])
-    columns[1][-1] = max([*bars.high[0, closed].tolist(), opened, last])
-    columns[2][-1] = min([*bars.low[0, closed].tolist(), opened, last])
-    columns[3][-1] = last
-    taken = bars.quote_volume * bars.taker_buy
-    for column, part in zip(columns[4:], (bars.volume, bars.quote_volume, bars.trades, taken), strict=True):
-        total = float(part[0, closed].sum()) + share * float(part[0, begun])
-        column[-1] = np.floor(total) if part is bars.trades else total
+    for n, closed in enumerate(before, start=4):
+        total = closed + share * running[n]
+        columns[n][-1] = int(total) if n == _TRADES else total

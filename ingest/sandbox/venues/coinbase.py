@@ -9,7 +9,7 @@ from ingest.sandbox.ladder import ladder
 from ingest.sandbox.limits import Pool, Use
 from ingest.sandbox.listing import Listing
 from ingest.sandbox.listings.coinbase import listings
-from ingest.sandbox.noise import fraction
+from ingest.sandbox.noise import Floats, fraction
 from ingest.sandbox.standin import StandIn
 from ingest.sandbox.venues.candles import candles
 from ingest.sandbox.wire import Answer, Ask, Endpoint, json_answer, trimmed
@@ -82,7 +82,7 @@ class Coinbase:
         state = self.world.minute(ask.now_ms // MINUTE_MS)
         if row is None or not state.listed[row]:
             return failure(404, "NotFound")
-        one, now = self.world.universe.listings[row], float(self.world.last(ask.now_ms)[row])
+        one, now = self.world.universe.listings[row], self.world.last_of(row, ask.now_ms)
         price, step = self.world.price_format[row], 1.0 / float(self.world.universe.scale[row])
         trades = int(state.trades_24h[row]) + 1
         traded = ask.now_ms - int(DAY_MS / trades * fraction("traded", one.id, ask.now_ms // 1000))
@@ -101,8 +101,7 @@ class Coinbase:
         if (level := ask.query.get("level", "1")) not in ("1", "2"):
             return failure(400, "Invalid level")
         price, levels = self.world.price_format[row], BOOK_LEVELS if level == "2" else 1
-        bids, asks = ([[price % at, trimmed(size, 8), 1 + int(size * 1e8) % 4] for at, size in side.tolist()]
-                      for side in ladder(self.world, row, levels, ask.now_ms))  # fmt: skip
+        bids, asks = (_levels(side, price) for side in ladder(self.world, row, levels, ask.now_ms))
         return json_answer({
             "bids": bids, "asks": asks, "sequence": ask.now_ms // 10, "auction_mode": False, "auction": None,
             "time": datetime.fromtimestamp(ask.now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -132,6 +131,14 @@ class Coinbase:
         rows = [[at // 1000, low, h, o, c, round(base, 8)]
                 for at, o, h, low, c, base, quote, _, _ in found.rows() if quote >= dust]  # fmt: skip
         return json_answer(rows[::-1])
+
+
+def _levels(side: Floats, price: str) -> list[tuple[str, str, int]]:
+    """The levels of a side with how many orders there are."""
+    prices, sizes = ((" ".join([form] * len(side)) % tuple(column.tolist())).split()
+                     for form, column in zip((price, "%.8f"), side.T, strict=True))  # fmt: skip
+    orders = 1 + (side[:, 1] * 1e8).astype(np.int64) % 4
+    return list(zip(prices, [size.rstrip("0").rstrip(".") for size in sizes], orders.tolist(), strict=True))
 
 
 def _product(one: Listing, now_ms: int) -> dict[str, Any]:

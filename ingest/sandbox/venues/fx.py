@@ -32,9 +32,13 @@ class Fx:
 
     def rate(self, ms: int) -> float:
         """Won per dollar at the bank in this minute."""
-        at = np.array([ms // MINUTE_MS])
-        street = float(np.exp(-self.world.market.asset_logs(np.array([self.won]), at)[0, 0]))
-        return street / (1.0 + PREMIUM + float(walk(self.premium_key, at, _WANDERS)[0, 0]))
+        return self._rates([ms])[0]
+
+    def _rates(self, moments: list[int]) -> list[float]:
+        at = np.array(moments) // MINUTE_MS
+        street = np.exp(-self.world.market.asset_logs(np.array([self.won]), at)[0])
+        rates: list[float] = (street / (1.0 + PREMIUM + walk(self.premium_key, at, _WANDERS)[0])).tolist()
+        return rates
 
     def recent(self, ask: Ask) -> Answer:
         """GET /v1/forex/recent."""
@@ -43,12 +47,13 @@ class Fx:
 
     def _notice(self, now_ms: int) -> dict[str, Any]:
         at = noticed_ms(now_ms)
-        now, day = round(self.rate(at), 2), (at + SEOUL_MS) // DAY_MS * DAY_MS - SEOUL_MS
+        day = (at + SEOUL_MS) // DAY_MS * DAY_MS - SEOUL_MS
         opened_ms = day + 510 * MINUTE_MS
         if at < opened_ms:  # trading goes on after midnight
             opened_ms -= DAY_MS
-        seen = [round(self.rate(ms), 2) for ms in range(opened_ms, at, 3_600_000)] + [now]
-        before = round(self.rate(noticed_ms(opened_ms - DAY_MS)), 2)
+        moments = [noticed_ms(opened_ms - DAY_MS), *range(opened_ms, at, 3_600_000), at]
+        before, *seen = (round(rate, 2) for rate in self._rates(moments))
+        now = seen[-1]
         local = datetime.fromtimestamp((at + SEOUL_MS) / 1000, UTC)
         away = round(now - before, 2)
         return {

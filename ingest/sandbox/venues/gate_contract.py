@@ -8,7 +8,7 @@ from ingest.sandbox.constituents import constituents
 from ingest.sandbox.derivatives import funding_hours, funding_rate, liquidations, open_interest
 from ingest.sandbox.ladder import ladder, texts
 from ingest.sandbox.noise import Floats, Ints
-from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.positioning import long_of_late, takers
 from ingest.sandbox.streams import liquidations_of
 from ingest.sandbox.venues.candles import INTERVALS, candles
 from ingest.sandbox.venues.gate_market import FUTURES, HOST, SETTLED_IN, SPOT, failure, in_contracts
@@ -127,29 +127,36 @@ class GateContract:
         return json_answer(self._stats(row, buckets * step, step) if len(buckets) else [])
 
     def _stats(self, row: int, minutes: Ints, step: int) -> list[dict[str, Any]]:
-        world, rows = self.world, np.array([row])
-        one, market = world.universe.listings[row], world.market
-        mark = np.exp(market.index_logs(rows, minutes)[0]) * (1.0 + market.premium(rows, minutes)[0])
-        held = open_interest(market, rows, minutes)[0]
-        rate = funding_rate(market, rows, minutes, funding_hours(market, rows, minutes))[0]
-        bought, sold = self._taken(rows, minutes, step)
+        world, market = self.world, self.world.market
+        one = world.universe.listings[row]
+
+        def marks(rows: Ints, at: Ints) -> Floats:
+            return np.exp(market.index_logs(rows, at)) * (1.0 + market.premium(rows, at))
+
+        def rates(rows: Ints, at: Ints) -> Floats:
+            return funding_rate(market, rows, at, funding_hours(market, rows, at))
+
+        mark = world.of_late("mark", row, minutes, marks).tolist()
+        held = world.of_late("held", row, minutes, lambda rows, at: open_interest(market, rows, at)).tolist()
+        rate = world.of_late("rate", row, minutes, rates).tolist()
+        bought, sold = self._taken(row, minutes, step)
         # Whole users and accounts, so that the shares are those of countable heads.
         users = round(200 + (world.universe.volume_usd[row] / 1e6) ** 0.75 * 20)
-        crowd, top, held_top = (long_fraction(world, rows, kind, minutes)[0]
+        crowd, top, held_top = (long_of_late(world, row, kind, minutes).tolist()
                                 for kind in ("accounts", "top_accounts", "top_positions"))  # fmt: skip
-        liquidated = self._liquidated(rows, minutes, step)
+        liquidated = self._liquidated(row, minutes, step).tolist()
         out = []
         for n, minute in enumerate(minutes.tolist()):
-            price = float(mark[n])
-            size = round(in_contracts(one, float(held[n]), price))
+            price = mark[n]
+            size = round(in_contracts(one, held[n], price))
             usd = 1.0 if one.inverse else one.contract_size * price
             longs, top_longs = round(users * crowd[n]), round(users // 10 * top[n])
             shorts, top_shorts = users - longs, users // 10 - top_longs
             large = round(size * 0.09)
-            large_long = round(large * float(held_top[n]))
-            buy, sell = (round(in_contracts(one, float(part[n]), price)) for part in (bought, sold))
+            large_long = round(large * held_top[n])
+            buy, sell = (round(in_contracts(one, part[n], price)) for part in (bought, sold))
             shown: dict[str, Any] = {}
-            for side, base in zip(("long", "short"), liquidated[n].tolist(), strict=True):
+            for side, base in zip(("long", "short"), liquidated[n], strict=True):
                 gone = round(in_contracts(one, base, price))
                 shown |= {f"{side}_liq_size": gone, f"{side}_liq_usd": gone * usd, f"{side}_liq_amount": base,
                           f"{side}_liq_usd_new": gone * usd}  # fmt: skip
@@ -160,24 +167,29 @@ class GateContract:
                 "top_short_size": large - large_long, "open_interest_usd": size * usd,
                 "top_lsr_account": top_longs / max(top_shorts, 1), "top_long_account": top_longs,
                 "top_short_account": top_shorts, "long_taker_size": buy, "short_taker_size": sell,
-                "long_users": longs, "short_users": shorts, "last_funding_rate": trimmed(float(rate[n]), 6),
+                "long_users": longs, "short_users": shorts, "last_funding_rate": trimmed(rate[n], 6),
             })  # fmt: skip
         return out
 
-    def _taken(self, rows: Ints, minutes: Ints, step: int) -> tuple[Floats, Floats]:
+    def _taken(self, row: int, minutes: Ints, step: int) -> tuple[list[float], list[float]]:
         """What takers bought and sold per bucket, in raw base units."""
         at_once = max(1, _STATS_SPAN // step)
-        parts = [takers(self.world, rows, int(minutes[n]), len(minutes[n : n + at_once]), step)
+        parts = [takers(self.world, np.array([row]), int(minutes[n]), len(minutes[n : n + at_once]), step)
                  for n in range(0, len(minutes), at_once)]  # fmt: skip
-        return np.concatenate([part.buy[0] for part in parts]), np.concatenate([part.sell[0] for part in parts])
+        bought, sold = [part.buy[0] for part in parts], [part.sell[0] for part in parts]
+        return np.concatenate(bought).tolist(), np.concatenate(sold).tolist()
 
-    def _liquidated(self, rows: Ints, minutes: Ints, step: int) -> Floats:
+    def _liquidated(self, row: int, minutes: Ints, step: int) -> Floats:
         """Liquidated longs and shorts per bucket [buckets, 2], in raw base units."""
-        found = liquidations(self.world.market, rows, np.arange(minutes[0], minutes[-1] + step))
-        out = np.zeros((len(minutes), 2))
-        bucket = (found.ts // MINUTE_MS - minutes[0]) // step
-        np.add.at(out, (bucket, np.where(found.long, 0, 1)), found.size)
-        return out
+
+        def make(rows: Ints, at: Ints) -> Floats:
+            found = liquidations(self.world.market, rows, np.arange(at[0], at[-1] + step))
+            out = np.zeros((len(rows), len(at), 2))
+            bucket = (found.ts // MINUTE_MS - at[0]) // step
+            np.add.at(out, (np.searchsorted(rows, found.row), bucket, np.where(found.long, 0, 1)), found.size)
+            return out
+
+        return self.world.of_late(f"liquidated {step}", row, minutes, make)
 
     def settled(self, ask: Ask) -> Answer:
         """GET /futures/{settle}/funding_rate, newest first."""

@@ -122,9 +122,9 @@ class Contracts:
         sizes = found.quote if one.inverse else found.volume
         prices = {"open": found.open, "close": found.close, "high": found.high, "low": found.low}
         return envelope({
-            "time": (found.at // 1000).tolist(), **{name: column.tolist() for name, column in prices.items()},
-            "vol": np.rint(sizes / one.contract_size).tolist(),
-            "amount": (found.volume if one.inverse else found.quote).tolist(),
+            "time": [at // 1000 for at in found.at], **prices,
+            "vol": np.rint(np.array(sizes) / one.contract_size).tolist(),
+            "amount": found.volume if one.inverse else found.quote,
         })  # fmt: skip
 
     def detail(self, ask: Ask) -> Answer:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ingest.sandbox.derivatives import open_interest
-from ingest.sandbox.positioning import long_fraction, takers
+from ingest.sandbox.positioning import long_of_late, takers
 from ingest.sandbox.universe import MINUTE_MS
 from ingest.sandbox.venues.okx_market import NO_INSTRUMENT, Okx, contracts, envelope, failure, wrong
 from ingest.sandbox.wire import Answer, Ask, trimmed, whole
@@ -39,7 +39,7 @@ class OkxStatistics:
             return buckets
         row, first, count, step = buckets
         minutes = first + np.arange(count) * step
-        share = long_fraction(self.world, np.array([row]), kind, minutes)[0]
+        share = long_of_late(self.world, row, kind, minutes)
         pairs = zip((minutes * MINUTE_MS).tolist(), (share / (1.0 - share)).tolist(), strict=True)
         return envelope([[str(at), trimmed(ratio, 4)] for at, ratio in pairs][::-1])
 

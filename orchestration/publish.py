@@ -5,6 +5,8 @@ served replica alone, and the next one repairs the other. Nothing is torn: DuckD
 """
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,20 +160,40 @@ def _write(
     reader_wait_s: float,
     say: Say,
 ) -> Edition:
-    """Bring one replica file up to date in one transaction; a file that cannot go on is made anew."""
-    try:
+    """Bring one replica file up to date in one transaction. One that cannot go on begins again as a copy of the served
+    one, which lacks but the newest differences, and only where that cannot go on either from nothing."""
+
+    def filled(anew: bool = False) -> Edition:
         with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew=False)
-    except _StartAnewError as reason:
-        say(f"building {target.name} from nothing: {reason}")
-    except duckdb.Error as error:
-        if not any(word in str(error) for word in CORRUPT):
-            raise
-        say(f"building {target.name} from nothing, because it is damaged: {error}")
-    for file in (target, target.with_name(f"{target.name}.wal")):
-        file.unlink(missing_ok=True)
-    with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
-        return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew=True)
+            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew)
+
+    origins = [None, target.with_name(current["replica"])] if current else [None]
+    for origin in origins:
+        if origin:
+            _copy(origin, target)
+        try:
+            return filled()
+        except _StartAnewError as reason:
+            say(f"{target.name} begins again: {reason}")
+        except duckdb.Error as error:
+            if not any(word in str(error) for word in CORRUPT):
+                raise
+            say(f"{target.name} begins again, because it is damaged: {error}")
+        for file in (target, target.with_name(f"{target.name}.wal")):
+            file.unlink(missing_ok=True)
+    return filled(anew=True)
+
+
+def _copy(origin: Path, target: Path) -> None:
+    """Copy a file that nobody writes; the copy is whole on disk before it has its name."""
+    written = target.with_name(f"{target.name}.new")
+    try:
+        shutil.copyfile(origin, written)
+        with written.open("rb") as file:
+            os.fsync(file.fileno())
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 class _StartAnewError(Exception):

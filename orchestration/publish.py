@@ -5,6 +5,8 @@ served replica alone, and the next one repairs the other. Nothing is torn: DuckD
 """
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from orchestration.dbt_process import prepare_manifest
 from orchestration.edition import Edition, point_to, read_current
 from orchestration.replica import TIERS, Tier
 from orchestration.settings import Settings
-from orchestration.writer import WAIT_S, PipelineError, Say, connection, writer_lock
+from orchestration.writer import WAIT_S, PipelineError, Say, connection, literals, writer_lock
 
 REPLICAS = ("replica_a.duckdb", "replica_b.duckdb")
 READER_WAIT_S = 20.0
@@ -106,16 +108,21 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     ).fetchone()
     if newest is None:
         return None
-    wanted = [*replica.series_tables(tiers), *replica.series_views(tiers), *replica.SMALL_TABLES]
-    columns = con.execute(
-        "select table_name, list([column_name, data_type] order by column_index) from duckdb_columns() "
-        "where schema_name = 'main' and list_contains($names, table_name) group by 1 order by 1",
-        {"names": wanted},
-    ).fetchall()
-    if missing := sorted(set(wanted) - {table for table, _ in columns}):
+    wanted = sorted([*replica.series_tables(tiers), *replica.series_views(tiers), *replica.SMALL_TABLES])
+    columns = [(table, _columns(con, table)) for table in wanted]
+    if missing := [table for table, found in columns if not found]:
         raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
     build_id, finished_ms, as_of_ms, since_ms = newest
     return _Source(build_id, finished_ms, as_of_ms, since_ms, json.dumps(columns))
+
+
+def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
+    """Name and type of each column; none if there is no such table. (DuckDB's list of all columns looks into every
+    view of the warehouse: a third of a second of CPU.)"""
+    try:
+        return con.execute(f"select name, type from pragma_table_info('main.{table}')").fetchall()
+    except duckdb.CatalogException:
+        return []
 
 
 def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
@@ -153,20 +160,40 @@ def _write(
     reader_wait_s: float,
     say: Say,
 ) -> Edition:
-    """Bring one replica file up to date in one transaction; a file that cannot go on is made anew."""
-    try:
+    """Bring one replica file up to date in one transaction. One that cannot go on begins again as a copy of the served
+    one, which lacks but the newest differences, and only where that cannot go on either from nothing."""
+
+    def filled(anew: bool = False) -> Edition:
         with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew=False)
-    except _StartAnewError as reason:
-        say(f"building {target.name} from nothing: {reason}")
-    except duckdb.Error as error:
-        if not any(word in str(error) for word in CORRUPT):
-            raise
-        say(f"building {target.name} from nothing, because it is damaged: {error}")
-    for file in (target, target.with_name(f"{target.name}.wal")):
-        file.unlink(missing_ok=True)
-    with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
-        return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew=True)
+            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew)
+
+    origins = [None, target.with_name(current["replica"])] if current else [None]
+    for origin in origins:
+        if origin:
+            _copy(origin, target)
+        try:
+            return filled()
+        except _StartAnewError as reason:
+            say(f"{target.name} begins again: {reason}")
+        except duckdb.Error as error:
+            if not any(word in str(error) for word in CORRUPT):
+                raise
+            say(f"{target.name} begins again, because it is damaged: {error}")
+        for file in (target, target.with_name(f"{target.name}.wal")):
+            file.unlink(missing_ok=True)
+    return filled(anew=True)
+
+
+def _copy(origin: Path, target: Path) -> None:
+    """Copy a file that nobody writes; the copy is whole on disk before it has its name."""
+    written = target.with_name(f"{target.name}.new")
+    try:
+        shutil.copyfile(origin, written)
+        with written.open("rb") as file:
+            os.fsync(file.fileno())
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 class _StartAnewError(Exception):
@@ -184,8 +211,7 @@ def _fill(
     anew: bool,
 ) -> Edition:
     con.execute(f"set memory_limit = '{MEMORY}'")
-    quoted = warehouse.replace("'", "''")
-    con.execute(f"attach '{quoted}' as warehouse (read_only)")
+    con.execute(f"attach {literals(warehouse)} as warehouse (read_only)")
     state = _state(con)
     if not anew:
         _check_continues(con, state, source)
@@ -204,26 +230,31 @@ def _fill(
         replica.copy_all(con, tiers, source.as_of_ms)
     con.execute("begin")
     if state is not None:
+        # Measured: for the few rows of a minute a second thread costs half as much CPU again, and no time is won.
+        con.execute("set threads = 1")
         replica.copy_touched(con, tiers, state[0], source.as_of_ms)
-        if not replica.seal_finished(con, tiers, source.as_of_ms):
-            # Measured: what is rewritten until it is sealed costs a third less CPU without the thorough methods.
-            con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
+        if replica.seal_finished(con, tiers, source.as_of_ms):
+            con.execute("reset threads")
+        else:
+            # Measured: the checkpoint of what is rewritten until it is sealed costs a third without the thorough
+            # methods and without joining small row groups, which would write most of them again every minute.
+            con.execute(f"set disabled_compression_methods = '{THOROUGH}'; set max_vacuum_tasks = 0")
         replica.drop_old(con, tiers, source.as_of_ms)
     replica.copy_views(con, tiers)
     for table in replica.SMALL_TABLES:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
     con.execute("delete from catalog")
     for metric, definition in catalog.items():
-        con.execute("insert into catalog values (?, ?)", [metric, json.dumps(definition)])
+        con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")
     con.execute("delete from tiers")
-    con.executemany("insert into tiers values (?, ?, ?)", _tier_rows(tiers))
+    for row in _tier_rows(tiers):
+        con.execute(f"insert into tiers values ({literals(*row)})")
     con.execute("delete from edition")
-    con.execute(
-        "insert into edition values (?, ?, ?, ?, ?)",
-        [edition.edition_id, edition.as_of_ms, edition.published_ms, edition.recorded_since_ms, edition.build_id],
-    )
+    now = (edition.edition_id, edition.as_of_ms, edition.published_ms, edition.recorded_since_ms, edition.build_id)
+    con.execute(f"insert into edition values ({literals(*now)})")
     con.execute("delete from publish_state")
-    con.execute("insert into publish_state values (?, ?, ?)", [source.build_id, source.finished_ms, source.columns])
+    state = (source.build_id, source.finished_ms, source.columns)
+    con.execute(f"insert into publish_state values ({literals(*state)})")
     con.execute("commit")
     con.execute("detach warehouse")
     con.execute("checkpoint")
@@ -238,7 +269,7 @@ def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str]
     if columns != source.columns:
         raise _StartAnewError("the tables have other columns now")
     same = con.execute(
-        "select 1 from warehouse.pipeline.builds where build_id = ? and finished_ms = ?", [build_id, finished_ms]
+        f"select 1 from warehouse.pipeline.builds where build_id = {build_id} and finished_ms = {finished_ms}"
     ).fetchone()
     if same is None:
         raise _StartAnewError("the warehouse was rebuilt, or no longer knows this replica's build")

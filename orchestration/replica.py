@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import duckdb
 
+from orchestration.writer import literals
+
 MINUTE_MS, HOUR_MS, DAY_MS, WEEK_MS = 60_000, 3_600_000, 86_400_000, 604_800_000
 # The epoch was a Thursday; weeks begin on Mondays.
 MONDAY_MS = 4 * DAY_MS
@@ -98,10 +100,10 @@ def stored(tiers: Iterable[Tier]) -> list[Tier]:
 
 def copy_views(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier]) -> None:
     """The warehouse's views over the replica's own tables: their SQL names no database."""
+    names = f"[{literals(*series_views(tiers))}]"
     found = con.execute(
-        "select sql from duckdb_views() where database_name = 'warehouse' and list_contains($names, view_name) "
-        "order by list_position($names, view_name)",
-        {"names": series_views(tiers)},
+        f"select sql from duckdb_views() where database_name = 'warehouse' and list_contains({names}, view_name) "
+        f"order by list_position({names}, view_name)"
     ).fetchall()
     for (sql,) in found:
         con.execute(sql.replace("CREATE VIEW", "create or replace view", 1))
@@ -110,20 +112,16 @@ def copy_views(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier]) -> None:
 def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:
     """Replace in every tier what the builds after `after_build` touched: whole buckets, single late rows, and in
     tiers of an hour and more the stretches that history told of."""
+    since = f"where build_id > {after_build}"
     con.execute(
-        "create or replace temp table ticks as select distinct unnest(ticks) as t from warehouse.pipeline.builds "
-        "where build_id > ?",
-        [after_build],
+        "create or replace temp table ticks as select distinct unnest(ticks) as t "
+        f"from warehouse.pipeline.builds {since}"
     )
     con.execute(
         "create or replace temp table late_rows as select distinct minute_ms as t, market_id, base "
-        "from warehouse.pipeline.late_rows where build_id > ?",
-        [after_build],
+        f"from warehouse.pipeline.late_rows {since}"
     )
-    con.execute(
-        "create or replace temp table told as select * from warehouse.pipeline.late_ranges where build_id > ?",
-        [after_build],
-    )
+    con.execute(f"create or replace temp table told as from warehouse.pipeline.late_ranges {since}")
     for tier in stored(tiers):
         kept_from = tier.kept_from(as_of_ms)
         bucket = f"t - t % {tier.step_ms} as t"
@@ -186,10 +184,10 @@ def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> Non
     touched = con.execute("select distinct t from whole union select distinct t from late").fetchall()
     for period in sorted({tier.period_of(t)[0] for (t,) in touched}):
         known = con.execute(
-            "update seals set is_late = is_sealed where table_name = ? and period_ms = ? returning 1", [table, period]
+            f"update seals set is_late = is_sealed where table_name = '{table}' and period_ms = {period} returning 1"
         ).fetchone()
         if known is None:
-            con.execute("insert into seals values (?, ?, false, false)", [table, period])
+            con.execute(f"insert into seals values ('{table}', {period}, false, false)")
 
 
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
@@ -205,7 +203,7 @@ def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
                 where = f"t >= {start} and t < {end}"
                 con.execute(f"insert into {table} select * from warehouse.main.{table} where {where} order by {order}")
                 sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
-                con.execute("insert into seals values (?, ?, ?, ?)", [table, start, sealed, sealed and late])
+                con.execute(f"insert into seals values ('{table}', {start}, {sealed}, {sealed and late})")
 
 
 def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
@@ -215,8 +213,8 @@ def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_m
         for subject, (_, order) in SUBJECTS.items():
             table = f"{subject}_{tier.step}"
             waiting = con.execute(
-                "select period_ms, is_sealed from seals where table_name = ? and (not is_sealed or is_late) order by 1",
-                [table],
+                f"select period_ms, is_sealed from seals where table_name = '{table}' and (not is_sealed or is_late) "
+                "order by 1"
             ).fetchall()
             for start, is_sealed in waiting:
                 end = tier.period_of(start)[1]
@@ -230,8 +228,8 @@ def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_m
                 con.execute(f"insert into {table} select * from finished order by {order}")
                 con.execute("drop table finished")
                 con.execute(
-                    "update seals set is_sealed = true, is_late = false where table_name = ? and period_ms = ?",
-                    [table, start],
+                    f"update seals set is_sealed = true, is_late = false where table_name = '{table}' "
+                    f"and period_ms = {start}"
                 )
                 count += 1
     return count
@@ -244,4 +242,4 @@ def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
             for subject in SUBJECTS:
                 table = f"{subject}_{tier.step}"
                 con.execute(f"delete from {table} where t < {kept_from}")
-                con.execute("delete from seals where table_name = ? and period_ms < ?", [table, kept_from])
+                con.execute(f"delete from seals where table_name = '{table}' and period_ms < {kept_from}")

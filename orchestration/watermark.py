@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import duckdb
 
 from orchestration.windows import Window
+from orchestration.writer import literals
 
 SCHEMA = """
 create schema if not exists pipeline;
@@ -59,8 +60,8 @@ def open_window(con: duckdb.DuckDBPyConnection, window: Window) -> None:
     con.execute("begin")
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_ticks")
-    con.execute("insert into pipeline.window_files select unnest($files::varchar[])", {"files": list(window.files)})
-    con.execute("insert into pipeline.window_ticks select unnest($ticks::bigint[])", {"ticks": list(window.ticks)})
+    con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
+    con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
     con.execute("commit")
 
 
@@ -79,25 +80,23 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     )
     con.execute("begin")
     for name, value in (state or {}).items():
-        con.execute("insert or replace into pipeline.settings values (?, ?)", [name, value])
+        con.execute(f"insert or replace into pipeline.settings values ({literals(name, value)})")
     con.execute("delete from pipeline.partial_loads")
     for load_id, tick in window.partial:
-        con.execute("insert into pipeline.partial_loads values (?, ?)", [load_id, tick])
+        con.execute(f"insert into pipeline.partial_loads values ({literals(load_id, tick)})")
     for row in window.finished:
-        con.execute("insert into pipeline.loads values (?, ?, ?, ?, ?, ?)", [*row, build.build_id])
+        con.execute(f"insert into pipeline.loads values ({literals(*row, build.build_id)})")
     if window.ticks:
         _insert_build(con, build)
         con.execute(
-            "insert into pipeline.late_rows select ?, minute_ms, market_id, base from main.touched_markets "
-            "where step = '1m'",
-            [build.build_id],
+            f"insert into pipeline.late_rows select {build.build_id}, minute_ms, market_id, base "
+            "from main.touched_markets where step = '1m'"
         )
         # Of history a market's first and last bucket: it comes in long stretches.
         con.execute(
             "insert into pipeline.late_ranges "
-            "select ?, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
-            "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all",
-            [build.build_id],
+            f"select {build.build_id}, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
+            "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all"
         )
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_ticks")
@@ -106,14 +105,6 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
 
 
 def _insert_build(con: duckdb.DuckDBPyConnection, build: Build) -> None:
-    con.execute(
-        "insert into pipeline.builds values ($id, $started, $finished, $as_of, $ticks::bigint[], $minutes::bigint[])",
-        {
-            "id": build.build_id,
-            "started": build.started_ms,
-            "finished": build.finished_ms,
-            "as_of": build.as_of_ms,
-            "ticks": list(build.ticks),
-            "minutes": list(build.minutes),
-        },
-    )
+    row = literals(build.build_id, build.started_ms, build.finished_ms, build.as_of_ms)
+    ticks, minutes = literals(*build.ticks), literals(*build.minutes)
+    con.execute(f"insert into pipeline.builds values ({row}, [{ticks}]::bigint[], [{minutes}]::bigint[])")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import duckdb
 
 from ingest.landing import Load, committed_loads
-from orchestration.writer import PipelineError
+from orchestration.writer import PipelineError, literals
 
 MAX_TICKS = 240
 MAX_BYTES = 1_000_000_000
@@ -68,10 +68,10 @@ def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
     after = None
     if newest and newest[0] and listed and _now_ms() - listed[0] < LIST_ALL_MS:
         after = f"{float(newest[0]) - LOOK_BACK_S:.7f}"
-    built = con.execute("select load_id from pipeline.loads where load_id > ?", [after or ""]).fetchall()
+    built = con.execute(f"select load_id from pipeline.loads where load_id > {literals(after or '')}").fetchall()
     loads = committed_loads(landing, after)
     if after is None:
-        con.execute("insert or replace into pipeline.settings values ('listed_ms', ?)", [str(_now_ms())])
+        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{_now_ms()}')")
     known = {row[0] for row in built}
     return [load for load in loads if load.load_id not in known]
 
@@ -81,23 +81,22 @@ def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[Fi
     load_of = {file: load.load_id for load in loads for file in load.files}
     if not load_of:
         return []
-    files = list(load_of)
+    files = f"[{literals(*load_of)}]"
     try:
         rows = con.execute(
-            """
+            f"""
             with sizes as (
                 select file_name as file, sum(total_uncompressed_size) as bytes
-                from parquet_metadata($files) group by all),
+                from parquet_metadata({files}) group by all),
             ticks as (
                 select filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms
-                from read_parquet($files, filename = true) group by all)
+                from read_parquet({files}, filename = true) group by all)
             select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms
             from ticks join sizes using (file) order by tick_ms, file
-            """,
-            {"files": files},
+            """
         ).fetchall()
     except duckdb.Error as error:
-        raise _unreadable(con, files, error) from error
+        raise _unreadable(con, list(load_of), error) from error
     return [FileTick(load_of[file], file, tick, rows, size, received) for file, tick, rows, size, received in rows]
 
 
@@ -105,7 +104,7 @@ def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duc
     """Name the file: DuckDB's message about a list of files does not always."""
     for file in files:
         try:
-            con.execute("select max(tick_ms) from read_parquet($file)", {"file": file}).fetchall()
+            con.execute(f"select max(tick_ms) from read_parquet({literals(file)})").fetchall()
         except duckdb.Error as reason:
             return LandingFileError(f"the committed landing file {file} is missing or cannot be read: {reason}")
     return LandingFileError(f"the landing cannot be read: {error}")
@@ -143,8 +142,8 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     if not window.files:
         return set()
     rows = con.execute(
-        "select distinct endpoint from read_parquet($files) where tick_ms in (select unnest($ticks::bigint[]))",
-        {"files": list(window.files), "ticks": list(window.ticks)},
+        f"select distinct endpoint from read_parquet([{literals(*window.files)}]) "
+        f"where tick_ms in ({literals(*window.ticks)})"
     ).fetchall()
     return {row[0] for row in rows}
 
@@ -156,8 +155,8 @@ def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]
     if len(loads) == 1 or not files:
         return loads
     try:
-        query = "select file_name, num_rows from parquet_file_metadata($files)"
-        rows: dict[str, int] = dict(con.execute(query, {"files": files}).fetchall())
+        query = f"select file_name, num_rows from parquet_file_metadata([{literals(*files)}])"
+        rows: dict[str, int] = dict(con.execute(query).fetchall())
     except duckdb.Error as error:
         raise _unreadable(con, files, error) from error
     total = 0
@@ -216,11 +215,11 @@ def _trimmed_days(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> set[i
 def _older_files(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> list[str]:
     """Files of built (also partly built) loads that may hold rows of these ticks."""
     rows = con.execute(
-        """
+        f"""
         select distinct file from pipeline.loads
         where file is not null and exists (
-            select 1 from unnest($ticks::bigint[]) as t(tick) where tick between min_tick_ms and max_tick_ms)
-        """,
-        {"ticks": list(ticks)},
+            select 1 from unnest([{literals(*ticks)}]::bigint[]) as t(tick)
+            where tick between min_tick_ms and max_tick_ms)
+        """
     ).fetchall()
     return [row[0] for row in rows]

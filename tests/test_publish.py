@@ -267,6 +267,24 @@ def test_a_damaged_replica_is_made_anew(warehouse: Warehouse) -> None:
     assert_same(warehouse)
 
 
+def test_one_replica_begins_as_a_copy_of_the_other(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiers are put in order once: the first replica's are, and a second or damaged one begins with those."""
+    warehouse.publish()
+    monkeypatch.setattr("orchestration.replica.copy_all", None)
+    warehouse.build(T0 + MINUTE_MS)
+    second = warehouse.publish()
+    assert second is not None
+    assert (second.replica, second.edition_id) == ("replica_b.duckdb", 2)
+    assert_same(warehouse)
+    (warehouse.serving / "replica_a.duckdb").write_bytes(b"no database" * 1000)
+    warehouse.build(T0 + 2 * MINUTE_MS, late=((T0, "C3"),))
+    third = warehouse.publish()
+    assert third is not None
+    assert (third.replica, third.edition_id) == ("replica_a.duckdb", 3)
+    assert_same(warehouse)
+    assert not list(warehouse.serving.glob("*.new"))
+
+
 def test_a_reader_of_the_other_replica_makes_publish_wait_then_fail_clearly(warehouse: Warehouse) -> None:
     warehouse.publish()
     warehouse.publish(force=True)

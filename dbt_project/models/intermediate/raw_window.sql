@@ -1,6 +1,6 @@
 -- The window's recorded responses, each once. Files are named literally: what a build reads does not depend on what else
 -- lies in the landing.
-{{ config(incremental_strategy='replace_all', pre_hook='{{ join_row_groups_by_the_hour() }}') }}
+{{ config(incremental_strategy='replace_all', pre_hook='{{ tuned_for_window() }}') }}
 -- depends_on: {{ source('landing', 'responses') }}
 -- depends_on: {{ source('pipeline', 'window_files') }}
 {%- set files = [] -%}

@@ -110,7 +110,8 @@ def test_without_a_server_dbt_runs_itself(settings: Settings) -> None:
 def test_a_killed_server_fails_the_run_loudly_and_the_next_one_runs(
     settings: Settings, server: subprocess.Popen[bytes]
 ) -> None:
-    caller = start_dbt(settings, ["ls"])
+    # More than a pipe holds, and nobody reads: the run is there until it is killed.
+    caller = start_dbt(settings, ["ls", "--output", "json"])
     wait_until(lambda: bool(runs(server)))
     for run in runs(server):
         os.kill(run, signal.SIGKILL)

@@ -1,8 +1,10 @@
 """The WebSocket streams: which liquidations a venue's frames are made of, and the connections that they go to."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +19,7 @@ LONGEST_CATCH_UP_MS = 60 * MINUTE_MS
 _PULSE_S = 0.1
 
 Frame = tuple[int, str, bytes]  # due ms, topic, JSON text
+_due = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +104,22 @@ class Hub:
         """Offer all frames that are due in (after, until], those of a venue in the order of their times."""
         if self._world is None:
             return
-        for venue in {one.venue for one in self.connections} & set(self._makers):
-            listeners = [one for one in self.connections if one.venue == venue]
+        listeners: dict[str, list[Connection]] = {}
+        for connection in self.connections:
+            listeners.setdefault(connection.venue, []).append(connection)
+        for venue in listeners.keys() & self._makers:
             # A frame may be due up to a minute after its own minute.
             for minute in range(after_ms // MINUTE_MS - 1, (until_ms - 1) // MINUTE_MS + 1):
-                for due, topic, frame in self._frames(venue, minute):
-                    if after_ms < due <= until_ms:
-                        for connection in listeners:
-                            connection.offer(topic, frame)
+                frames = self._frames(venue, minute)
+                first = bisect_right(frames, after_ms, key=_due)
+                for _, topic, frame in frames[first : bisect_right(frames, until_ms, lo=first, key=_due)]:
+                    for connection in listeners[venue]:
+                        connection.offer(topic, frame)
 
     def _frames(self, venue: str, minute: int) -> list[Frame]:
         assert self._world is not None
-        world = self._world
-        return world.remembered(f"frames {venue}", minute, lambda at: self._makers[venue](world, at), 3)
+        world, make = self._world, self._makers[venue]
+        return world.remembered(f"frames {venue}", minute, lambda at: sorted(make(world, at), key=_due), 3)
 
     def start(self) -> None:
         """Begin to send, inside the running event loop."""

@@ -20,7 +20,9 @@ DAY_MS = 86_400_000
 
 def fill(warehouse: Path, days: int) -> dict[str, int]:
     """Writes `days` days of history into every series tier; returns the rows of each tier table."""
-    con = duckdb.connect(str(warehouse), config={"threads": 2, "preserve_insertion_order": False, "memory_limit": "4GB"})
+    con = duckdb.connect(
+        str(warehouse), config={"threads": 2, "preserve_insertion_order": False, "memory_limit": "4GB"}
+    )
     try:
         for step, width in STEPS_MS.items():
             for subject, key in (("market", "market_id"), ("base", "base, type")):

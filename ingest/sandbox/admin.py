@@ -63,6 +63,7 @@ def add_routes(app: Sanic[Any, Any], sandbox: Sandbox, mode: str) -> None:
             try:
                 wanted = _body(request)
                 sandbox.clock.set(wanted if isinstance(wanted, dict) else {})
+                sandbox.hub.follow()  # at once: a second jump may come before the next pulse
             except ValueError as error:
                 return _wrong(str(error))
         return _json(sandbox.clock.shown())

@@ -93,6 +93,7 @@ class Hub:
         self._world = world
         self._clock = clock
         self._makers = frames
+        self._sent_ms = clock.now_ms()
         self._pulsing: asyncio.Task[None] | None = None
 
     def drop(self, wanted: Callable[[Connection], bool]) -> None:
@@ -132,13 +133,17 @@ class Hub:
         self.drop(lambda _: True)
 
     async def _pulse(self) -> None:
-        """Follow the clock for ever; a jump back starts again from there, a long jump forward skips."""
-        sent = self._clock.now_ms()
         while True:
-            now = self._clock.now_ms()
-            if now < sent or now - sent > LONGEST_CATCH_UP_MS:
-                sent = now - min(MINUTE_MS, LONGEST_CATCH_UP_MS) if now > sent else now
-            if now > sent:
-                self.send_due(sent, now)
-                sent = now
+            self.follow()
             await asyncio.sleep(_PULSE_S)
+
+    def follow(self) -> None:
+        """Send what the clock has reached; a jump back starts again from there, a long jump forward skips."""
+        now, sent = self._clock.now_ms(), self._sent_ms
+        if now < sent:
+            sent = now
+        elif now - sent > LONGEST_CATCH_UP_MS:
+            sent = now - MINUTE_MS
+        if now > sent:
+            self.send_due(sent, now)
+        self._sent_ms = now

@@ -22,6 +22,10 @@ class Budget:
         self._turn = asyncio.Lock()
         self._given_back = asyncio.Event()
 
+    def has_room(self, weight: int) -> bool:
+        """True if `take` would not have to wait now."""
+        return not self._turn.locked() and self._fits(weight, asyncio.get_running_loop().time())
+
     async def take(self, weight: int, deadline: float) -> bool:
         """Wait for room, first come first served; False if there will be none before the deadline (loop time)."""
         loop = asyncio.get_running_loop()

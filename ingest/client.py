@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -56,6 +56,8 @@ class Client:
         self.venues_url = venues_url
         self.budgets = {pool.name: Budget(pool, history=history) for pool in venue.pools}
         self.bans = Bans()
+        self.held = 0
+        """Open requests that a rate limit or a ban holds back, or held back before they were sent."""
         self._slots = asyncio.Semaphore(venue.parallel)
         # auto_decompress reads gzip and deflate, and br where its library is present. No Origin header: some venues
         # slow down clients that look like a web page.
@@ -75,6 +77,21 @@ class Client:
 
     async def fetch(self, endpoint: Endpoint, ask: Ask, params: Mapping[str, Any], deadline: float) -> Row:
         """Ask until there is an answer, asking again is useless, or the deadline (loop time) is reached."""
+        held = 0
+
+        def hold() -> None:
+            nonlocal held
+            self.held += 1 - held
+            held = 1
+
+        try:
+            return await self._fetch(endpoint, ask, params, deadline, hold)
+        finally:
+            self.held -= held
+
+    async def _fetch(
+        self, endpoint: Endpoint, ask: Ask, params: Mapping[str, Any], deadline: float, hold: Callable[[], None]
+    ) -> Row:
         weight = endpoint.weight(ask) if callable(endpoint.weight) else endpoint.weight
         budget, scopes = self.budgets[endpoint.pool], (endpoint.host, f"pool {endpoint.pool}")
         loop = asyncio.get_running_loop()
@@ -110,8 +127,11 @@ class Client:
                 pause_s = (until_ms - now_ms()) / 1000 + random.uniform(0, 0.5)
                 if loop.time() + pause_s >= deadline:
                     return not_asked(f"{reason} until {clock(until_ms)}")
+                hold()
                 await asyncio.sleep(pause_s)
                 continue
+            if not budget.has_room(weight):
+                hold()
             if not await budget.take(weight, deadline):
                 pool = budget.pool
                 return not_asked(f"the budget of {budget.limit} per {pool.window_s:g} s ({pool.name}) was spent")

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -19,11 +20,25 @@ PATIENCE_S = 10.0
 """How long a fan-out waits for a list that only narrows it."""
 
 
+@dataclass
+class Progress:
+    """How far a venue's minute is."""
+
+    open: int = 1
+    """Requests without an answer, and endpoints of which is not known yet what to ask; 1 before it has begun."""
+
+
 async def record_minute(
-    client: Client, schedule: Schedule, tick_ms: int, deadline: float, emit: Callable[[Row], None]
+    client: Client,
+    schedule: Schedule,
+    tick_ms: int,
+    deadline: float,
+    emit: Callable[[Row], None],
+    progress: Progress | None = None,
 ) -> None:
     """Ask the venue everything that is due. Ends with the last row, at the deadline (loop time) at the latest."""
     tasks: dict[str, asyncio.Task[None]] = {}
+    progress = progress or Progress()
 
     def finish(row: Row) -> None:
         schedule.done(row)
@@ -37,18 +52,29 @@ async def record_minute(
             finish(_row(client, endpoint, Ask("", tick_ms, 0), f"not asked: {error!r}"))
 
     async def fan_out(endpoint: Endpoint) -> None:
-        for name in schedule.unknown(endpoint):
-            if other := tasks.get(name):
-                of = endpoint.each.of if endpoint.each else None
-                decisive = of is not None and name == of.endpoint
-                await asyncio.wait([other], timeout=None if decisive else PATIENCE_S)
-        asks = schedule.asks(endpoint, tick_ms)
+        asks: Sequence[Ask] = ()
+        try:
+            for name in schedule.unknown(endpoint):
+                if other := tasks.get(name):
+                    of = endpoint.each.of if endpoint.each else None
+                    decisive = of is not None and name == of.endpoint
+                    await asyncio.wait([other], timeout=None if decisive else PATIENCE_S)
+            asks = schedule.asks(endpoint, tick_ms)
+        finally:
+            progress.open += len(asks) - 1
         if not asks:
             finish(_row(client, endpoint, Ask("", tick_ms, 0), _no_keys(schedule, endpoint)))
-        await asyncio.gather(*(_record(client, endpoint, ask, deadline, finish) for ask in asks))
+        await asyncio.gather(*(ask_for(endpoint, ask) for ask in asks))
+
+    async def ask_for(endpoint: Endpoint, ask: Ask) -> None:
+        try:
+            await _record(client, endpoint, ask, deadline, finish)
+        finally:
+            progress.open -= 1
 
     for endpoint in schedule.due(tick_ms):
         tasks[endpoint.name] = asyncio.create_task(guarded(endpoint))
+    progress.open += len(tasks) - 1
     try:
         await asyncio.gather(*tasks.values())
     finally:

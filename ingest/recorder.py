@@ -12,7 +12,7 @@ from time import monotonic
 
 from ingest.client import Client, clock, now_ms
 from ingest.endpoint import Venue
-from ingest.minute import record_minute
+from ingest.minute import Progress, record_minute
 from ingest.outbox import Landed, Outbox
 from ingest.rows import Row
 from ingest.schedule import Schedule
@@ -23,6 +23,7 @@ from ingest.venues import VENUES
 
 log = logging.getLogger(__name__)
 
+LOOK_S = 0.1
 LAST_LANDING_S = 10.0
 """How long the end of the process waits for its last landing."""
 
@@ -33,6 +34,7 @@ class Pace:
 
     minute_ms: int = 60_000
     land_after_ms: int = 8_000
+    """At the latest: a minute is landed as soon as rate limits alone hold back what it lacks."""
     give_up_after_ms: int = 50_000
     least_ms: int = 20_000
     """A first minute that begins late still gets this long."""
@@ -131,23 +133,32 @@ class Recorder:
         left_ms = max(pace.least_ms, tick_ms + pace.give_up_after_ms - now_ms())
         deadline = asyncio.get_running_loop().time() + left_ms / 1000
         rows: list[Row] = []
+        progress = {venue.name: Progress() for venue in self.venues}
         tasks = {
-            asyncio.create_task(self._venue_minute(venue, tick_ms, deadline, rows), name=venue.name)
-            for venue in self.venues
+            name: asyncio.create_task(self._venue_minute(name, tick_ms, deadline, rows, one), name=name)
+            for name, one in progress.items()
         }
+
+        def prompt(name: str) -> bool:
+            return tasks[name].done() or progress[name].open <= self._clients[name].held
+
         try:
-            _, late = await asyncio.wait(tasks, timeout=pace.land_after_ms / 1000)
+            while not all(map(prompt, tasks)) and monotonic() - began < pace.land_after_ms / 1000:  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_S)
+            late = {task for task in tasks.values() if not task.done()}
             await self._land_and_say(tick_ms, rows, late, began)
             if late:
                 rows.clear()
                 await asyncio.wait(late)
                 await self._land_and_say(tick_ms, rows, set(), began)
         finally:
-            for task in tasks:
+            for task in tasks.values():
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
 
-    async def _venue_minute(self, venue: Venue, tick_ms: int, deadline: float, rows: list[Row]) -> None:
+    async def _venue_minute(
+        self, venue: str, tick_ms: int, deadline: float, rows: list[Row], progress: Progress
+    ) -> None:
         counts = [0, 0]
 
         def emit(row: Row) -> None:
@@ -157,10 +168,10 @@ class Recorder:
             self._emit(row)
 
         try:
-            await record_minute(self._clients[venue.name], self.schedules[venue.name], tick_ms, deadline, emit)
+            await record_minute(self._clients[venue], self.schedules[venue], tick_ms, deadline, emit, progress)
         except Exception:
-            log.exception("%s: minute %s", venue.name, clock(tick_ms))
-        state = self.state.venues[venue.name]
+            log.exception("%s: minute %s", venue, clock(tick_ms))
+        state = self.state.venues[venue]
         state.ok, state.failed = counts
 
     def _emit(self, row: Row) -> None:

@@ -132,6 +132,36 @@ def test_a_slow_venue_delays_nobody(tmp_path: Path) -> None:
     assert rows[0]["tick_ms"] == rows[1]["tick_ms"]
 
 
+def test_what_a_rate_limit_holds_back_delays_nothing_else(tmp_path: Path) -> None:
+    """The minute is landed once rate limits alone hold back the rest; that follows, under the same minute."""
+    release = threading.Event()
+    keys = replace(BARS, each=Each(Keys("perp_tickers", volumes), top=4), weight=2)
+    venue = Venue("test", (Pool("all", 5, 4.0),), (TICKERS, keys))
+
+    async def answer(seen: Seen, n: int) -> web.Response:
+        if seen.query.get("symbol") == "c":
+            await asyncio.to_thread(release.wait, 60)
+        return market(seen, n)
+
+    def run(url: str) -> None:
+        pace = Pace(land_after_ms=60_000, least_ms=60_000)
+        asyncio.run(Recorder(tmp_path, str(tmp_path / "landing"), url, (venue,), pace).run(True, asyncio.Event()))
+
+    with serving(answer) as server:
+        thread = threading.Thread(target=run, args=(server.url,))
+        thread.start()
+        until(lambda: server.count("/bars") == 2)
+        assert not landed(tmp_path / "landing")  # the second one is not held by a limit: it is waited for
+        release.set()
+        until(lambda: len(landed(tmp_path / "landing")) > 0)
+        first = len(landed(tmp_path / "landing"))
+        thread.join(30)
+    rows = landed(tmp_path / "landing")
+    assert (first, len(rows)) == (3, 5)
+    assert len({row["tick_ms"] for row in rows}) == 1
+    assert all(row["error"] is None for row in rows)
+
+
 async def test_a_fault_in_one_venue_leaves_the_others_alone(tmp_path: Path) -> None:
     def broken(ask: Ask) -> dict[str, Any]:
         raise ZeroDivisionError

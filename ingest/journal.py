@@ -4,7 +4,8 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from ingest.rows import SCHEMA, Row, to_batch
 log = logging.getLogger(__name__)
 
 SUFFIX = ".arrows"
+PART_BYTES = 4 * 2**20
+"""Rows that are read from journals, and written into a load, at once."""
 RETRY_S = 1.0
 MEMORY_BYTES = 64 * 2**20
 """Bodies that wait in memory while the disk takes none; beyond this they are dropped, and the row says so."""
@@ -21,18 +24,34 @@ MEMORY_ROWS = 200_000
 """Rows that wait in memory; beyond this the oldest are dropped, and the log says how many."""
 
 
-def read(path: Path) -> pa.Table:
+def batches(path: Path) -> Iterator[pa.RecordBatch]:
     """Every finished batch of a journal. A tail that was cut off by a crash ends the reading, nothing else does."""
-    batches: list[pa.RecordBatch] = []
-    # Read by Python, so that a disk that fails to read is an error and does not pass for the end of the journal.
-    data = pa.py_buffer(path.read_bytes())
-    try:
-        with pa.ipc.open_stream(data) as stream:
-            for batch in stream:
-                batches.append(batch)
-    except (pa.ArrowInvalid, OSError):
-        log.warning("Journal %s ends in an unfinished batch, %d batches are whole", path.name, len(batches))
-    return pa.Table.from_batches(batches, SCHEMA).combine_chunks()
+    # Read by Python, so that a disk that fails to read is an error with its number: that does not pass for the end.
+    with path.open("rb") as file:
+        count = 0
+        try:
+            with pa.ipc.open_stream(pa.PythonFile(file, "r")) as stream:
+                for batch in stream:
+                    yield batch
+                    count += 1
+        except (pa.ArrowInvalid, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            log.warning("Journal %s ends in an unfinished batch, %d batches are whole", path.name, count)
+
+
+def tables(paths: Iterable[Path]) -> Iterator[pa.Table]:
+    """The rows of journals in tables of about PART_BYTES, so that no more of them is in memory at once."""
+    part: list[pa.RecordBatch] = []
+    size = 0
+    for batch in chain.from_iterable(map(batches, paths)):
+        part.append(batch)
+        size += batch.nbytes
+        if size >= PART_BYTES:
+            yield pa.Table.from_batches(part, SCHEMA).combine_chunks()
+            part, size = [], 0
+    if part:
+        yield pa.Table.from_batches(part, SCHEMA).combine_chunks()
 
 
 class Journal:

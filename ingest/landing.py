@@ -113,17 +113,21 @@ class Landing:
         self._attempt(pipeline, None)
         return True
 
-    def land(self, table: pa.Table) -> None:
-        """Land the rows as one load; returns when it is committed. Pending packages must have been landed before."""
+    def land(self, tables: Iterable[pa.Table]) -> None:
+        """Land the rows as one load, each table a row group; returns when it is committed.
+
+        The tables are taken one by one, none before the one before it is written. Pending packages must have been
+        landed before.
+        """
         pipeline = self._opened()
         if pipeline.has_pending_data:
             # dlt would load the old package and silently drop the new rows.
             raise LandingFault("an earlier load is still pending")
-        self._attempt(pipeline, table)
+        self._attempt(pipeline, tables)
 
-    def _attempt(self, pipeline: Any, table: pa.Table | None) -> None:
+    def _attempt(self, pipeline: Any, tables: Iterable[pa.Table] | None) -> None:
         try:
-            pipeline.run(None if table is None else self._source(table))
+            pipeline.run(None if tables is None else self._source(tables))
             self._forget_loaded()
         except Exception as error:
             # dlt raises its own exceptions around anything that the filesystem or the object store raises.
@@ -164,6 +168,8 @@ class Landing:
         # The next round tries again; trying here for seconds only keeps that round waiting.
         os.environ["LOAD__RAISE_ON_MAX_RETRIES"] = "2"
         os.environ["LOAD__DELETE_COMPLETED_JOBS"] = "true"
+        # A table is written when it comes; dlt would gather them up to 5,000 rows, whatever these weigh.
+        os.environ["DATA_WRITER__BUFFER_MAX_ITEMS"] = "1"
         import dlt
 
         parent, _, name = self.landing.rstrip("/").rpartition("/")
@@ -197,7 +203,7 @@ class Landing:
         except OSError as error:
             raise LandingFault(self._blame(error)) from error
 
-    def _source(self, table: pa.Table) -> Any:
+    def _source(self, tables: Iterable[pa.Table]) -> Any:
         import dlt
 
         columns: Any = {
@@ -206,7 +212,7 @@ class Landing:
         }
         schema = dlt.Schema(PIPELINE)
         schema.update_table({"name": TABLE, "columns": columns, "write_disposition": "append", "resource": TABLE})
-        items: list[Any] = [table]
+        items: Any = iter(tables)
         resource = dlt.resource(items, name=TABLE, columns=columns, write_disposition="append")
         return dlt.source(lambda: resource, schema=schema, schema_contract="freeze")()
 
@@ -220,4 +226,4 @@ def land(rows: Iterable[Row] | pa.Table, landing: str, state_dir: Path) -> None:
     """Land rows as one load, after whatever is still pending in `state_dir`."""
     target = Landing(landing, state_dir)
     target.land_pending()
-    target.land(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([to_batch(rows)]))
+    target.land([rows if isinstance(rows, pa.Table) else pa.Table.from_batches([to_batch(rows)])])

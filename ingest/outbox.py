@@ -4,14 +4,16 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
-from ingest.journal import Journal, read
+from ingest.journal import Journal, tables
 from ingest.landing import PIPELINE, Landing, LandingFault
+from ingest.memory import give_back
 from ingest.rows import SCHEMA, Row
 
 log = logging.getLogger(__name__)
@@ -84,6 +86,7 @@ class Outbox:
             except RuntimeError:
                 # The event loop has gone meanwhile: the process is ending.
                 log.debug("landing finished after the recorder", exc_info=True)
+            give_back()
 
     def _land(self, paths: list[Path], tick_ms: int | None = None) -> Landed:
         landed = Landed()
@@ -93,15 +96,14 @@ class Outbox:
                 self._delete(self._in_package)
             self._in_package = []
             for group in _groups([path for path in paths if path.exists()]):
-                table = pa.concat_tables([read(path) for path in group])
                 self._in_package = group
-                if tick_ms is not None:
-                    ticks = pa.repeat(pa.scalar(tick_ms, pa.int64()), table.num_rows)
-                    table = table.set_column(0, SCHEMA.field("tick_ms"), ticks)
-                if table.num_rows:
-                    self._landing.land(table)
-                    landed.rows += table.num_rows
-                    landed.body_bytes += table["body"].nbytes
+                load = Landed()
+                rows = _counted(tables(group), tick_ms, load)
+                # A load of no rows is none: a journal that was cut off within its first batch has nothing.
+                if (first := next(rows, None)) is not None:
+                    self._landing.land(chain((first,), rows))
+                    landed.rows += load.rows
+                    landed.body_bytes += load.body_bytes
                 self._delete(group)
                 self._in_package = []
         except (LandingFault, OSError, pa.ArrowException) as error:
@@ -122,6 +124,17 @@ class Outbox:
         elif self.fault and not landed.fault:
             log.info("The landing takes rows again: %d landed", landed.rows)
         self.fault = landed.fault
+
+
+def _counted(parts: Iterator[pa.Table], tick_ms: int | None, load: Landed) -> Iterator[pa.Table]:
+    """The tables on their way into a load, which counts them; with `tick_ms` as rows of this minute."""
+    for table in parts:
+        if tick_ms is not None:
+            ticks = pa.repeat(pa.scalar(tick_ms, pa.int64()), table.num_rows)
+            table = table.set_column(0, SCHEMA.field("tick_ms"), ticks)
+        load.rows += table.num_rows
+        load.body_bytes += table["body"].nbytes
+        yield table
 
 
 def _groups(paths: list[Path]) -> list[list[Path]]:

@@ -12,6 +12,7 @@ from time import monotonic
 
 from ingest.client import Client, clock, now_ms
 from ingest.endpoint import Venue
+from ingest.memory import stay_small
 from ingest.minute import Progress, record_minute
 from ingest.outbox import Landed, Outbox
 from ingest.rows import Row
@@ -240,6 +241,7 @@ async def record(
 
 def run_recorder(home: Path, landing: str, venues_url: str | None, once: bool = False) -> int:
     """The recorder as a process: its exit code. Progress goes to the log."""
+    stay_small()
     try:
         fault = asyncio.run(record(home, landing, venues_url, once))
     except RecorderBusy as busy:

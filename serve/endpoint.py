@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from serve.edition import Edition, Reader
@@ -17,7 +18,7 @@ from serve.shape import Body
 Query = TypeVar("Query")
 Resolve = Callable[[Values, Edition, bool], Any]
 Answer = Callable[[Any, Reader], Body]
-Offline = Callable[[Values, Unavailable], Body]
+Offline = Callable[[Values, Unavailable, Path], Body]
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def endpoint(
 
     The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
     from the parsed values, the edition, and whether a valid key came with them: equal questions must give equal
-    queries, for they are the cache key. `offline` answers without a readable replica; without it that is a 503. Every
-    endpoint may also answer 401 and, if it has a budget, 429.
+    queries, for they are the cache key. `offline` answers without a readable replica, told why and from which folder;
+    without it that is a 503. Every endpoint may also answer 401 and, if it has a budget, 429.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:

@@ -125,7 +125,8 @@ class Service:
         try:
             values = read_values(item.params, path_values, access.query_string)
             if item.offline:
-                return reply(request, stored(item.offline(values, outage), item.ttl), access.told.lines, access.in_url)
+                body = item.offline(values, outage, self.store.serving)
+                return reply(request, stored(body, item.ttl), access.told.lines, access.in_url)
         except ApiError as wrong:
             return self._error(access, wrong.status, wrong.message, wrong.headers)
         state = "loading" if outage.missing else "unavailable"

@@ -1,13 +1,17 @@
 """GET /api/markets and /api/status: shapes, values, purity, health."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import jsonschema
 import orjson
 import pytest
 
+from ingest.backfill_state import BackfillState
+from ingest.rows import Row
 from tests.api_server import Api, free_port, running, until
 from tests.replica import AS_OF_MS, DAY, MARKETS, MINUTE, publish, write_pointer
 
@@ -104,3 +108,40 @@ def test_status(tmp_path: Path, age_ms: int, state: str) -> None:
             minute - 5 * MINUTE,
             "503 Service Unavailable",
         )
+
+
+@pytest.mark.requirement("status:shape")
+def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
+    """Of each venue and kind, also before the first edition; null where nothing was ever fetched."""
+    serving = tmp_path / "serving"
+    serving.mkdir()
+    told = serving / "backfill.json"
+    history = BackfillState(1, AS_OF_MS, path=tmp_path / "state.json", tell=told)
+    with running(serving, free_port()) as api:
+        assert api.get("/api/status").json["backfill"] is None
+        history.expect("binance", [("perp_bars_1d", 4 * DAY), ("settlements", 4 * DAY)])
+        history.got("binance", "perp_bars_1d", 3, 3 * DAY, Row(0, "binance", "", "", "", 200, 0, 0, 1, None, "12345"))
+        history.fail("binance", "settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
+        history.give_up("binance", "settlements", "BTCUSDT", (AS_OF_MS - 4 * DAY, AS_OF_MS))
+        history.write()
+        status = api.get("/api/status").json
+        found = status["backfill"]
+        assert (found["state"], found["started_ms"], found["finished_ms"]) == ("running", AS_OF_MS, None)
+        assert (found["share"], found["rows"], found["body_bytes"], found["failed"]) == (0.375, 3, 5, 1)
+        venue = found["venues"]["binance"]
+        assert (venue["last_error"], venue["last_error_ms"]) == ("settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
+        assert [venue["kinds"][kind]["share"] for kind in ("perp_bars_1d", "settlements")] == [0.75, 0.0]
+        assert venue["kinds"]["settlements"]["failed"] == 1
+        assert found["failed_spans"] == ["binance settlements BTCUSDT from 2026-06-11 12:34:56Z to 2026-06-15 12:34:56Z"]
+        schema = api.get("/openapi.json").json["paths"]["/api/status"]["get"]["responses"]["200"]
+        jsonschema.validate(status, schema["content"]["application/json"]["schema"])
+        publish(serving, 12, int(time.time() * 1000), max_days=1)
+        assert until(lambda: api.get("/api/status").json, lambda status: status["edition"] == 12)["backfill"] == found
+        # It writes at least once a minute while it works: this one was killed.
+        os.utime(told, (AS_OF_MS / 1000, AS_OF_MS / 1000))
+        assert api.get("/api/status").json["backfill"]["state"] == "stopped"
+        history.end(AS_OF_MS + MINUTE, stopped=False)
+        found = api.get("/api/status").json["backfill"]
+        assert (found["state"], found["finished_ms"]) == ("partly", AS_OF_MS + MINUTE)
+        told.write_text("{")
+        assert api.get("/api/status").json["backfill"] is None

@@ -134,7 +134,17 @@ BINANCE = Venue(
         Endpoint("funding_intervals", FUTURES, "/fapi/v1/fundingInfo", "funding_info"),
         Endpoint("spot_tickers", SPOT, "/api/v3/ticker/24hr", "spot", weight=80),
         Endpoint("instruments", FUTURES, "/fapi/v1/exchangeInfo", "futures", every_s=HOUR, timeout_s=20),
-        Endpoint("spot_instruments", SPOT, "/api/v3/exchangeInfo", "spot", every_s=HOUR, weight=20, timeout_s=30),
+        # Without who may trade what (a parameter since 2024-10-17): most of the answer, and nothing that is used.
+        Endpoint(
+            "spot_instruments",
+            SPOT,
+            "/api/v3/exchangeInfo",
+            "spot",
+            {"showPermissionSets": "false"},
+            every_s=HOUR,
+            weight=20,
+            timeout_s=30,
+        ),
         Endpoint("open_interest", FUTURES, "/fapi/v1/openInterest", "futures", _symbol, each=PERPS),
         Endpoint(
             "perp_bars",

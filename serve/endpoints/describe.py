@@ -1,5 +1,7 @@
 """GET / and GET /openapi.json: what there is to ask for, made from the declarations and the edition's definitions."""
 
+from pathlib import Path
+
 from serve.catalog import Catalog
 from serve.edition import Reader
 from serve.endpoint import REGISTRY, endpoint
@@ -19,13 +21,13 @@ def index_body() -> Body:
     return json_body({"name": "Tidemark", "version": API_VERSION, "openapi": "/openapi.json", "endpoints": listed})
 
 
-@endpoint("/", ttl=300, statuses=(200, 400), schema=OBJECT, offline=lambda values, outage: index_body())
+@endpoint("/", ttl=300, statuses=(200, 400), schema=OBJECT, offline=lambda *_: index_body())
 def index(query: Values, db: Reader) -> Body:
     """List of the endpoints."""
     return index_body()
 
 
-def openapi_offline(values: Values, outage: Unavailable) -> Body:
+def openapi_offline(values: Values, outage: Unavailable, serving: Path) -> Body:
     """The description without an edition: the metric names are those that the interface promises."""
     return json_body(describe(REGISTRY.values(), Catalog()), degraded=True)
 

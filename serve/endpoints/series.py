@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -53,7 +54,7 @@ SCHEMA: Schema = {
 }
 
 
-def without_replica(values: Values, outage: Unavailable) -> Body:
+def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
     """Empty arrays that say so: nothing can be read, which is not the same as no activity."""
     if values["metric"] not in METRIC_NAMES:
         raise BadParameter("metric", values["metric"], "use one of " + ", ".join(METRIC_NAMES), METRIC_NAMES)

@@ -1,7 +1,11 @@
-"""GET /api/status: how old the served state is and what each venue's recording last did."""
+"""GET /api/status: how old the served state is, what each venue's recording last did, how far its past is fetched."""
 
 import time
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from serve.edition import Reader
 from serve.endpoint import endpoint
@@ -17,9 +21,55 @@ where to_ms > ? group by "check", venue order by rows desc, "check", venue
 """
 SECONDS_OR_NULL = {"type": ["number", "null"]}
 MS_OR_NULL = {"type": ["integer", "null"]}
+BACKFILL_FILE = "backfill.json"
+"""Beside the replicas: what the fetching of the past says of itself, at least once a minute while it works."""
+PROGRESS: Schema = {
+    "share": {"type": "number", "minimum": 0, "maximum": 1, "description": "Fetched part of what was missing, by time of the markets."},
+    "requests": {"type": "integer", "description": "Answers that came."},
+    "rows": {"type": "integer", "description": "Rows (bars, settlements, observations) in them."},
+    "body_bytes": {"type": "integer", "description": "Their bodies."},
+    "failed": {"type": "integer", "description": "Spans of one market that were given up."},
+    "last_error": {"type": ["string", "null"]},
+    "last_error_ms": MS_OR_NULL,
+}
+BACKFILL: Schema = {
+    "type": ["object", "null"],
+    "description": "How far what the venues have of the past is fetched, by the latest run; null before the first one.",
+    "required": ["state", "started_ms", "finished_ms", "landing_error", *PROGRESS, "venues", "failed_spans"],
+    "properties": {
+        "state": {
+            "enum": ["running", "stopped", "done", "partly"],
+            "description": "partly: it has ended and spans are missing; stopped: it goes on at its next start.",
+        },
+        "started_ms": {"type": "integer"},
+        "finished_ms": MS_OR_NULL,
+        "landing_error": {"type": ["string", "null"], "description": "Why the landing takes no rows."},
+        **PROGRESS,
+        "venues": {
+            "type": "object",
+            "description": "Venue → its progress, and in `kinds` that of each kind.",
+            "additionalProperties": {
+                "type": "object",
+                "required": [*PROGRESS, "kinds"],
+                "properties": {
+                    **PROGRESS,
+                    "kinds": {
+                        "type": "object",
+                        "additionalProperties": {"type": "object", "required": [*PROGRESS], "properties": PROGRESS},
+                    },
+                },
+            },
+        },
+        "failed_spans": {
+            "type": "array",
+            "description": "The first spans that were given up.",
+            "items": {"type": "string"},
+        },
+    },
+}
 SCHEMA: Schema = {
     "type": "object",
-    "required": ["state", "edition", "as_of", "age_s", "recorder_lag_s", "build_lag_s", "venues"],
+    "required": ["state", "edition", "as_of", "age_s", "recorder_lag_s", "build_lag_s", "venues", "backfill"],
     "properties": {
         "state": {"enum": ["healthy", "unhealthy"], "description": f"unhealthy when older than {UNHEALTHY_AFTER_S} s."},
         "edition": MS_OR_NULL,
@@ -38,25 +88,25 @@ SCHEMA: Schema = {
             "description": f"What the data quality checks marked as suspect in the last {SUSPECT_HOURS} hours.",
             "items": {"type": "object", "required": ["check", "venue", "rows", "last_ms"]},
         },
+        "backfill": BACKFILL,
         "db": {"const": False},
         "error": {"type": "string", "description": "Why nothing can be read."},
     },
 }
 
 
-def nothing_readable(values: Values, outage: Unavailable) -> Body:
-    """The same shape without data."""
+def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
+    """The same shape without data. The past may be on its way meanwhile."""
     nulls = dict.fromkeys(("edition", "as_of", "published", "recorded_since", "age_s", "recorder_lag_s", "build_lag_s"))
-    return json_body(
-        {"state": "unhealthy", **nulls, "venues": [], "suspects": [], "db": False, "error": str(outage)}, degraded=True
-    )
+    nothing = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(serving)}
+    return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 
 # Not counted: whoever watches a service asks all the time.
 @endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
-    """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error, and
-    what the quality checks marked as suspect."""
+    """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error,
+    what the quality checks marked as suspect, and how far the past is fetched."""
     now = time.time() * 1000
     edition = db.edition
     venues: list[dict[str, Any]] = db.rows("select * from recording_status order by venue")
@@ -74,8 +124,28 @@ def status(query: Values, db: Reader) -> Body:
             "build_lag_s": _seconds(edition.published_ms - edition.as_of_ms),
             "venues": venues,
             "suspects": _suspects(db),
+            "backfill": _backfill(edition.path.parent),
         }
     )
+
+
+def _backfill(serving: Path) -> dict[str, Any] | None:
+    try:
+        written = (serving / BACKFILL_FILE).stat()
+        told = _told(serving / BACKFILL_FILE, written.st_mtime_ns, written.st_ino)
+        # One that was killed leaves the word `running` behind.
+        died = told["state"] == "running" and time.time() - written.st_mtime > UNHEALTHY_AFTER_S
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return told | {"state": "stopped"} if died else told
+
+
+@lru_cache(maxsize=1)
+def _told(path: Path, written_ns: int, inode: int) -> dict[str, Any]:
+    """The file of this time: read once, however often it is asked for."""
+    told: dict[str, Any] = orjson.loads(path.read_bytes())
+    told.pop("pid", None)
+    return told
 
 
 def _suspects(db: Reader) -> list[dict[str, Any]]:

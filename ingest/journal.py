@@ -15,7 +15,7 @@ from ingest.rows import SCHEMA, Row, to_batch
 log = logging.getLogger(__name__)
 
 SUFFIX = ".arrows"
-PART_BYTES = 4 * 2**20
+PART_BYTES = 2 * 2**20
 """Rows that are read from journals, and written into a load, at once."""
 RETRY_S = 1.0
 MEMORY_BYTES = 64 * 2**20

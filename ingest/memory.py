@@ -9,12 +9,17 @@ import pyarrow as pa
 M_MMAP_THRESHOLD = -3
 LARGE_BYTES = 128 * 2**10
 
-try:
-    _libc: ctypes.CDLL | None = ctypes.CDLL(None)
-    _libc.malloc_trim, _libc.mallopt  # noqa: B018
-except (OSError, AttributeError, TypeError):
-    # Another C library than glibc, or another system: it does as it does.
-    _libc = None
+
+def _glibc() -> ctypes.CDLL | None:
+    """Where the C library is another one, it does as it does."""
+    try:
+        libc = ctypes.CDLL(None)
+        return libc if libc.malloc_trim and libc.mallopt else None
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+_libc = _glibc()
 
 
 def stay_small() -> None:

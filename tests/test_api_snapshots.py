@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
-import jsonschema
 import orjson
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from ingest.backfill_state import BackfillState
 from ingest.rows import Row
@@ -132,9 +132,11 @@ def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
         assert (venue["last_error"], venue["last_error_ms"]) == ("settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
         assert [venue["kinds"][kind]["share"] for kind in ("perp_bars_1d", "settlements")] == [0.75, 0.0]
         assert venue["kinds"]["settlements"]["failed"] == 1
-        assert found["failed_spans"] == ["binance settlements BTCUSDT from 2026-06-11 12:34:56Z to 2026-06-15 12:34:56Z"]
+        assert found["failed_spans"] == [
+            "binance settlements BTCUSDT from 2026-06-11 12:34:56Z to 2026-06-15 12:34:56Z"
+        ]
         schema = api.get("/openapi.json").json["paths"]["/api/status"]["get"]["responses"]["200"]
-        jsonschema.validate(status, schema["content"]["application/json"]["schema"])
+        Draft202012Validator(schema["content"]["application/json"]["schema"]).validate(status)
         publish(serving, 12, int(time.time() * 1000), max_days=1)
         assert until(lambda: api.get("/api/status").json, lambda status: status["edition"] == 12)["backfill"] == found
         # It writes at least once a minute while it works: this one was killed.

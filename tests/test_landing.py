@@ -1,7 +1,10 @@
 """Journal and landing: what was received survives any crash and any full disk, and is landed once."""
 
+import errno
+import io
 import json
 import os
+import string
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.journal import Journal, batches
+from ingest.journal import PART_BYTES, Journal, batches, tables
 from ingest.landing import Landing, LandingFault, committed_loads, land
 from ingest.rows import SCHEMA, Row, to_batch
 from tests.loopback_venue import identity, landed
@@ -67,6 +70,30 @@ def test_a_cut_off_tail_loses_only_the_unfinished_batch(tmp_path: Path) -> None:
     assert seen == {0, 1, 2, 3} or seen == {0, 1, 2}
 
 
+class FailingDisk(io.FileIO):
+    """A file whose disk fails after some reads."""
+
+    reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        if self.reads > 9:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().read(-1 if size is None else size)
+
+
+def test_a_disk_that_fails_is_not_the_end_of_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows would be taken for landed and deleted."""
+    journal = Journal(tmp_path)
+    for n in range(5):
+        journal.append([row(n)])
+    (path,) = journal.sealed()
+    monkeypatch.setattr(Path, "open", lambda path, mode: FailingDisk(str(path)))
+    read: list[pa.RecordBatch] = []
+    with pytest.raises(OSError, match="Input/output error"):
+        read.extend(batches(path))
+
+
 def test_a_new_journal_goes_on_after_the_old_files(tmp_path: Path) -> None:
     first = Journal(tmp_path)
     first.append([row(1)])
@@ -85,6 +112,28 @@ def test_a_load_has_the_contracts_layout_and_types(tmp_path: Path) -> None:
     assert name.startswith(f"{load.load_id}.")
     assert pq.read_schema(file).equals(SCHEMA)
     assert [Row(**values) for values in landed(landing)] == [row(1), row(2, None)]
+
+
+def test_a_load_holds_little_of_what_it_lands(tmp_path: Path) -> None:
+    """Journals of 40 MB pass through a few megabytes, row group by row group, and nothing of them stays."""
+    journal = Journal(tmp_path / "journal")
+    letters = string.ascii_letters * 2000
+    for n in range(400):
+        journal.append([row(n, letters[n % 52 :][:100_000])])
+    before, held = pa.total_allocated_bytes(), []
+
+    def watched(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        for part in parts:
+            held.append(pa.total_allocated_bytes() - before)
+            yield part
+
+    Landing(str(tmp_path / "landing"), tmp_path / "dlt").land(watched(tables(journal.sealed())))
+    (load,) = committed_loads(str(tmp_path / "landing"))
+    assert pq.ParquetFile(load.files[0]).num_row_groups == len(held) > 15
+    assert max(held) < 5 * PART_BYTES
+    rows = landed(tmp_path / "landing")
+    assert [found["key"] for found in rows] == [str(n) for n in range(400)]
+    assert all(found["body"] == letters[n % 52 :][:100_000] for n, found in enumerate(rows))
 
 
 def test_the_schema_is_frozen(tmp_path: Path) -> None:
@@ -216,6 +265,21 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 BIG = "".join(map(str, range(40_000)))
+
+
+async def test_a_journal_without_a_whole_row_is_no_load(tmp_path: Path) -> None:
+    """Killed while it wrote the first one: nothing lands, and the file does not stay for ever."""
+    from ingest.outbox import Outbox
+
+    outbox = Outbox(tmp_path / "recorder", str(tmp_path / "landing"))
+    outbox.put(row(0))
+    (path,) = outbox.journal.sealed()
+    os.truncate(path, path.stat().st_size - 100)
+    result = await outbox.land()
+    assert result is not None
+    assert (result.rows, result.fault) == (0, None)
+    assert not committed_loads(str(tmp_path / "landing"))
+    assert not outbox.journal.sealed()
 
 
 async def test_a_full_landing_is_one_clear_error_and_nothing_is_lost(

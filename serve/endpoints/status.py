@@ -24,7 +24,7 @@ MS_OR_NULL = {"type": ["integer", "null"]}
 BACKFILL_FILE = "backfill.json"
 """Beside the replicas: what the fetching of the past says of itself, at least once a minute while it works."""
 PROGRESS: Schema = {
-    "share": {"type": "number", "minimum": 0, "maximum": 1, "description": "Fetched part of what was missing, by time of the markets."},
+    "share": {"type": "number", "minimum": 0, "maximum": 1, "description": "Part of the missing time that is fetched."},
     "requests": {"type": "integer", "description": "Answers that came."},
     "rows": {"type": "integer", "description": "Rows (bars, settlements, observations) in them."},
     "body_bytes": {"type": "integer", "description": "Their bodies."},
@@ -98,7 +98,7 @@ SCHEMA: Schema = {
 def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
     """The same shape without data. The past may be on its way meanwhile."""
     nulls = dict.fromkeys(("edition", "as_of", "published", "recorded_since", "age_s", "recorder_lag_s", "build_lag_s"))
-    nothing = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(serving)}
+    nothing: dict[str, Any] = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(serving)}
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 

@@ -4,6 +4,8 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from serve.catalog import Metric
 from serve.edition import Reader
 from serve.params import UNIT_MS
@@ -64,6 +66,24 @@ def gaps_within(db: Reader, metric: Metric, kind: str, venue: str | None, span: 
         {**gap, "start": max(gap["start"], span.start), "end": min(gap["end"], span.end)}
         for gap in merged.gaps[first:last]
         if gap["end"] > span.start
+    ]
+
+
+def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Span) -> list[dict[str, Any]]:
+    """What lies before the first recorded minute and in no bucket of `t` (starts, ascending): nobody recorded then.
+
+    Buckets before it are those that the venues' own history filled. These gaps come before all of `gaps_within`.
+    """
+    since = db.edition.recorded_since_ms
+    end = min(span.end, db.edition.as_of_ms if since is None else since)
+    if end <= span.start:
+        return []
+    known = t[t < end]
+    starts, ends = np.append(span.start, known + step_ms), np.append(known, end)
+    holes = starts < ends
+    return [
+        {"start": start, "end": until, "venue": None, "reason": "recorder_down"}
+        for start, until in zip(starts[holes].tolist(), ends[holes].tolist(), strict=True)
     ]
 
 

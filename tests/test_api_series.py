@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -169,7 +170,7 @@ def test_a_metric_where_it_never_is(api: Api) -> None:
 @pytest.mark.requirement("series:empty")
 def test_an_empty_history_is_empty_arrays(api: Api) -> None:
     got = api.series("price", base="BTC", start=1_000_000_000_000, end=1_000_003_600_000)
-    assert (got["t"], got["v"], got["gaps"]) == ([], [], [])
+    assert (got["t"], got["v"]) == ([], [])
     assert api.series("price", base="XYZ:tsla", type="spot")["v"] == []
     assert (
         api.series("liquidations", base="BTC", venue="binance", start=1_000_000_000_000, end=1_000_003_600_000)["t"]
@@ -262,6 +263,38 @@ def test_gaps(api: Api) -> None:
     inside = api.series("price", base="BTC", start=at(295), end=at(95))["gaps"]
     assert inside == [{**perp, "start": at(295)}, {**down, "end": at(95)}]
     assert api.series("price", base="BTC", start=at(80), end=at(10))["gaps"] == []
+
+
+@pytest.mark.requirement("series:gaps")
+def test_what_lies_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
+    """Up to the first bucket that the venues' history filled, and wherever it has none."""
+    since = AS_OF_MS - 3 * DAY
+
+    def told(**query: Any) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+        got = api.series("price", base="BTC", **query)
+        early = [gap for gap in got["gaps"] if gap["start"] < since]
+        assert got["gaps"][: len(early)] == early
+        assert all((gap["venue"], gap["reason"]) == (None, "recorder_down") for gap in early)
+        return got, [(gap["start"], gap["end"]) for gap in early]
+
+    # The replica has minutes of its last three days alone.
+    long_ago = AS_OF_MS // DAY * DAY - 2000 * DAY
+    got, early = told(start=long_ago, end=long_ago + DAY, step="1h")
+    assert (got["t"], early) == ([], [(long_ago, long_ago + DAY)])
+    # Its days reach further back than the recording: those are known, the time before them is not.
+    got, early = told(start=long_ago + 900 * DAY, end=long_ago + 1100 * DAY, step="1d")
+    assert early[0] == (got["start"], got["t"][0])
+    assert long_ago + 990 * DAY < got["t"][0] < long_ago + 1010 * DAY
+    # Hours that are missing among them, and none after the recording began.
+    market = api.series("price", market="binance:perp:BTCUSDT", start=since - 10 * DAY, end=since + DAY, step="1h")
+    missing = sorted(set(range(market["start"], since, HOUR)) - set(market["t"]))
+    inside = [gap for gap in market["gaps"] if gap["start"] < since]
+    covered = [t for gap in inside for t in range(gap["start"], gap["end"], HOUR)]
+    assert covered == missing
+    assert missing
+    table = api.get(f"/api/series/price?base=BTC&start={long_ago}&range=1d&format=parquet").body
+    about = json.loads(pq.read_schema(io.BytesIO(table)).metadata[b"tidemark"])
+    assert [(gap["start"], gap["end"]) for gap in about["gaps"]] == [(long_ago, long_ago + DAY)]
 
 
 @pytest.mark.requirement("series:csv")

@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from serve.catalog import KINDS, METRIC_NAMES, Metric
 from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.errors import BadParameter, Unavailable
-from serve.gaps import REASONS, gaps_within
+from serve.gaps import REASONS, before_recording, gaps_within
 from serve.params import Schema, Values, coin, duration, epoch_ms, market, metric, one_of, venue
 from serve.series_query import SeriesQuery, resolve_series
 from serve.series_sql import series_sql, venues_sql
@@ -25,7 +26,7 @@ GAP: Schema = {
     "properties": {
         "start": {"type": "integer"},
         "end": {"type": "integer"},
-        "venue": {**TEXT_OR_NULL, "description": "null: the recorder itself was down."},
+        "venue": {**TEXT_OR_NULL, "description": "null: the recorder itself was down, or had not begun."},
         "reason": {"enum": list(REASONS)},
     },
 }
@@ -114,17 +115,18 @@ def _described(query: SeriesQuery, db: Reader, definition: Metric) -> dict[str, 
     return {**described, "start": query.start, "end": query.end, "source": source, "fields": list(definition.fields)}
 
 
-def _gaps(query: SeriesQuery, db: Reader, definition: Metric) -> list[dict[str, Any]]:
+def _gaps(query: SeriesQuery, db: Reader, definition: Metric, t: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
     # A metric that fixes its type may be made of both perps and spot.
     kind = query.type if definition.types else "all"
-    return gaps_within(db, definition, kind, query.venue, query.span)
+    recorded = gaps_within(db, definition, kind, query.venue, query.span)
+    return before_recording(db, t, query.step_ms, query.span) + recorded
 
 
 def _json(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
     found = db.arrays(series_sql(definition, query))
     if not found["t"].size:
         _check_venue(query, db, definition)
-    return json_body({**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition)})
+    return json_body({**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition, found["t"])})
 
 
 def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
@@ -149,7 +151,7 @@ def _table(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
     table = db.table(series_sql(definition, query))
     if not table.num_rows:
         _check_venue(query, db, definition)
-    about = {**_described(query, db, definition), "gaps": _gaps(query, db, definition)}
+    about = {**_described(query, db, definition), "gaps": _gaps(query, db, definition, table["t"].to_numpy())}
     return (parquet_body if query.format == "parquet" else arrow_body)(table, about)
 
 

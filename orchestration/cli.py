@@ -92,9 +92,11 @@ def backfill(
     stopped at any time; the next one goes on.
     """
     chosen = settings()
+    from ingest.memory import stay_small
     from orchestration import history
 
     log_to_stderr()
+    stay_small()
     try:
         request = history.wanted(venue or (), kind or (), begin, end, again=again, sample=sample, within_s=within)
     except history.WrongRequest as error:

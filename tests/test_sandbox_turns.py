@@ -11,16 +11,16 @@ YEAR = {"symbol": "BTCUSDT", "interval": "1d", "limit": "365"}
 
 
 async def test_what_took_long_stands_back() -> None:
-    """Nobody waits who was quick; of the others the quickest is first, however late it came."""
+    """Nobody waits who was quick; of the others the quickest is first, and who is new before those known as long."""
     turns, answered = Turns(), list[str]()
 
-    async def ask(name: str, last_s: float) -> None:
-        await turns.wait(SimpleNamespace(last_s=last_s))
+    async def ask(name: str, last_s: float | None) -> None:
+        await turns.wait(SimpleNamespace() if last_s is None else SimpleNamespace(last_s=last_s))
         answered.append(name)
 
-    asks = {"decade": 50.0, "year": 5.0, "month": 0.5, "minute": LONG_S / 2}
+    asks: dict[str, float | None] = {"decade": 50.0, "year": 5.0, "month": 0.5, "new": None, "minute": LONG_S / 2}
     await asyncio.gather(*(ask(name, last_s) for name, last_s in asks.items()))
-    assert answered == ["minute", "month", "year", "decade"]
+    assert answered == ["minute", "new", "month", "year", "decade"]
 
 
 async def test_one_turn_at_a_time() -> None:
@@ -28,7 +28,7 @@ async def test_one_turn_at_a_time() -> None:
     turns, answered = Turns(), list[str]()
 
     async def quick() -> None:
-        await turns.wait(SimpleNamespace())
+        await turns.wait(SimpleNamespace(last_s=0.0))
         answered.append("quick")
 
     async def slow() -> None:
@@ -48,11 +48,11 @@ async def test_a_connection_remembers_how_long_its_answer_took() -> None:
         wait = client.app.ctx.sandbox.turns.wait
 
         async def noted(connection: SimpleNamespace) -> None:
-            waited.append(getattr(connection, "last_s", 0.0))
+            waited.append(getattr(connection, "last_s", -1.0))
             await wait(connection)
 
         client.app.ctx.sandbox.turns.wait = noted
         for _ in range(2):
             assert len((await client.get("/fapi.binance.com/fapi/v1/klines", **YEAR)).json) == 365
-        assert waited[0] == 0.0
+        assert waited[0] == -1.0
         assert waited[1] > 0.0

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import thread_time
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -120,13 +120,13 @@ def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
             return early
         connection = request.conn_info.ctx if request.conn_info else None
         await sandbox.turns.wait(connection)
-        began, now_ms = perf_counter(), sandbox.clock.now_ms()
+        began, now_ms = thread_time(), sandbox.clock.now_ms()
         if (use := sandbox.limits.exceeded(endpoint.pool, request.ip, now_ms)) is not None:
             return _response(stand_in.refusal(use, pool, now_ms), {})
         query = dict(parse_qsl(request.query_string, keep_blank_values=True)) | placeholders
         answer = endpoint.answer(Ask(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
         if connection is not None:
-            connection.last_s = perf_counter() - began
+            connection.last_s = thread_time() - began
         weight = endpoint.weight if answer.weight is None else answer.weight
         headers = stand_in.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
         return _spoiled(request, answer, headers, faults) if faults else _response(answer, headers)

@@ -43,7 +43,7 @@ class Pace:
     land_ms     after a minute's begin; the recorder's rows land later, so that one build takes both
     built_ms    after a minute's begin; by then it is built, and what lands counts as the next one's
     load_bytes  most bodies of one load, and so of one minute: a build takes whole minutes
-    answer_s    how long one request may wait for its limit, for a ban's end and for its answer
+    answer_s    how long one request may wait for a ban's end and for its answer, beside a window of its limit
     again_s     pauses before what failed is asked again
     """
 
@@ -220,7 +220,9 @@ class Backfill:
             weight=weight,
             timeout_s=30,
         )
-        return await client.fetch(endpoint, Ask(piece.key, self._tick(), 0), history.params(piece), self._deadline())
+        # Its turn comes within a window of the limit: to give up earlier would call the market's span failed.
+        deadline = self._deadline() + client.budgets[history.pool].pool.window_s
+        return await client.fetch(endpoint, Ask(piece.key, self._tick(), 0), history.params(piece), deadline)
 
     def _tick(self) -> int:
         return now_ms() // self.pace.minute_ms * self.pace.minute_ms

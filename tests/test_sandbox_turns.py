@@ -11,7 +11,7 @@ YEAR = {"symbol": "BTCUSDT", "interval": "1d", "limit": "365"}
 
 
 async def test_what_took_long_stands_back() -> None:
-    """Nobody waits who was quick; of the others the quickest is first, and who is new before those known as long."""
+    """Nobody waits who was quick; of the others the quickest is first, and who is new does not wait."""
     turns, answered = Turns(), list[str]()
 
     async def ask(name: str, last_s: float | None) -> None:
@@ -20,7 +20,7 @@ async def test_what_took_long_stands_back() -> None:
 
     asks: dict[str, float | None] = {"decade": 50.0, "year": 5.0, "month": 0.5, "new": None, "minute": LONG_S / 2}
     await asyncio.gather(*(ask(name, last_s) for name, last_s in asks.items()))
-    assert answered == ["minute", "new", "month", "year", "decade"]
+    assert answered == ["new", "minute", "month", "year", "decade"]
 
 
 async def test_one_turn_at_a_time() -> None:

@@ -9,14 +9,14 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-LONG_S = 0.02
-"""Seconds of CPU; what a new connection is taken to need."""
+LONG_S = 0.05
+"""Seconds of CPU: more than any answer to the recorder's every minute, less than a year of bars."""
 STANDS_BACK = 20
 """An answer's length is made up for so many times: the quick ones come first, and the longest at last."""
 
 
 class Turns:
-    """A connection that is new, or whose last answer took long, waits for its turn: one at a time, quick ones first."""
+    """A connection whose last answer took long waits for its turn: one at a time, the quick ones first."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
@@ -25,7 +25,7 @@ class Turns:
 
     async def wait(self, connection: Any) -> None:
         """Return when the connection (Sanic's `conn_info.ctx`) may be answered."""
-        last_s = getattr(connection, "last_s", LONG_S)
+        last_s = getattr(connection, "last_s", 0.0)
         if last_s < LONG_S:
             return
         loop = asyncio.get_running_loop()

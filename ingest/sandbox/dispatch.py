@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from time import thread_time
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -17,7 +16,6 @@ from ingest.sandbox.limits import Limits
 from ingest.sandbox.replay import Replay
 from ingest.sandbox.standin import StandIn
 from ingest.sandbox.streams import Hub
-from ingest.sandbox.turns import Turns
 from ingest.sandbox.wire import Answer, Ask, Endpoint
 from ingest.sandbox.world import World
 
@@ -36,7 +34,6 @@ class Sandbox:
     world: World | None
     replay: Replay | None
     venue_of: dict[str, str] = field(init=False)  # by host
-    turns: Turns = field(default_factory=Turns)
 
     def __post_init__(self) -> None:
         self.venue_of = {host: one.venue for one in self.stand_ins.values() for host in one.hosts}
@@ -118,15 +115,11 @@ def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
         faults = sandbox.faults.on(endpoint.venue, endpoint.host, path)
         if faults and (early := await _suffered(request, faults)) is not None:
             return early
-        connection = request.conn_info.ctx if request.conn_info else None
-        await sandbox.turns.wait(connection)
-        began, now_ms = thread_time(), sandbox.clock.now_ms()
+        now_ms = sandbox.clock.now_ms()
         if (use := sandbox.limits.exceeded(endpoint.pool, request.ip, now_ms)) is not None:
             return _response(stand_in.refusal(use, pool, now_ms), {})
         query = dict(parse_qsl(request.query_string, keep_blank_values=True)) | placeholders
         answer = endpoint.answer(Ask(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
-        if connection is not None:
-            connection.last_s = thread_time() - began
         weight = endpoint.weight if answer.weight is None else answer.weight
         headers = stand_in.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
         return _spoiled(request, answer, headers, faults) if faults else _response(answer, headers)

@@ -9,7 +9,7 @@
 with open as (
   select s.id, s.ts, s.market_id, s.dir, s.price, h.horizon_min, s.ts + h.horizon_min * 60000 as minute_ms
   from {{ ref("spikes") }} as s
-  cross join (values {% for minutes in horizons %}({{ minutes }}){{ ", " if not loop.last }}{% endfor %}) as h(horizon_min)
+  cross join unnest({{ horizons }}) as h(horizon_min)
   where s.ts + h.horizon_min * 60000 < {{ newest }}
   {% if is_incremental() %}
     -- All older ones are written: the build before this one looked at them when they were overdue.

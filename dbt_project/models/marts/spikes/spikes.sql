@@ -3,12 +3,16 @@
 -- fuller past changes an alert or takes it back.
 {%- set day_ms, cooldown_ms = 86400000, 900000 %}
 {%- set least_usd, least_z, least_bars = 50000, 6, 60 %}
+{#- A number, so that scans of the bars leave out all that is older. Named on every path: dbt reads dependencies while
+    parsing, when nothing is incremental. #}
+{%- set touched = ref("int_touched_minutes") %}
+{%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_incremental() else 0 %}
 with recursive loud as materialized (
   select minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd
   from {{ ref("int_market_bars") }}
   where
     source = 'recorded' and volume_usd >= {{ least_usd }}
-    and minute_ms >= (select min(minute_ms) from {{ ref("int_touched_minutes") }})
+    and minute_ms >= {{ first }}
     and tick_ms in (select w.tick_ms from {{ source("pipeline", "window_ticks") }} as w)
 ),
 
@@ -18,7 +22,7 @@ past as (
   from loud as l
   join {{ ref("int_market_bars") }} as b
     on l.market_id = b.market_id and b.minute_ms between l.minute_ms - {{ day_ms }} and l.minute_ms - 60000
-  where b.minute_ms >= (select min(minute_ms) - {{ day_ms }} from loud) and b.volume_usd is not null
+  where b.minute_ms >= {{ first - day_ms }} and b.volume_usd is not null
 ),
 
 baselines as (

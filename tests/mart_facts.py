@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import yaml
 
 from orchestration.watermark import prepare
@@ -51,6 +52,16 @@ class Warehouse:
             for row in rows:
                 names, marks = ", ".join(row), ", ".join("?" * len(row))
                 con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
+
+    def add_many(self, table: str, rows: Iterable[Row]) -> None:
+        """Many rows with the same columns."""
+        with self.connect() as con:
+            con.register("given", pa.Table.from_pylist(list(rows)))
+            con.execute(f"insert into {table} by name from given")
+
+    def write(self, sql: str) -> None:
+        with self.connect() as con:
+            con.execute(sql)
 
     def build(self, ticks: Iterable[int], *arguments: str, folder: str = "") -> None:
         """One window: its ticks and everything that they touch, in all marts or in those of one folder."""

@@ -13,3 +13,9 @@
   {% endif %}
   insert into {{ target }} ({{ columns }}) select {{ columns }} from {{ source }}
 {% endmacro %}
+
+{#- The incremental strategy of what is written once: new rows are added, none is replaced. -#}
+{% macro get_incremental_add_rows_sql(arg_dict) %}
+  insert into {{ arg_dict["target_relation"] }} ({{ arg_dict["dest_columns"] }})
+  select {{ arg_dict["dest_columns"] }} from {{ arg_dict["temp_relation"] }}
+{% endmacro %}

@@ -1,0 +1,43 @@
+{{ config(incremental_strategy="add_rows") }}
+-- What the price did after each spike: one row per horizon, written once it is known, or known that it never will be.
+{#- Bars of quiet markets are asked once an hour: a bar that has not come after that, and a margin, does not come. #}
+{%- set overdue_ms = 75 * 60000 %}
+{%- set horizons = [5, 15, 60] %}
+{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{%- set scope = source("pipeline", "builds") %}
+{%- set newest = "(select max(tick_ms) from " ~ source("pipeline", "window_ticks") ~ ")" %}
+with open as (
+  select s.id, s.ts, s.market_id, s.dir, s.price, h.horizon_min, s.ts + h.horizon_min * 60000 as minute_ms
+  from {{ ref("spikes") }} as s
+  cross join unnest({{ horizons }}) as h(horizon_min)
+  where s.ts + h.horizon_min * 60000 < {{ newest }}
+  {% if is_incremental() %}
+    -- All older ones are written: the build before this one looked at them when they were overdue.
+    and s.ts >= least(
+      (select min(tick_ms) from {{ source("pipeline", "window_ticks") }}),
+      (select max(list_max(ticks)) from {{ source("pipeline", "builds") }})
+    ) - {{ horizons[-1] * 60000 + overdue_ms }}
+    and (s.id, h.horizon_min) not in (select (o.id, o.horizon_min) from {{ this }} as o)
+  {% endif %}
+),
+
+closes as (
+  select b.minute_ms, b.market_id, b.close
+  from {{ ref("int_market_bars") }} as b
+  where b.minute_ms in (select minute_ms from open) and (b.minute_ms, b.market_id) in (select (minute_ms, market_id) from open)
+),
+
+seen as (
+  select o.*, c.close / o.price - 1 as return
+  from open as o
+  left join closes as c on o.minute_ms = c.minute_ms and o.market_id = c.market_id
+)
+
+select
+  id, ts, horizon_min, minute_ms + 60000 as due_ms,
+  case when return is null then 'unavailable' else 'observed' end as state,
+  case when return is null then 'missing_outcome' end as reason,
+  return,
+  case dir when 'buy' then return when 'sell' then -return end as directional_return
+from seen
+where return is not null or minute_ms + {{ overdue_ms }} <= {{ newest }}

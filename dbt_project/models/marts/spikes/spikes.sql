@@ -1,0 +1,67 @@
+{{ config(incremental_strategy="add_rows") }}
+-- Volume spikes of the closed bars that this build brought. What was told once stays: neither a bar told anew nor a
+-- fuller past changes an alert or takes it back.
+{%- set day_ms, cooldown_ms = 86400000, 900000 %}
+{%- set least_usd, least_z, least_bars = 50000, 6, 60 %}
+{#- A number, so that scans of the bars leave out all that is older. Named on every path: dbt reads dependencies while
+    parsing, when nothing is incremental. #}
+{%- set touched = ref("int_touched_minutes") %}
+{%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_incremental() else 0 %}
+with recursive loud as materialized (
+  select minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd
+  from {{ ref("int_market_bars") }}
+  where
+    source = 'recorded' and volume_usd >= {{ least_usd }}
+    and minute_ms >= {{ first }}
+    and tick_ms in (select w.tick_ms from {{ source("pipeline", "window_ticks") }} as w)
+),
+
+-- The market's own bars of the 24 hours before.
+past as (
+  select l.minute_ms, l.market_id, ln(1 + b.volume_usd) as x
+  from loud as l
+  join {{ ref("int_market_bars") }} as b
+    on l.market_id = b.market_id and b.minute_ms between l.minute_ms - {{ day_ms }} and l.minute_ms - 60000
+  where b.minute_ms >= {{ first - day_ms }} and b.volume_usd is not null
+),
+
+baselines as (
+  select minute_ms, market_id, median(x) as middle, mad(x) as mad, count(*)::integer as baseline_n
+  from past
+  group by minute_ms, market_id
+),
+
+alerts as materialized (
+  select
+    l.minute_ms, l.market_id, l.venue, l.type, l.symbol, l.base, l.hip3,
+    -- The side of the takers where it is published, else where the price went; neither may say anything.
+    case sign(coalesce(l.taker_buy_usd - l.taker_sell_usd, l.close - l.open)) when 1 then 'buy' when -1 then 'sell' end as dir,
+    0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad as sig,
+    l.volume_usd, exp(b.middle) - 1 as baseline_usd, b.baseline_n, l.close as price
+  from loud as l
+  join baselines as b on l.minute_ms = b.minute_ms and l.market_id = b.market_id
+  where b.mad > 0 and b.baseline_n >= {{ least_bars }} and 0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad >= {{ least_z }}
+  {% if is_incremental() %}
+    and not exists (
+      select 1 from {{ this }} as told
+      where told.market_id = l.market_id and abs(told.ts - l.minute_ms) < {{ cooldown_ms }}
+    )
+  {% endif %}
+),
+
+-- The first of each market, then the first that is far enough from that one, and so on.
+told as (
+  select market_id, min(minute_ms) as minute_ms from alerts group by market_id
+  union all
+  select t.market_id, min(a.minute_ms)
+  from told as t
+  join alerts as a on t.market_id = a.market_id and a.minute_ms >= t.minute_ms + {{ cooldown_ms }}
+  group by t.market_id, t.minute_ms
+)
+
+select
+  -- Half a UUID's worth of the market and the minute, cut to what JSON numbers hold.
+  (md5_number_lower(market_id || ' ' || minute_ms) & 9007199254740991)::bigint as id,
+  minute_ms as ts, market_id, venue, type, symbol, base, hip3, 'volume' as kind, dir, sig, volume_usd, baseline_usd, baseline_n, price
+from alerts
+semi join told using (market_id, minute_ms)

@@ -1,0 +1,129 @@
+"""Volume spikes and their outcomes against a plain recomputation, and that what was written stays as it is."""
+
+import math
+import random
+import statistics
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mart_facts import MINUTE, T0, Row, Warehouse, market
+
+DAY, COOLDOWN = 1440, 15
+MARKETS = [
+    market("binance:perp:AUSDT", "A"),
+    market("bybit:perp:AUSDT", "A"),
+    market("okx:spot:B-USDT", "B"),
+    market("hyperliquid:perp:xyz:C", "xyz:C", hip3=True, aggregated=False),
+]
+LENGTH = DAY + 400
+
+
+def bars(seed: int) -> dict[tuple[str, int], Row]:
+    """Bars of a day and some hours by market and minute number: quiet, with bursts, with holes."""
+    chance = random.Random(seed)
+    made: dict[tuple[str, int], Row] = {}
+    for number, identity in enumerate(MARKETS):
+        price, level = 100.0 + number, 9 + number / 2
+        for minute in range(LENGTH):
+            price *= math.exp(chance.gauss(0, 0.001))
+            burst = chance.random() < 0.02 and minute > 200
+            usd = math.exp(chance.gauss(level, 0.3) + (chance.uniform(2, 5) if burst else 0))
+            if chance.random() < 0.02:
+                continue
+            buy = usd * chance.random() if identity["venue"] != "bybit" else None
+            sides = {"taker_buy_usd": buy, "taker_sell_usd": None if buy is None else usd - buy}
+            times = {"minute_ms": T0 + minute * MINUTE, "tick_ms": T0 + (minute + 1) * MINUTE}
+            prices = {"open": price * chance.choice([0.999, 1, 1, 1.001]), "close": price}
+            row = {**identity, **times, **prices, "volume_usd": usd, **sides, "source": "recorded"}
+            made[identity["market_id"], minute] = row
+    # A market whose bars are all alike has no deviation to measure by: nothing there stands out.
+    for minute in range(LENGTH):
+        if ("okx:spot:B-USDT", minute) in made:
+            made["okx:spot:B-USDT", minute] = {**made["okx:spot:B-USDT", minute], "volume_usd": 60_000.0}
+    loud = {"minute_ms": T0 + 1500 * MINUTE, "volume_usd": 6e8}
+    made["okx:spot:B-USDT", 1500] = {**made["okx:spot:B-USDT", 1499], **loud}
+    return made
+
+
+def expected(made: dict[tuple[str, int], Row], first: int) -> list[tuple[Any, ...]]:
+    """(market, minute, side, z) of the spikes from a minute on, bar by bar."""
+    found = []
+    for identity in MARKETS:
+        name, last = identity["market_id"], -COOLDOWN
+        for minute in range(first, LENGTH):
+            bar = made.get((name, minute))
+            if bar is None or bar["volume_usd"] < 50_000 or minute - last < COOLDOWN:
+                continue
+            past = [made[name, at]["volume_usd"] for at in range(minute - DAY, minute) if (name, at) in made]
+            values = [math.log(1 + usd) for usd in past]
+            middle = statistics.median(values)
+            mad = statistics.median(abs(x - middle) for x in values)
+            if not mad or (z := 0.6745 * (math.log(1 + bar["volume_usd"]) - middle) / mad) < 6:
+                continue
+            last, moved = minute, bar["close"] - bar["open"]
+            if bar["taker_buy_usd"] is not None:
+                moved = bar["taker_buy_usd"] - bar["taker_sell_usd"]
+            found.append((name, minute, "buy" if moved > 0 else "sell" if moved < 0 else None, pytest.approx(z)))
+    return sorted(found, key=lambda row: row[:2])
+
+
+def outcomes(made: dict[tuple[str, int], Row], spikes: Iterable[tuple[Any, ...]], now: int) -> list[tuple[Any, ...]]:
+    """(market, minute, horizon, state, return, directional return) of what is known at a minute."""
+    found: list[tuple[Any, ...]] = []
+    for name, minute, side, _ in spikes:
+        for horizon in (5, 15, 60):
+            bar = made.get((name, minute + horizon))
+            if bar is not None and minute + horizon < now:
+                value = bar["close"] / made[name, minute]["close"] - 1
+                turned = {"buy": pytest.approx(value), "sell": pytest.approx(-value), None: None}[side]
+                found.append((name, minute, horizon, "observed", pytest.approx(value), turned))
+            elif bar is None and minute + horizon + 75 <= now:
+                found.append((name, minute, horizon, "unavailable", None, None))
+    return sorted(found, key=lambda row: row[:3])
+
+
+SPIKES = f"select market_id, (ts - {T0}) // 60000, dir, sig from spikes order by 1, 2"
+OUTCOMES = (
+    f"select market_id, (ts - {T0}) // 60000, horizon_min, o.state, return, directional_return "
+    "from spike_outcomes as o join spikes using (id, ts) order by 1, 2, 3"
+)
+
+
+def test_spikes_and_outcomes_equal_a_plain_recomputation(tmp_path: Path) -> None:
+    made = bars(7)
+    warehouse = Warehouse(tmp_path)
+    warehouse.add_many("int_market_bars", made.values())
+    # As recorded: a first window over the day before, then windows of one minute, of several, and one after a break.
+    edges = [DAY, DAY + 1, DAY + 2, DAY + 10, DAY + 130, DAY + 131, DAY + 300, LENGTH]
+    warehouse.build([T0 + minute * MINUTE for minute in range(1, DAY + 1)], folder="spikes")
+    warehouse.write("delete from spikes; delete from spike_outcomes")  # the past of the first day is not a day long
+    for begin, end in pairwise(edges):
+        warehouse.build([T0 + minute * MINUTE for minute in range(begin + 1, end + 1)], folder="spikes")
+        assert warehouse.rows(OUTCOMES) == outcomes(made, warehouse.rows(SPIKES), end)
+    wanted = expected(made, DAY)
+    assert len(wanted) > 20
+    assert {row[2] for row in wanted} == {"buy", "sell", None}
+    assert warehouse.rows(SPIKES) == wanted
+    ids = [row[0] for row in warehouse.rows("select id from spikes")]
+    assert len(set(ids)) == len(ids)
+    assert all(0 <= number < 2**53 for number in ids)
+
+
+def test_what_was_told_stays(tmp_path: Path) -> None:
+    """A window built twice, a bar told anew and a past completed later change no spike and no outcome."""
+    made = bars(3)
+    warehouse = Warehouse(tmp_path)
+    warehouse.add_many("int_market_bars", made.values())
+    ticks = [T0 + minute * MINUTE for minute in range(DAY, LENGTH)]
+    warehouse.build(ticks, folder="spikes")
+    before = warehouse.rows("from spikes order by id"), warehouse.rows("from spike_outcomes order by all")
+    assert all(before)
+    warehouse.write(f"update int_market_bars set volume_usd = 70000, close = close * 2 where minute_ms < {ticks[-1]}")
+    warehouse.build(ticks, folder="spikes")
+    assert warehouse.rows("from spikes order by id") == before[0]
+    later = warehouse.rows("from spike_outcomes order by all")
+    assert set(before[1]) <= set(later)

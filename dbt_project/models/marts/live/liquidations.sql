@@ -1,0 +1,109 @@
+{{ config(incremental_strategy="replace_all") }}
+{#- Liquidations of the 24 hours that end with the edition, of each coin and of all (base null). Aggregated markets alone, as
+    in the series. -#}
+{%- set now_ms = as_of_ms() %}
+{%- set from_ms = now_ms - 86400000 %}
+{%- set windows = {"1h": 3600000, "4h": 14400000, "12h": 43200000, "24h": 86400000} %}
+{#- What a window holds, as the fields of a struct. A window in which nothing was heard is unknown. -#}
+{%- set sums, counts = {}, {} %}
+{%- for name, window_ms in windows.items() %}
+  {%- set inside = "ts > " ~ (now_ms - window_ms) %}
+  {%- set heard = "(select max(tick_ms) + 60000 from heard) > " ~ (now_ms - window_ms) %}
+  {%- set sided = [] %}
+  {%- for side in ["long", "short"] %}
+    {%- do sided.append("%s: if(%s, coalesce(sum(usd) filter (side = '%s' and %s), 0.0), null)" % (tojson(side), heard, side, inside)) %}
+  {%- endfor %}
+  {%- do sums.update({name: sided | join(", ")}) %}
+  {%- do counts.update({name: "%s, \"count\": if(%s, count(*) filter (%s), null)" % (sums[name], heard, inside)}) %}
+{%- endfor %}
+{%- set windows_sql %}
+  { {% for name in windows %}"{{ name }}": { {{ counts[name] }} }{{ ", " if not loop.last }}{% endfor %} } as totals,
+  { {% for name in windows %}"{{ name }}": { {{ sums[name] }} }{{ ", " if not loop.last }}{% endfor %} } as windows
+{%- endset %}
+with events as materialized (
+  select ts, venue, symbol, base, side, usd, price
+  from {{ ref("int_liquidations") }}
+  where ts > {{ from_ms }} and ts <= {{ now_ms }}
+    -- Told at most an hour before their time (by a venue whose clock is ahead): bounds the scan.
+    and tick_ms > {{ from_ms - 3600000 }}
+    and aggregated and usd is not null
+),
+
+heard as materialized (
+  select venue, max(tick_ms) as tick_ms
+  from {{ ref("int_stream_minutes") }}
+  where endpoint = 'liquidations' and connected_ms > 0 and tick_ms between {{ from_ms - 60000 }} and {{ now_ms }}
+  group by venue
+),
+
+of_venues as (
+  select base, venue, { {{ counts["24h"] }} } as figures from events group by grouping sets ((base, venue), (venue))
+  union all
+  select null, venue, {"long": 0.0, "short": 0.0, "count": 0} from heard anti join events using (venue)
+),
+
+venues as (
+  select base, map_from_entries(list((venue, figures) order by venue)) as by_venue from of_venues group by base
+),
+
+{% for name, order, most in [("biggest", "usd desc, ts desc, venue, symbol", 20), ("recent", "ts desc, usd desc, venue, symbol", 50)] %}
+{{ name }} as (
+  {%- for subject in ["base", "null"] %}
+  select
+    {{ subject }} as base,
+    list({ts: ts, venue: venue, symbol: symbol, base: base, side: side, usd: usd, price: price} order by {{ order }}) as {{ name }}
+  from (
+    {%- if subject == "base" %}
+    select * from events qualify row_number() over (partition by base order by {{ order }}) <= {{ most }}
+    {%- else %}
+    select * from events order by {{ order }} limit {{ most }}
+    {%- endif %}
+  )
+  {{ "group by base union all" if subject == "base" }}
+  {%- endfor %}
+),
+{% endfor %}
+totals as (
+  select base, {{ windows_sql }} from events group by base
+  union all
+  select null as base, {{ windows_sql }} from events
+),
+
+coins as (
+  select list(struct_insert({base: base}, {% for name in windows %}"{{ name }}" := windows['{{ name }}']{{ ", " if not loop.last }}{% endfor %})
+    order by windows['24h']['long'] + windows['24h']['short'] desc, base) as coins
+  from totals where base is not null
+),
+
+hours as (
+  select unnest(range({{ now_ms - now_ms % 3600000 - 82800000 }}, {{ now_ms }} + 1, 3600000)) as t
+),
+
+timeline as (
+  select list({t: t, "long": long_usd, "short": short_usd} order by t) as timeline
+  from hours
+  left join (
+    select t, sum(liq_long_usd) as long_usd, sum(liq_short_usd) as short_usd
+    from {{ ref("series_base_1h") }}
+    where type = 'perp' and t between {{ now_ms - now_ms % 3600000 - 82800000 }} and {{ now_ms }}
+    group by t
+  ) using (t)
+)
+
+select
+  totals.base,
+  greatest(
+    {{ from_ms }},
+    (select min(start_ms) from {{ ref("recording_runs") }} where venue = ''),
+    (select max(end_ms) from {{ ref("gaps") }} where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations')
+  ) as since,
+  totals.totals, coalesce(by_venue, map {}) as by_venue,
+  if(totals.base is null, coalesce(coins, []), null) as coins,
+  coalesce(biggest, []) as biggest, coalesce(recent, []) as recent,
+  if(totals.base is null, timeline, null) as timeline
+from totals
+left join venues on totals.base is not distinct from venues.base
+left join biggest on totals.base is not distinct from biggest.base
+left join recent on totals.base is not distinct from recent.base
+cross join coins
+cross join timeline

@@ -24,8 +24,8 @@ SEAL_BUDGET_S = 0.5
 # Up to so many buckets are named one by one in a query, which is cheaper than a join.
 LITERALS = 20
 SMALL_TABLES = (
-    "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status", "market_index",
-    "suspect_rows",
+    "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
+    "market_index", "suspect_rows",
 )  # fmt: skip
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);

@@ -1,25 +1,22 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- Liquidations of the 24 hours that end with the edition, of each coin and of all (base null). Aggregated markets alone, as
-    in the series. -#}
+{#- Liquidations of the 24 hours that end with the edition, of each coin that a heard feed covers and of all (base null).
+    Aggregated markets alone, as in the series. -#}
 {%- set now_ms = as_of_ms() %}
 {%- set from_ms = now_ms - 86400000 %}
 {%- set windows = {"1h": 3600000, "4h": 14400000, "12h": 43200000, "24h": 86400000} %}
 {#- What a window holds, as the fields of a struct. A window in which nothing was heard is unknown. -#}
-{%- set sums, counts = {}, {} %}
+{%- set counts = {} %}
 {%- for name, window_ms in windows.items() %}
   {%- set inside = "ts > " ~ (now_ms - window_ms) %}
   {%- set heard = "(select max(tick_ms) + 60000 from heard) > " ~ (now_ms - window_ms) %}
-  {%- set sided = [] %}
+  {%- set fields = [] %}
   {%- for side in ["long", "short"] %}
-    {%- do sided.append("%s: if(%s, coalesce(sum(usd) filter (side = '%s' and %s), 0.0), null)" % (tojson(side), heard, side, inside)) %}
+    {%- set sum = "coalesce(sum(usd) filter (side = '%s' and %s), 0.0)" % (side, inside) %}
+    {%- do fields.append('"%s": if(%s, %s, null)' % (side, heard, sum)) %}
   {%- endfor %}
-  {%- do sums.update({name: sided | join(", ")}) %}
-  {%- do counts.update({name: "%s, \"count\": if(%s, count(*) filter (%s), null)" % (sums[name], heard, inside)}) %}
+  {%- do fields.append('"count": if(%s, count(side) filter (%s), null)' % (heard, inside)) %}
+  {%- do counts.update({name: fields | join(",\n        ")}) %}
 {%- endfor %}
-{%- set windows_sql %}
-  { {% for name in windows %}"{{ name }}": { {{ counts[name] }} }{{ ", " if not loop.last }}{% endfor %} } as totals,
-  { {% for name in windows %}"{{ name }}": { {{ sums[name] }} }{{ ", " if not loop.last }}{% endfor %} } as windows
-{%- endset %}
 with events as materialized (
   select ts, venue, symbol, base, side, usd, price
   from {{ ref("int_liquidations") }}
@@ -34,6 +31,13 @@ heard as materialized (
   from {{ ref("int_stream_minutes") }}
   where endpoint = 'liquidations' and connected_ms > 0 and tick_ms between {{ from_ms - 60000 }} and {{ now_ms }}
   group by venue
+),
+
+covered as (
+  select distinct base from {{ ref("live_markets") }} semi join heard using (venue)
+  where listed and type = 'perp' and counted and not hip3
+  union
+  select base from events
 ),
 
 of_venues as (
@@ -64,14 +68,25 @@ venues as (
 ),
 {% endfor %}
 totals as (
-  select base, {{ windows_sql }} from events group by base
-  union all
-  select null as base, {{ windows_sql }} from events
+  {%- for subject in ["base", "null"] %}
+  select
+    {{ subject }} as base,
+    { {%- for name in windows %}
+      "{{ name }}": {
+        {{ counts[name] }}
+      }{{ "," if not loop.last }}
+    {%- endfor %} } as totals
+  from {{ "covered left join events using (base) group by base union all" if subject == "base" else "events" }}
+  {%- endfor %}
 ),
 
 coins as (
-  select list(struct_insert({base: base}, {% for name in windows %}"{{ name }}" := windows['{{ name }}']{{ ", " if not loop.last }}{% endfor %})
-    order by windows['24h']['long'] + windows['24h']['short'] desc, base) as coins
+  select list({
+    base: base
+    {%- for name in windows %},
+    "{{ name }}": {"long": totals['{{ name }}']['long'], "short": totals['{{ name }}']['short']}
+    {%- endfor %}
+  } order by totals['24h']['long'] + totals['24h']['short'] desc, base) as coins
   from totals where base is not null
 ),
 

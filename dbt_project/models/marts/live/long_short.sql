@@ -13,7 +13,9 @@
   select market_id, venue, kind, symbol, base, t, long_fraction
   from {{ ref("int_ratios") }}
   where period_ms = {{ bucket_ms }} and long_fraction is not null
-    and (venue, kind) in ({% for venue, kind in var("snapshot_ratios") %}('{{ venue }}', '{{ kind }}'){{ ", " if not loop.last }}{% endfor %})
+    and (venue, kind) in (
+      {%- for venue, kind in var("snapshot_ratios") %}('{{ venue }}', '{{ kind }}'){{ ", " if not loop.last }}{% endfor -%}
+    )
 {%- endset %}
 with newest as (
   {{ told }} and t between {{ now_ms - oldest_ms }} and {{ now_ms }}
@@ -44,7 +46,10 @@ changes as (
 
 held_most as (
   select *, {
-    symbol: symbol, "long": long_fraction, ts: t, {% for name in ages %}chg_{{ name }}: chg_{{ name }}{{ ", " if not loop.last }}{% endfor %}
+    symbol: symbol, "long": long_fraction, ts: t
+    {%- for name in ages %},
+    chg_{{ name }}: chg_{{ name }}
+    {%- endfor %}
   } as ratio
   from changes
   qualify row_number() over (partition by base, venue, kind order by oi_usd desc nulls last, symbol) = 1

@@ -6,8 +6,12 @@ with entries as (
     *,
     {
       venue: venue, symbol: symbol, quote: quote, price: price, vol24h: vol24h, funding: funding, oi_usd: oi_usd,
-      {% for name in ages %}px_{{ name }}: px_{{ name }}, {% endfor %}
-      {% for name in ages %}oi_{{ name }}: oi_usd / nullif(oi_usd_{{ name }}, 0) - 1, {% endfor %}
+      {%- for name in ages %}
+      px_{{ name }}: px_{{ name }},
+      {%- endfor %}
+      {%- for name in ages %}
+      oi_{{ name }}: oi_usd / nullif(oi_usd_{{ name }}, 0) - 1,
+      {%- endfor %}
       url: url, hip3: hip3
     } as entry
   from {{ ref("live_markets") }}

@@ -54,9 +54,9 @@ class Live:
                     if "oi_usd" in values:
                         values["oi_usd"] *= 2000
                         values["funding_8h"] = values["funding_8h"] / 2**24 - 2**-12
-                    values = {name: v if random.random() < max(chance, 0.7) else None for name, v in values.items()}
+                    known = {name: value for name, value in values.items() if random.random() < max(chance, 0.7)}
                     if random.random() < chance:
-                        self.minutes.append({"minute_ms": NOW - age - back * MINUTE, **one, **values})
+                        self.minutes.append({"minute_ms": NOW - age - back * MINUTE, **one, **known})
         feeds = [one for one in MARKETS if one["type"] == "perp" and one["venue"] in HEARD]
         self.liquidations: Rows = []
         for _ in range(600):

@@ -198,7 +198,7 @@ def test_ratios_are_the_newest_readings_and_change_from_earlier_ones(live: Live,
 
 def accelerated(live: Live) -> list[tuple[float, str, dict[str, Any], str | None]]:
     """(open interest, market, row, reason) of every contract, the most held first."""
-    found = []
+    found: list[tuple[float, str, dict[str, Any], str | None]] = []
     for one in MARKETS:
         if one["type"] != "perp" or one["hip3"]:
             continue

@@ -50,20 +50,33 @@ venues as (
   select base, map_from_entries(list((venue, figures) order by venue)) as by_venue from of_venues group by base
 ),
 
-{% for name, order, most in [("biggest", "usd desc, ts desc, venue, symbol", 20), ("recent", "ts desc, usd desc, venue, symbol", 50)] %}
+-- What an event must reach to be among a coin's (or all coins') biggest and newest: so few are left to be sorted.
+least as materialized (
+  select base, list_min(max(usd, 20)) as least_usd, list_min(max(ts, 50)) as least_ts
+  from events
+  group by grouping sets ((base), ())
+),
+
+{#- Sorted as finished lists: inside the aggregate that takes a multiple of the time. #}
+{% for name, figures, most in [("biggest", ["usd", "ts"], 20), ("recent", ["ts", "usd"], 50)] %}
 {{ name }} as (
   {%- for subject in ["base", "null"] %}
   select
     {{ subject }} as base,
-    list({ts: ts, venue: venue, symbol: symbol, base: base, side: side, usd: usd, price: price} order by {{ order }}) as {{ name }}
-  from (
-    {%- if subject == "base" %}
-    select * from events qualify row_number() over (partition by base order by {{ order }}) <= {{ most }}
-    {%- else %}
-    select * from events order by {{ order }} limit {{ most }}
-    {%- endif %}
-  )
-  {{ "group by base union all" if subject == "base" }}
+    list_transform(list_sort(list({
+      {% for figure in figures %}{{ figure }}: -{{ figure }}, {% endfor %}
+      venue: venue, symbol: symbol,
+      event: {ts: ts, venue: venue, symbol: symbol, base: base, side: side, usd: usd, price: price}
+    }))[1:{{ most }}], lambda one: one.event) as {{ name }}
+  {%- if subject == "base" %}
+  from events join least using (base)
+  where {{ figures[0] }} >= least_{{ figures[0] }}
+  group by base
+  union all
+  {%- else %}
+  from events
+  where {{ figures[0] }} >= (select least_{{ figures[0] }} from least where base is null)
+  {%- endif %}
   {%- endfor %}
 ),
 {% endfor %}

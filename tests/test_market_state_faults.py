@@ -27,7 +27,7 @@ Bodies = dict[int, dict[str, float]]
 
 
 async def record(landing: Path, state: Path) -> Bodies:
-    """Four moments of two venues; bybit is down in the one an hour ago. Binance's open interest in each, as it said it."""
+    """Four moments of two venues; bybit is down an hour ago. Binance's open interest in each, as it said it."""
     told: Bodies = {}
     async with recorder((BINANCE, BYBIT)) as (venues, minute):
         for tick in TIMES:

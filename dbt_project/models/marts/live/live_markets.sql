@@ -44,7 +44,8 @@ select
   seen.identity <> coalesce(ago_2h.identity, seen.identity) or coalesce(contract_since_ms > {{ now_ms - 7200000 - max_age_ms }}, false)
     as contract_changed,
   listed_ms, coalesce(category, []) as category,
-  replace(replace(replace(if(seen.type = 'perp', perp_url, spot_url),
+  replace(replace(replace(
+    if(seen.type = 'spot', spot_url, if(coalesce(perp_url_quote, seen.identity.quote) = seen.identity.quote, perp_url, null)),
     '{symbol}', seen.symbol), '{base_raw}', base_raw), '{quote}', seen.identity.quote) as url
 from seen
 left join now using (market_id)

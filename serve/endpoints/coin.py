@@ -2,7 +2,7 @@
 
 from serve.edition import Edition, Reader
 from serve.endpoint import endpoint
-from serve.endpoints.liquidations import BY_VENUE, LIQUIDATION, SINCE, TOTALS, WINDOWS
+from serve.endpoints.liquidations import BY_VENUE, SINCE, TOTALS, WINDOWS
 from serve.endpoints.long_short import RATIOS
 from serve.errors import ApiError
 from serve.params import Schema, Values, coin
@@ -28,15 +28,7 @@ ALERT = object_of(
 SCHEMA = object_of(
     {
         "market": object_of(MARKET),
-        "liquidations": object_of(
-            {
-                "since": SINCE,
-                "totals": TOTALS,
-                "by_venue": BY_VENUE,
-                "biggest": array_of(LIQUIDATION),
-                "recent": array_of(LIQUIDATION),
-            }
-        ),
+        "liquidations": object_of({"since": SINCE, "totals": TOTALS, "by_venue": BY_VENUE}),
         "long_short": object_of(RATIOS),
         "alerts": array_of(ALERT, "Spike alerts of 24 hours, newest first; empty as long as hits24h is null."),
         "hits24h": {"type": ["integer", "null"], "description": "Their number; null: spikes are not detected yet."},
@@ -53,8 +45,7 @@ SQL = f"""
 select to_json({{
     market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}}},
     liquidations: {{
-        since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}}),
-        biggest: coalesce(l.biggest, []), recent: coalesce(l.recent, [])}},
+        since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}})}},
     long_short: {{{", ".join(f"{name}: r.{name}" for name in RATIOS)}}},
     alerts: [],
     hits24h: null,
@@ -62,11 +53,10 @@ select to_json({{
         select sum(taker_buy_usd - taker_sell_usd) from series_base_1m
         where base = $base and type = 'perp' and t >= $since and t < $until)
 }})::varchar
-from markets as m
+from (select {", ".join(MARKET)} from markets where base = $base) as m
 cross join (select since from liquidations where base is null) as every
-left join liquidations as l on m.base = l.base
-left join long_short as r on m.base = r.base
-where m.base = $base
+left join (select totals, by_venue from liquidations where base = $base) as l on true
+left join (from long_short where base = $base) as r on true
 """
 
 

@@ -50,34 +50,14 @@ venues as (
   select base, map_from_entries(list((venue, figures) order by venue)) as by_venue from of_venues group by base
 ),
 
--- What an event must reach to be among a coin's (or all coins') biggest and newest: so few are left to be sorted.
-least as materialized (
-  select base, list_min(max(usd, 20)) as least_usd, list_min(max(ts, 50)) as least_ts
-  from events
-  group by grouping sets ((base), ())
-),
-
-{#- Sorted as finished lists: inside the aggregate that takes a multiple of the time. #}
-{% for name, figures, most in [("biggest", ["usd", "ts"], 20), ("recent", ["ts", "usd"], 50)] %}
+{% for name, order, most in [
+  ("biggest", "usd desc, ts desc, venue, symbol", 20), ("recent", "ts desc, usd desc, venue, symbol", 50)
+] %}
 {{ name }} as (
-  {%- for subject in ["base", "null"] %}
-  select
-    {{ subject }} as base,
-    list_transform(list_sort(list({
-      {% for figure in figures %}{{ figure }}: -{{ figure }}, {% endfor %}
-      venue: venue, symbol: symbol,
-      event: {ts: ts, venue: venue, symbol: symbol, base: base, side: side, usd: usd, price: price}
-    }))[1:{{ most }}], lambda one: one.event) as {{ name }}
-  {%- if subject == "base" %}
-  from events join least using (base)
-  where {{ figures[0] }} >= least_{{ figures[0] }}
-  group by base
-  union all
-  {%- else %}
-  from events
-  where {{ figures[0] }} >= (select least_{{ figures[0] }} from least where base is null)
-  {%- endif %}
-  {%- endfor %}
+  select list({
+    ts: ts, venue: venue, symbol: symbol, base: base, side: side, usd: usd, price: price
+  } order by {{ order }}) as {{ name }}
+  from (select * from events order by {{ order }} limit {{ most }})
 ),
 {% endfor %}
 totals as (
@@ -126,12 +106,12 @@ select
     (select max(end_ms) from {{ ref("gaps") }} where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations')
   ) as since,
   totals.totals, coalesce(by_venue, map {}) as by_venue,
-  if(totals.base is null, coalesce(coins, []), null) as coins,
-  coalesce(biggest, []) as biggest, coalesce(recent, []) as recent,
-  if(totals.base is null, timeline, null) as timeline
+  {%- for name in ["coins", "biggest", "recent", "timeline"] %}
+  if(totals.base is null, coalesce({{ name }}, []), null) as {{ name }}{{ "," if not loop.last }}
+  {%- endfor %}
 from totals
 left join venues on totals.base is not distinct from venues.base
-left join biggest on totals.base is not distinct from biggest.base
-left join recent on totals.base is not distinct from recent.base
 cross join coins
+cross join biggest
+cross join recent
 cross join timeline

@@ -66,7 +66,7 @@ select
   case section
     when 'liquidations' then
       'lower bounds: some venues publish a sample' || coalesce((
-        select '; recorded completely since ' || strftime(make_timestamp(since * 1000), '%Y-%m-%dT%H:%M:%SZ') || ' only'
+        select ', recorded completely since ' || strftime(make_timestamp(since * 1000), '%Y-%m-%dT%H:%M:%SZ') || ' only'
         from liquidated where base is null and since > {{ now_ms - 86400000 }}
       ), '')
     when 'long_short' then 'change of the long fraction of all accounts, {{ venue }}'

@@ -23,7 +23,10 @@ SEAL_AFTER_MS, RESEAL_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS
 SEAL_BUDGET_S = 0.5
 # Up to so many buckets are named one by one in a query, which is cheaper than a join.
 LITERALS = 20
-SMALL_TABLES = ("gaps", "markets", "recording_status", "market_index", "suspect_rows")
+SMALL_TABLES = (
+    "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
+    "market_index", "suspect_rows",
+)  # fmt: skip
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
 create table if not exists seals (table_name varchar, period_ms bigint, is_sealed boolean, is_late boolean);

@@ -62,6 +62,10 @@ def open_window(con: duckdb.DuckDBPyConnection, window: Window) -> None:
     con.execute("delete from pipeline.window_ticks")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
     con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
+    con.execute(
+        "insert or replace into pipeline.settings "
+        f"select 'as_of_ms', greatest({window.as_of_ms}, max(as_of_ms))::varchar from pipeline.builds"
+    )
     con.execute("commit")
 
 

@@ -1,6 +1,6 @@
 """One published state of the replica: its connection, what every request needs to know of it, and how it is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -74,12 +74,12 @@ class Reader:
         """The result as an Arrow table."""
         return self.cursor.execute(sql).to_arrow_table()
 
-    def value(self, sql: str, args: list[Any] | None = None) -> Any:
+    def value(self, sql: str, args: list[Any] | Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row, or None."""
         row = self.cursor.execute(sql, args or []).fetchone()
         return row[0] if row else None
 
-    def rows(self, sql: str, args: list[Any] | dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    def rows(self, sql: str, args: list[Any] | Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """All rows by column name, for results of a few rows."""
         result = self.cursor.execute(sql, args or [])
         names = [column[0] for column in result.description or []]

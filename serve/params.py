@@ -95,6 +95,24 @@ def coin(description: str) -> Param:
     return Param(description, read, {"type": "string", "minLength": 1, "maxLength": MAX_WORD}, example="BTC")
 
 
+def coins(description: str, least: int, most: int, max_chars: int = 256) -> Param:
+    """Distinct coin symbols, comma-separated; one that is repeated, in any case, counts once."""
+    allowed = f"use {least} to {most} distinct coin symbols, comma-separated, such as BTC,ETH"
+    one = coin("")
+
+    def read(name: str, text: str) -> tuple[str, ...]:
+        if len(text) > max_chars:
+            raise BadParameter(name, text, f"{allowed}, in at most {max_chars} characters")
+        parts = text.split(",")
+        found = {part.upper(): one.read(name, part) for part in parts if part}
+        if "" in parts or not least <= len(found) <= most:
+            raise BadParameter(name, text, allowed)
+        return tuple(found.values())
+
+    schema = {"type": "string", "minLength": 1, "maxLength": max_chars}
+    return Param(description, read, schema, required=True, example="BTC,ETH")
+
+
 def market(description: str) -> Param:
     """A market selector venue:perp|spot:SYMBOL, checked as far as it can be without an edition."""
     allowed = f"use venue:perp|spot:SYMBOL with a venue of {', '.join(VENUES)}"

@@ -30,11 +30,12 @@ log = logging.getLogger("tidemark.serve")
 
 def stored(body: Body, ttl: int | None) -> Stored:
     """A body as it is kept and sent without a content coding."""
-    keep = ttl is not None and not body.degraded
+    if body.ttl is not None or body.degraded:
+        ttl = body.ttl
     headers = {
         "content-type": body.content_type,
         "etag": f'"{hashlib.blake2b(body.data, digest_size=12).hexdigest()}"',
-        "cache-control": f"public, max-age={ttl}, stale-while-revalidate={STALE_S}" if keep else NO_STORE,
+        "cache-control": f"public, max-age={ttl}, stale-while-revalidate={STALE_S}" if ttl is not None else NO_STORE,
         "vary": VARY,
         **CORS,
     }

@@ -18,16 +18,20 @@ OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 @dataclass(frozen=True)
 class Body:
-    """A finished answer. `degraded`: made without readable data, so nobody may keep it."""
+    """A finished answer. `degraded`: made without readable data, so nobody may keep it, or only for its own `ttl`.
+
+    `ttl` seconds it may be kept, where that depends on the question; None: as long as its endpoint says.
+    """
 
     data: bytes
     content_type: str = JSON
     degraded: bool = False
+    ttl: int | None = None
 
 
-def json_body(content: dict[str, Any], degraded: bool = False) -> Body:
+def json_body(content: dict[str, Any], degraded: bool = False, ttl: int | None = None) -> Body:
     """A JSON body; NaN and infinities become null."""
-    return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded)
+    return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded, ttl)
 
 
 def strict_json(text: bytes) -> bytes:

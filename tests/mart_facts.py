@@ -17,7 +17,7 @@ T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, the start of a bucket of every s
 STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
 FACTS = (
     "instruments", "int_market_minutes", "int_market_bars", "int_liquidations", "int_response_minutes",
-    "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_settlements",
+    "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_settlements", "int_ratios",
 )  # fmt: skip
 Row = Mapping[str, Any]
 

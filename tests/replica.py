@@ -37,12 +37,12 @@ MARKETS = (
     ("hyperliquid", "perp", "kPEPE", "PEPE", False, True, 0.0000124),
     ("hyperliquid", "perp", "xyz:TSLA", "xyz:TSLA", True, False, 300.0),
 )
-YML = Path(__file__).parents[1] / "dbt_project/models/marts/series/_series.yml"
+MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
 
 
 def _definitions() -> dict[str, dict[str, Any]]:
     """The metric definitions as the dbt project has them."""
-    models = yaml.safe_load(YML.read_text())["models"]
+    models = yaml.safe_load((MARTS / "series/_series.yml").read_text())["models"]
     return dict(next(model for model in models if model["name"] == "series_base_1m")["config"]["meta"]["metrics"])
 
 
@@ -112,6 +112,38 @@ from (
 )
 group by base
 """
+# Liquidations of a coin and of all, ratios with and without a change, a contract, one that lacks an anchor, movers.
+LIVE_SQL = """
+insert into liquidations by name
+select base, {as_of} - 86400000 as since,
+    {{'1h': one, '4h': one, '12h': one, '24h': {{'long': 5.0, 'short': 7.0, 'count': 2}}}} as totals,
+    map {{'binance': {{'long': 5.0, 'short': 7.0, 'count': 2}}}} as by_venue,
+    if(base is null, [{{'base': 'BTC', '1h': two, '4h': two, '12h': two, '24h': two}}], null) as coins,
+    [{{'ts': {as_of} - 60000, 'venue': 'binance', 'symbol': 'BTCUSDT', 'base': 'BTC', 'side': 'long', 'usd': 5.0,
+        'price': 60000.0}}] as biggest, biggest as recent,
+    if(base is null, [{{'t': {as_of} // 3600000 * 3600000, 'long': 5.0, 'short': null}}], null) as timeline
+from (
+    select unnest(['BTC', null]) as base, {{'long': 0.0, 'short': 7.0, 'count': 1}} as one,
+        {{'long': 0.0, 'short': 7.0}} as two);
+insert into long_short by name
+select 'BTC' as base, {{'symbol': 'BTCUSDT', 'long': 0.6, 'ts': {as_of} // 300000 * 300000, 'chg_1h': 0.01,
+    'chg_4h': -0.02, 'chg_24h': null}} as binance_accounts;
+insert into oi_acceleration by name
+select *, [{as_of} - 7200000, {as_of} - 3600000, {as_of}] as targets_ms from (
+    select 'binance:perp:BTCUSDT' as market_id, 'binance' as venue, 'BTCUSDT' as symbol, 'BTC' as base,
+        0.1 as previous_fraction, 0.2 as recent_fraction, 10.0 as acceleration_pp, 1e6 as previous_usd,
+        2e6 as recent_usd,
+        5e7 as oi_usd, [{as_of} - 7200000, {as_of} - 3600000, {as_of}] as anchors_ms, null as reason
+    union all
+    select 'bybit:perp:BTCUSDT', 'bybit', 'BTCUSDT', 'BTC', null, null, null, null, null, 4e7, null, 'missing_anchor');
+insert into market_movers by name
+select section, {as_of} as as_of, unit, if(section = 'funding', 'not observed', null) as unavailable, null as note,
+    if(section = 'funding', [], rows) as up, if(section in ('funding', 'liquidations'), null, rows) as down
+from (values ('price', 'fraction'), ('oi', 'fraction'), ('long_short', 'fraction'), ('funding', 'fraction_per_8h'),
+    ('liquidations', 'usd')) as sections(section, unit),
+    (select [{{'base': 'BTC', 'venue': 'binance', 'symbol': 'BTCUSDT', 'value': 0.1,
+        'coin_url': '/api/coin/BTC'}}] as rows);
+"""
 TABLES_SQL = """
 create table market_list (i int, venue text, type text, symbol text, base text, hip3 bool, aggregated bool,
     level double, market_id text);
@@ -129,12 +161,22 @@ create table tiers (step text, step_ms bigint, keep_days int);
 """
 
 
+def live_tables() -> str:
+    """The live tables that have their columns from the dbt project alone, empty."""
+    models = yaml.safe_load((MARTS / "live/_live.yml").read_text())["models"]
+    found = {model["name"]: model["columns"] for model in models}
+    return "".join(
+        f"create table {name} ({', '.join(column['name'] + ' ' + column['data_type'] for column in found[name])});"
+        for name in ("liquidations", "long_short", "oi_acceleration", "market_movers")
+    )
+
+
 def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> None:
     """Write a whole replica file as the publisher leaves it, with at most `max_days` of history."""
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
-        con.execute(TABLES_SQL)
+        con.execute(TABLES_SQL + live_tables())
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
         con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         for step, ms, days, _ in TIERS:
@@ -143,6 +185,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             con.execute(BASE_SQL.format(**bounds))
             con.execute(VENUE_SQL.format(**bounds))
         con.execute(MARKETS_SQL)
+        con.execute(LIVE_SQL.format(as_of=as_of_ms))
         con.execute(
             "insert into market_index select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ?"
             " from market_list",

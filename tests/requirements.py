@@ -78,6 +78,33 @@ SNAPSHOTS = {
     "markets:edition": Requirement("G 6", "the body is a function of the edition: server_ts is its as_of"),
     "markets:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
     "markets:strict-json": Requirement("I 2.1", "an unknown number is null"),
+    "markets:changes": Requirement(
+        "I 2.3", "oi_*, px_*, funding_spread: from the nearest observation not after the time"
+    ),
+    "liquidations:values": Requirement(
+        "I 2.5", "totals, by_venue, coins, biggest, recent, timeline; windows end at as_of"
+    ),
+    "liquidations:since": Requirement(
+        "D Liquidations", "since is the time from which the window is recorded completely"
+    ),
+    "long-short:values": Requirement("I 2.6", "newest ratios with their changes, by 24h perp volume"),
+    "oi-acceleration:values": Requirement(
+        "I 2.7", "contract-equivalent, anchors at most 5 minutes old, at most 50 rows"
+    ),
+    "oi-acceleration:unavailable": Requirement("I 2.7", "what cannot be compared is listed with its reason"),
+    "oi-acceleration:min-oi": Requirement("I 4.6", "min_oi is one of four; the default is 1000000"),
+    "overlay:values": Requirement("I 4.8", "integers, 100 in the first bucket that all coins have; nothing is filled"),
+    "overlay:states": Requirement("I 2.7", "ok, insufficient and unavailable, overall and by coin"),
+    "overlay:input": Requirement(
+        "I 4.8", "2 to 5 tracked coins that not only builder-deployed markets trade, else a 400"
+    ),
+    "movers:values": Requirement("I 2.7", "at most 5 coins up and down a section: the extremes of the snapshots"),
+    "movers:always": Requirement("I 4.23", "always 200: a section that is unavailable says why"),
+    "coin:values": Requirement("I 2.4", "a coin's market, liquidations and ratios are those of the snapshots"),
+    "coin:net-flow": Requirement("I 2.4", "net_flow24h is the taker flow of 24 hours; null where nobody tells"),
+    "coin:unknown": Requirement("I 4.3", 'an untracked coin is 404 exactly {"error": "unknown coin"}'),
+    "snapshots:budget": Requirement("I 8", "overlay and movers share the series budget, the others the general one"),
+    "snapshots:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
     "status:shape": Requirement(
         "G 6", "status: edition, age, venues' last good minute and error, recorder and build lag"
     ),

@@ -2,14 +2,11 @@
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import duckdb
 import orjson
 import pyarrow as pa
 import pytest
@@ -17,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from orchestration.publish import publish_locked
 from orchestration.replica import TIERS
-from orchestration.watermark import prepare
 from tests.api_server import Api, free_port, running
+from tests.live_facts import publish_warehouse
 from tests.mart_facts import MINUTE, T0
 from tests.replica import CATALOG
 from tests.series_facts import DAYS, MARKETS, MINUTES, Facts, Selected, build_warehouse, make_facts
@@ -28,19 +24,6 @@ from tests.series_facts import DAYS, MARKETS, MINUTES, Facts, Selected, build_wa
 DAY = 1440 * MINUTE
 AS_OF = T0 + MINUTES * MINUTE - 7_000
 WIDTHS = {tier.step: tier.step_ms // MINUTE for tier in TIERS}
-
-
-def publish_warehouse(path: Path, serving: Path) -> None:
-    """Publish a warehouse that dbt has built, by the product's own publish."""
-    with duckdb.connect(str(path)) as con:
-        con.execute("drop table pipeline.window_ticks")
-        prepare(con)
-        con.execute("insert into pipeline.builds values (1, 0, 1, ?, [], [])", [AS_OF])
-        con.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [T0, AS_OF])
-    manifest = path.with_name("manifest.json")
-    model = {"resource_type": "model", "name": "series_base_1m", "config": {"meta": {"metrics": CATALOG}}}
-    manifest.write_text(json.dumps({"nodes": {"model": model}}))
-    assert publish_locked(str(path), serving, manifest, say=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +34,7 @@ def facts() -> Facts:
 @pytest.fixture(scope="module")
 def api(facts: Facts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     folder = tmp_path_factory.mktemp("formulas")
-    publish_warehouse(build_warehouse(folder, facts).path, folder / "serving")
+    publish_warehouse(build_warehouse(folder, facts).path, folder / "serving", AS_OF)
     with running(folder / "serving", free_port()) as api:
         yield api
 

@@ -254,7 +254,10 @@ def test_openapi(api: Api) -> None:
     OpenAPIV31SpecValidator(document).validate()
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "2026-10-20"
-    assert set(document["paths"]) == {"/", "/api/markets", "/api/series/{metric}", "/api/status", "/openapi.json"}
+    assert set(document["paths"]) == {
+        "/", "/api/coin/{base}", "/api/coins/overlay", "/api/liquidations", "/api/long-short", "/api/market-movers",
+        "/api/markets", "/api/open-interest-acceleration", "/api/series/{metric}", "/api/status", "/openapi.json",
+    }  # fmt: skip
     series = document["paths"]["/api/series/{metric}"]["get"]
     parameters = {parameter["name"]: parameter for parameter in series["parameters"]}
     names = {*CATALOG, *(alias for definition in CATALOG.values() for alias in definition["aliases"])}

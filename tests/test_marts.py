@@ -9,13 +9,14 @@ import duckdb
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
+from orchestration.replica import SMALL_TABLES
 from tests.dbt_project import PROJECT, manifest
 from tests.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, response, stream
 
 BTC = market("binance:perp:BTCUSDT", "BTC")
 HYPE = market("hyperliquid:perp:BTC", "BTC", quote="USDC")
 SERIES = tuple(f"series_{kind}_{step}" for kind in ("market", "base") for step in STEPS)
-PUBLISHED = (*SERIES, "gaps", "markets", "recording_status", "market_index", "suspect_rows")
+PUBLISHED = (*SERIES, *SMALL_TABLES)
 
 
 @pytest.fixture

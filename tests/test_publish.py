@@ -42,7 +42,9 @@ class Warehouse:
                 "create table market_index as select 'v:perp:' || c as market_id, c as base from unnest(?) t(c)",
                 [COINS],
             )
-            con.execute("create table gaps as select 1 as start_ms; create table markets as select 'C0' as base")
+            con.execute("create table gaps as select 1 as start_ms")
+            for table in ("markets", "liquidations", "long_short", "oi_acceleration", "market_movers"):
+                con.execute(f"create table {table} as select 'C0' as base")
             con.execute("create table recording_status as select 'v' as venue")
             con.execute(
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"

@@ -25,6 +25,24 @@
 (select max(end_ms) - 60000 from {{ ref("recording_runs") }} where venue = '')
 {%- endmacro %}
 
+{#- The newest minute as a number, for scans of long tables: zone maps spare the past for literal bounds, not for those of
+    a subquery. -#}
+{% macro newest_minute_ms() -%}
+{{ return(known_ms(ref("recording_runs"), "max(end_ms) filter (venue = '') - 60000")) }}
+{%- endmacro %}
+
+{#- The as_of of the edition that the build leads to, as a number: where rolling windows end. -#}
+{% macro as_of_ms() -%}
+{%- set told = known_ms(source("pipeline", "settings"), "max(if(name = 'as_of_ms', value, null))::bigint") -%}
+{{ return(told or newest_minute_ms()) }}
+{%- endmacro %}
+
+{#- A time that a table knows; 0 while nothing runs, or before there is one. -#}
+{% macro known_ms(relation, expression) -%}
+{%- set known = execute and load_relation(relation) -%}
+{{ return((run_query("select " ~ expression ~ " from " ~ relation).rows[0][0] if known else 0) or 0) }}
+{%- endmacro %}
+
 {#- Joins intervals [start_ms, end_ms) of one `key` that touch; intervals of one key must not overlap. -#}
 {% macro merge_intervals(relation, key) -%}
 select {{ key }}, min(start_ms) as start_ms, max(end_ms) as end_ms

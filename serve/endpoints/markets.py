@@ -3,9 +3,9 @@
 from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.params import Schema, Values
-from serve.shape import Body, strict_json
+from serve.shape import Body
+from serve.snapshot import NUMBER_OR_NULL, STAMPS, array_of, object_of, snapshot_body
 
-NUMBER_OR_NULL = {"type": ["number", "null"]}
 COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
 ENTRY_NUMBERS = (
     "price", "vol24h", "funding", "oi_usd", "px_1h", "px_4h", "px_24h", "oi_1h", "oi_4h", "oi_24h",
@@ -37,23 +37,15 @@ COIN: Schema = {
         **dict.fromkeys(COIN_NUMBERS, NUMBER_OR_NULL),
     },
 }  # fmt: skip
-SCHEMA: Schema = {
-    "type": "object",
-    "required": ["coins", "server_ts", "uptime_since"],
-    "properties": {
-        "coins": {"type": "array", "items": COIN},
-        "server_ts": {"type": "integer", "description": "The edition's as_of."},
-        "uptime_since": {"type": ["integer", "null"], "description": "Since when it has been recorded."},
-    },
-}
-# The mart's columns are the JSON fields: a column added there is served without a change here.
-SQL = "select string_agg(to_json(m)::varchar, ',' order by perp_vol24h desc nulls last, base) from markets as m"
+# The mart's columns are the JSON fields: a column added there is served without a change here. Joined as text, which
+# takes a third of the time that a list of all coins does.
+SQL = """
+select '{"coins":[' || coalesce(string_agg(to_json(m)::varchar, ',' order by perp_vol24h desc nulls last, base), '')
+    || ']}' from markets as m
+"""
 
 
-@endpoint("/api/markets", ttl=15, statuses=(200, 400, 503), schema=SCHEMA)
+@endpoint("/api/markets", ttl=15, statuses=(200, 400, 503), schema=object_of({"coins": array_of(COIN), **STAMPS}))
 def markets(query: Values, db: Reader) -> Body:
     """Full snapshot of every tracked coin and its markets, by 24h perp volume."""
-    coins = (db.value(SQL) or "").encode()
-    edition = db.edition
-    since = b"null" if edition.recorded_since_ms is None else b"%d" % edition.recorded_since_ms
-    return Body(strict_json(b'{"coins":[%b],"server_ts":%d,"uptime_since":%b}' % (coins, edition.as_of_ms, since)))
+    return snapshot_body(db, SQL)

@@ -74,7 +74,19 @@ identified as (
     ) = 1
 )
 
-select new.*
+{% set terms = ["base", "quote", "multiplier", "contract_size", "inverse"] -%}
+select
+    new.*,
+    {% if is_incremental() %}
+    case
+        when ({% for name in terms %}new.{{ name }}{{ ", " if not loop.last }}{% endfor %})
+            is not distinct from ({% for name in terms %}old.{{ name }}{{ ", " if not loop.last }}{% endfor %})
+            then old.contract_since_ms
+        when old.metadata then new.seen_ms
+    end as contract_since_ms
+    {% else %}
+    null::bigint as contract_since_ms
+    {% endif %}
 from identified as new
 {% if is_incremental() %}
 left join {{ this }} as old on new.market_id = old.market_id

@@ -1,0 +1,117 @@
+{{ config(incremental_strategy="replace_all") }}
+{#- Liquidations of the 24 hours that end with the edition, of each coin that a heard feed covers and of all (base null).
+    Aggregated markets alone, as in the series. -#}
+{%- set now_ms = as_of_ms() %}
+{%- set from_ms = now_ms - 86400000 %}
+{%- set windows = {"1h": 3600000, "4h": 14400000, "12h": 43200000, "24h": 86400000} %}
+{#- What a window holds, as the fields of a struct. A window in which nothing was heard is unknown. -#}
+{%- set counts = {} %}
+{%- for name, window_ms in windows.items() %}
+  {%- set inside = "ts > " ~ (now_ms - window_ms) %}
+  {%- set heard = "(select max(tick_ms) + 60000 from heard) > " ~ (now_ms - window_ms) %}
+  {%- set fields = [] %}
+  {%- for side in ["long", "short"] %}
+    {%- set sum = "coalesce(sum(usd) filter (side = '%s' and %s), 0.0)" % (side, inside) %}
+    {%- do fields.append('"%s": if(%s, %s, null)' % (side, heard, sum)) %}
+  {%- endfor %}
+  {%- do fields.append('"count": if(%s, count(side) filter (%s), null)' % (heard, inside)) %}
+  {%- do counts.update({name: fields | join(",\n        ")}) %}
+{%- endfor %}
+with events as materialized (
+  select ts, venue, symbol, base, side, usd, price
+  from {{ ref("int_liquidations") }}
+  where ts > {{ from_ms }} and ts <= {{ now_ms }}
+    -- Told at most an hour before their time (by a venue whose clock is ahead): bounds the scan.
+    and tick_ms > {{ from_ms - 3600000 }}
+    and aggregated and usd is not null
+),
+
+heard as materialized (
+  select venue, max(tick_ms) as tick_ms
+  from {{ ref("int_stream_minutes") }}
+  where endpoint = 'liquidations' and connected_ms > 0 and tick_ms between {{ from_ms - 60000 }} and {{ now_ms }}
+  group by venue
+),
+
+covered as (
+  select distinct base from {{ ref("live_markets") }} semi join heard using (venue)
+  where listed and type = 'perp' and counted and not hip3
+  union
+  select base from events
+),
+
+of_venues as (
+  select base, venue, { {{ counts["24h"] }} } as figures from events group by grouping sets ((base, venue), (venue))
+  union all
+  select null, venue, {"long": 0.0, "short": 0.0, "count": 0} from heard anti join events using (venue)
+),
+
+venues as (
+  select base, map_from_entries(list((venue, figures) order by venue)) as by_venue from of_venues group by base
+),
+
+{% for name, order, most in [
+  ("biggest", "usd desc, ts desc, venue, symbol", 20), ("recent", "ts desc, usd desc, venue, symbol", 50)
+] %}
+{{ name }} as (
+  select list({
+    ts: ts, venue: venue, symbol: symbol, base: base, side: side, usd: usd, price: price
+  } order by {{ order }}) as {{ name }}
+  from (select * from events order by {{ order }} limit {{ most }})
+),
+{% endfor %}
+totals as (
+  {%- for subject in ["base", "null"] %}
+  select
+    {{ subject }} as base,
+    { {%- for name in windows %}
+      "{{ name }}": {
+        {{ counts[name] }}
+      }{{ "," if not loop.last }}
+    {%- endfor %} } as totals
+  from {{ "covered left join events using (base) group by base union all" if subject == "base" else "events" }}
+  {%- endfor %}
+),
+
+coins as (
+  select list({
+    base: base
+    {%- for name in windows %},
+    "{{ name }}": {"long": totals['{{ name }}']['long'], "short": totals['{{ name }}']['short']}
+    {%- endfor %}
+  } order by totals['24h']['long'] + totals['24h']['short'] desc, base) as coins
+  from totals where base is not null
+),
+
+hours as (
+  select unnest(range({{ now_ms - now_ms % 3600000 - 82800000 }}, {{ now_ms }} + 1, 3600000)) as t
+),
+
+timeline as (
+  select list({t: t, "long": long_usd, "short": short_usd} order by t) as timeline
+  from hours
+  left join (
+    select t, sum(liq_long_usd) as long_usd, sum(liq_short_usd) as short_usd
+    from {{ ref("series_base_1h") }}
+    where type = 'perp' and t between {{ now_ms - now_ms % 3600000 - 82800000 }} and {{ now_ms }}
+    group by t
+  ) using (t)
+)
+
+select
+  totals.base,
+  greatest(
+    {{ from_ms }},
+    (select min(start_ms) from {{ ref("recording_runs") }} where venue = ''),
+    (select max(end_ms) from {{ ref("gaps") }} where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations')
+  ) as since,
+  totals.totals, coalesce(by_venue, map {}) as by_venue,
+  {%- for name in ["coins", "biggest", "recent", "timeline"] %}
+  if(totals.base is null, coalesce({{ name }}, []), null) as {{ name }}{{ "," if not loop.last }}
+  {%- endfor %}
+from totals
+left join venues on totals.base is not distinct from venues.base
+cross join coins
+cross join biggest
+cross join recent
+cross join timeline

@@ -1,0 +1,64 @@
+{#- The newest long fractions of each coin and how they changed. Of several perps of a coin on one venue the one held most
+    counts. -#}
+{{ config(
+  incremental_strategy="replace_all",
+  only_with=endpoints_of(["long_short_accounts", "long_short_top_accounts", "long_short_top_positions"])
+) }}
+{%- set now_ms = newest_minute_ms() %}
+{#- Quiet markets are asked once an hour. -#}
+{%- set oldest_ms = 7200000 %}
+{%- set bucket_ms = 300000 %}
+{%- set ages = {"1h": 3600000, "4h": 14400000, "24h": 86400000} %}
+{%- set told %}
+  select market_id, venue, kind, symbol, base, t, long_fraction
+  from {{ ref("int_ratios") }}
+  where period_ms = {{ bucket_ms }} and long_fraction is not null
+    and (venue, kind) in (
+      {%- for venue, kind in var("snapshot_ratios") %}('{{ venue }}', '{{ kind }}'){{ ", " if not loop.last }}{% endfor -%}
+    )
+{%- endset %}
+with newest as (
+  {{ told }} and t between {{ now_ms - oldest_ms }} and {{ now_ms }}
+  qualify row_number() over (partition by market_id, kind order by t desc) = 1
+),
+{% for name, age_ms in ages.items() %}
+ago_{{ name }} as (
+  {{ told }} and t between {{ now_ms - oldest_ms - age_ms - bucket_ms }} and {{ now_ms - age_ms }}
+),
+{% endfor %}
+changes as (
+  select
+    newest.base, newest.venue, newest.kind, newest.symbol, newest.t, newest.long_fraction, oi_usd,
+    {%- for name, age_ms in ages.items() %}
+    -- At the time itself or in the bucket before it.
+    if(ago_{{ name }}.t >= newest.t - {{ age_ms + bucket_ms }}, newest.long_fraction - ago_{{ name }}.long_fraction, null) as chg_{{ name }}
+    {{- "," if not loop.last }}
+    {%- endfor %}
+  from newest
+  {%- for name, age_ms in ages.items() %}
+  asof left join ago_{{ name }}
+    on newest.market_id = ago_{{ name }}.market_id and newest.kind = ago_{{ name }}.kind
+    and newest.t - {{ age_ms }} >= ago_{{ name }}.t
+  {%- endfor %}
+  -- Markets that are no longer listed drop out.
+  join {{ ref("live_markets") }} as live on newest.market_id = live.market_id
+),
+
+held_most as (
+  select *, {
+    symbol: symbol, "long": long_fraction, ts: t
+    {%- for name in ages %},
+    chg_{{ name }}: chg_{{ name }}
+    {%- endfor %}
+  } as ratio
+  from changes
+  qualify row_number() over (partition by base, venue, kind order by oi_usd desc nulls last, symbol) = 1
+)
+
+select
+  base
+  {%- for venue, kind in var("snapshot_ratios") %},
+  any_value(ratio) filter (venue = '{{ venue }}' and kind = '{{ kind }}') as {{ venue }}_{{ kind }}
+  {%- endfor %}
+from held_most
+group by base

@@ -1,0 +1,84 @@
+"""GET /api/coin/{base}: one coin's figures, liquidations, long/short ratios, alerts and taker flow."""
+
+from serve.edition import Edition, Reader
+from serve.endpoint import endpoint
+from serve.endpoints.liquidations import BY_VENUE, SINCE, TOTALS, WINDOWS
+from serve.endpoints.long_short import RATIOS
+from serve.errors import ApiError
+from serve.params import Schema, Values, coin
+from serve.shape import Body
+from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
+MARKET: Schema = {
+    "base": TEXT,
+    **dict.fromkeys(("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg"), NUMBER_OR_NULL),
+    "venues": array_of(TEXT),
+    "hip3": {"type": "boolean"},
+}
+ALERT = object_of(
+    {
+        "id": INTEGER,
+        "ts": INTEGER,
+        **dict.fromkeys(("venue", "symbol", "kind"), TEXT),
+        "dir": {"enum": ["buy", "sell"]},
+        "sig": NUMBER,
+    }
+)
+SCHEMA = object_of(
+    {
+        "market": object_of(MARKET),
+        "liquidations": object_of({"since": SINCE, "totals": TOTALS, "by_venue": BY_VENUE}),
+        "long_short": object_of(RATIOS),
+        "alerts": array_of(ALERT, "Spike alerts of 24 hours, newest first; empty as long as hits24h is null."),
+        "hits24h": {"type": ["integer", "null"], "description": "Their number; null: spikes are not detected yet."},
+        "net_flow24h": {
+            **NUMBER_OR_NULL,
+            "description": "Taker buys less taker sells of the coin's perps in 24 hours, USD; null where none tells.",
+        },
+        **STAMPS,
+    }
+)
+UNKNOWN = ", ".join(f"\"{window}\": {{long: null, short: null, 'count': null}}" for window in WINDOWS)
+# A coin that no feed covers has no row of liquidations: its totals are unknown.
+SQL = f"""
+select to_json({{
+    market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}}},
+    liquidations: {{
+        since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}})}},
+    long_short: {{{", ".join(f"{name}: r.{name}" for name in RATIOS)}}},
+    alerts: [],
+    hits24h: null,
+    net_flow24h: (
+        select sum(taker_buy_usd - taker_sell_usd) from series_base_1m
+        where base = $base and type = 'perp' and t >= $since and t < $until)
+}})::varchar
+from (select {", ".join(MARKET)} from markets where base = $base) as m
+cross join (select since from liquidations where base is null) as every
+left join (select totals, by_venue from liquidations where base = $base) as l on true
+left join (from long_short where base = $base) as r on true
+"""
+
+
+def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
+    """The canonical coin, or the 404 of one that nobody knows."""
+    base = edition.base(values["base"])
+    if base is None:
+        raise ApiError(404, "unknown coin")
+    return base
+
+
+@endpoint(
+    "/api/coin/{base}",
+    ttl=15,
+    statuses=(200, 400, 404, 503),
+    schema=SCHEMA,
+    resolve=resolve_coin,
+    params={"base": coin("Coin, in any case.")},
+)
+def coin_detail(query: str, db: Reader) -> Body:
+    """One coin: its figures, liquidations, long/short ratios, spike alerts and net taker flow of 24 hours."""
+    if not db.value("select 1 from markets where base = ?", [query]):
+        raise ApiError(404, "unknown coin")  # it was recorded once and is listed no more
+    until = db.edition.as_of_ms // MINUTE_MS * MINUTE_MS
+    return snapshot_body(db, SQL, {"base": query, "since": until - DAY_MS, "until": until})

@@ -1,0 +1,167 @@
+"""GET /api/coins/overlay: the prices or the open interest of some coins on one scale, 100 where they begin together."""
+
+from typing import Any, NamedTuple
+
+from serve.edition import Edition, Reader
+from serve.endpoint import endpoint
+from serve.errors import BadParameter, Unavailable
+from serve.gaps import gaps_within
+from serve.params import UNIT_MS, Schema, Values, coins, one_of
+from serve.series_sql import literal
+from serve.shape import Body, json_body
+from serve.snapshot import TEXT, array_of, object_of
+from serve.timerange import Span, aligned
+
+# Range → days, bucket, and for how many seconds an answer may be kept.
+RANGES = {"7d": (7, "1h", 60), "30d": (30, "1h", 60), "90d": (90, "4h", 300)}
+FAILURE_TTL_S = 30
+STATES = ("ok", "insufficient", "unavailable")
+FIELDS: Schema = {
+    "bases": array_of(TEXT, "In alphabetical order."),
+    "t": array_of({"type": "integer"}, "Bucket starts from the first one that all coins have, UTC epoch ms."),
+    "state": {"enum": list(STATES), "description": "insufficient: no bucket is known of all coins."},
+    "schema_version": {"const": 1},
+    "metric": {"enum": ["price", "oi"]},
+    "unit": {"const": "index"},
+    "fields": array_of(TEXT, "Names of the value arrays, a coin each."),
+    "field_map": {"type": "object", "description": "Coin to the name of its array.", "additionalProperties": TEXT},
+    "sources": {
+        "type": "object",
+        "description": "What each coin's array is made from.",
+        "additionalProperties": object_of({"state": {"enum": list(STATES)}, "source": {"type": ["string", "null"]},
+            "db": {"type": "boolean"}, "error": TEXT}, optional=("db", "error")),
+    },
+    "m": {"enum": ["price", "oi"]},
+    "range": {"enum": list(RANGES)},
+    "start": {"type": ["integer", "null"]},
+    "end": {"type": ["integer", "null"]},
+    "step": {"type": "integer", "description": "Bucket width, ms."},
+    "gaps": {"type": ["object", "null"], "description": "Coin to its unrecorded periods; null: not known."},
+}  # fmt: skip
+SCHEMA: Schema = {
+    **object_of(FIELDS),
+    "description": "An array a coin: 100 in the first common bucket, 110 is 10 % more; null where nothing is known.",
+    "additionalProperties": {"type": "array", "items": {"type": ["integer", "null"]}},
+}
+
+
+SQL = """
+with found as (
+    select t, base, {value} as v from series_base_{step}
+    where base in ({bases}) and type = 'perp' and t >= {start} and t < {end} and {value} > 0 and isfinite({value})
+),
+common as (select t from found group by t having count(*) = {count} order by t limit 1),
+anchors as (select base, v as anchor from found semi join common using (t)),
+buckets as (
+    select t, {columns} from found join anchors using (base) where t >= (select t from common) group by t
+)
+select (select coalesce(list(distinct base), []) from found) as known, coalesce(list(t order by t), []) as t, {lists}
+from buckets
+"""
+
+
+class Overlay(NamedTuple):
+    """A question in canonical form."""
+
+    bases: tuple[str, ...]
+    metric: str
+    range: str
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The name of each coin's array: the coin's own, unless another field has it."""
+        return {base: f"{base}_" if base in FIELDS else base for base in self.bases}
+
+
+def resolve_overlay(values: Values, edition: Edition, keyed: bool) -> Overlay:
+    """The canonical question, or the 400 of a coin that is not tracked."""
+    bases = {asked: edition.base(asked) for asked in values["c"]}
+    for asked, base in bases.items():
+        if base is None:
+            raise BadParameter("c", asked, "it is not a tracked coin", edition.bases)
+    return Overlay(tuple(sorted(base for base in bases.values() if base)), values["m"], values["range"])
+
+
+def without_replica(values: Values, outage: Unavailable) -> Body:
+    """Empty arrays that say so."""
+    query = Overlay(tuple(sorted(base.upper() for base in values["c"])), values["m"], values["range"])
+    told: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
+    sources = {base: {"state": "unavailable", "source": None, **told} for base in query.bases}
+    arrays: dict[str, list[int]] = {name: [] for name in ("t", *query.fields.values())}
+    return json_body({**_described(query, "unavailable", sources, None), **arrays}, degraded=True, ttl=FAILURE_TTL_S)
+
+
+@endpoint(
+    "/api/coins/overlay",
+    ttl=60,
+    budget="series",
+    statuses=(200, 400),
+    schema=SCHEMA,
+    resolve=resolve_overlay,
+    offline=without_replica,
+    params={
+        "c": coins("Coins, in any case and order.", least=2, most=5),
+        "m": one_of("Aggregated price or summed open interest of the perps.", "price", "oi", default="price"),
+        "range": one_of("Length of the range, in buckets of an hour; of 4 hours for 90d.", *RANGES, default="30d"),
+    },
+)
+def coins_overlay(query: Overlay, db: Reader) -> Body:
+    """Prices or open interest of two to five coins on one scale: 100 in the first bucket that all of them have."""
+    _check_counted(query, db)
+    days, step, ttl = RANGES[query.range]
+    now = db.edition.as_of_ms
+    span = aligned(Span(now - days * UNIT_MS["d"], now), UNIT_MS["h"] * int(step[:-1]))
+    numbered = [(literal(base), f"c{number}") for number, base in enumerate(query.bases)]
+    sql = SQL.format(
+        value=db.edition.catalog.by_name[query.metric].fields["v"].sql,
+        step=step,
+        bases=", ".join(text for text, _ in numbered),
+        start=span.start,
+        end=span.end,
+        count=len(numbered),
+        # Rounded here and nowhere before: the anchor stays exact.
+        columns=", ".join(
+            f"round(any_value(100 * v / anchor) filter (base = {t}))::bigint as {c}" for t, c in numbered
+        ),
+        lists=", ".join(f"coalesce(list({column} order by t), []) as {column}" for _, column in numbered),
+    )
+    found = db.rows(sql)[0]
+    source = f"series_{step}@e{db.edition.edition_id}"
+    sources = {
+        base: {"state": "ok" if base in found["known"] else "insufficient", "source": source} for base in query.bases
+    }
+    state = "ok" if found["t"] else "insufficient"
+    arrays = {field: found[column] for field, (_, column) in zip(query.fields.values(), numbered, strict=True)}
+    described = _described(query, state, sources, span, _gaps(query, db, span))
+    return json_body({**described, "t": found["t"], **arrays}, ttl=ttl)
+
+
+def _check_counted(query: Overlay, db: Reader) -> None:
+    """Builder-deployed markets are in no aggregate: a coin that they alone trade has nothing to lay over others."""
+    bases = ", ".join(map(literal, query.bases))
+    counted = db.value(f"select list(distinct base) from market_index where base in ({bases}) and not hip3") or []
+    for base in query.bases:
+        if base not in counted:
+            raise BadParameter("c", base, "only builder-deployed markets trade it, which are left out here")
+
+
+def _described(
+    query: Overlay, state: str, sources: dict[str, Any], span: Span | None, gaps: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    fields = query.fields
+    return {
+        "bases": query.bases, "state": state, "schema_version": 1, "metric": query.metric, "unit": "index",
+        "fields": list(fields.values()), "field_map": fields, "sources": sources, "m": query.metric,
+        "range": query.range, "start": span and span.start, "end": span and span.end,
+        "step": UNIT_MS["h"] * int(RANGES[query.range][1][:-1]), "gaps": gaps,
+    }  # fmt: skip
+
+
+def _gaps(query: Overlay, db: Reader, span: Span) -> dict[str, Any]:
+    """Of each coin the recorder's own gaps and those of the venues that have its perps."""
+    gaps = gaps_within(db, db.edition.catalog.by_name[query.metric], "perp", None, span)
+    venues: dict[str, set[str]] = {base: set() for base in query.bases}
+    for market in db.edition.markets.values():
+        if market.type == "perp" and market.base in venues:
+            venues[market.base].add(market.venue)
+    return {base: [gap for gap in gaps if gap["venue"] in {None, *venues[base]}] for base in query.bases}

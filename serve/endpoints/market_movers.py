@@ -1,6 +1,7 @@
 """GET /api/market-movers: the coins with the highest and the lowest changes, funding and liquidations."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 from serve.edition import Reader
@@ -50,7 +51,7 @@ from market_movers
 """
 
 
-def nothing_readable(values: Values, outage: Unavailable) -> Body:
+def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
     """Every section says why it is empty."""
     now = int(time.time() * 1000)
     empty: dict[str, Any] = {"unavailable": str(outage), "note": None, "up": [], "down": None}

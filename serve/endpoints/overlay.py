@@ -1,5 +1,6 @@
 """GET /api/coins/overlay: the prices or the open interest of some coins on one scale, 100 where they begin together."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from serve.edition import Edition, Reader
@@ -82,7 +83,7 @@ def resolve_overlay(values: Values, edition: Edition, keyed: bool) -> Overlay:
     return Overlay(tuple(sorted(base for base in bases.values() if base)), values["m"], values["range"])
 
 
-def without_replica(values: Values, outage: Unavailable) -> Body:
+def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
     """Empty arrays that say so."""
     query = Overlay(tuple(sorted(base.upper() for base in values["c"])), values["m"], values["range"])
     told: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}

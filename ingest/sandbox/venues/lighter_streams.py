@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import orjson
 from sanic import Sanic
 
+from ingest.sandbox.derivatives import liquidations
 from ingest.sandbox.dispatch import Sandbox
 from ingest.sandbox.noise import fraction
 from ingest.sandbox.sockets import add_socket
@@ -133,13 +135,11 @@ class Channels:
 
 
 def _old(world: World, row: int, minute: int) -> list[dict[str, Any]]:
-    """A market's latest liquidations before this minute."""
-    found: list[dict[str, Any]] = []
-    for back in range(1, _LONGEST_SEARCH + 1):
-        found += [shown for other, shown in reversed(_liquidated(world, minute - back)) if other == row]
-        if len(found) >= _OLD_LIQUIDATIONS:
-            break
-    return found[:_OLD_LIQUIDATIONS]
+    """A market's latest liquidations before this minute; of this market alone, for all of them are asked about."""
+    found = liquidations(world.market, np.array([row]), np.arange(minute - _LONGEST_SEARCH, minute))
+    columns = (found.ts, found.size, found.price, found.long)
+    events = zip(*(column[::-1][:_OLD_LIQUIDATIONS].tolist() for column in columns), strict=True)
+    return [trade(world, row, "liquidation", ts, size, price, not long) for ts, size, price, long in events]
 
 
 def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:

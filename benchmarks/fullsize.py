@@ -10,9 +10,10 @@ from pathlib import Path
 
 import duckdb
 
-from orchestration.replica import DAY_MS, TIERS, Tier
+from orchestration.replica import DAY_MS, TIERS, Tier, copy_views, stored
 from serve.catalog import VENUES
-from tests.replica import ACROSS_SQL, CATALOG, TABLES_SQL, VENUE_SQL
+from tests.mart_facts import Warehouse
+from tests.replica import ACROSS_SQL, CATALOG, TABLES_SQL
 
 AS_OF_MS = 1_781_526_896_789
 YEAR_D = 365
@@ -31,14 +32,36 @@ select t, market_id, venue, type, symbol, base, 'USDT' as quote, false as hip3, 
     case when type = 'perp' and i % 3 <> 0 then (hash(i, t) % 40 = 0)::int * round(i * 17.3, 1) end::double
         as liq_long_usd,
     case when type = 'perp' and i % 3 <> 0 then (hash(t, i) % 40 = 1)::int * round(i * 13.1, 1) end::double
-        as liq_short_usd
+        as liq_short_usd,
+    'recorded' as source
 from range({lo}, {hi}, {ms}) as buckets(t), market_list
 """
 BASE_SQL = f"""
-select t, base, case when grouping(type) = 0 then type else 'all' end as type,
+select t, base, case when grouping(type) = 0 then type else 'all' end as type, 'recorded' as source,
 {ACROSS_SQL} and t >= {{lo}} and t < {{hi}}
 group by grouping sets ((t, base, type), (t, base))
 """
+# Positioning of the perps whose venues tell it, and books of the 20 first coins.
+RATIO_SQL = """
+select t, market_id, venue, base, aggregated,
+    round(0.5 + sin(t / 3e8 + i) / 5 + (hash(t, i) % 1000) / 1e5, 4)::double as accounts,
+    case when venue <> 'bybit' then round(0.5 + cos(t / 3e8 + i) / 5, 4) end::double as top_acct,
+    case when venue <> 'bybit' then round(0.5 + cos(t / 5e8 + i) / 5, 4) end::double as top_pos,
+    round(1e5 * (1 + i % 90) * (1 + cos(t / 1e9 + i) / 10), 0)::double as oi_usd,
+    case when venue <> 'bybit' then round((hash(t + i) % 100000) * 0.61, 2) end::double as taker_buy_size,
+    case when venue <> 'bybit' then round((hash(t + i) % 100000) * 0.76, 2) end::double as taker_sell_size,
+    'recorded' as source
+from range({lo}, {hi}, {ms}) as buckets(t), market_list
+where type = 'perp' and venue in ('binance', 'bybit', 'okx', 'gate', 'bitget')
+"""
+DEPTH_SQL = """
+select t, market_id, venue, base, aggregated,
+    round((hash(t, i) % 100000) * 173.1, 1)::double as bid_usd,
+    round((hash(i, t) % 100000) * 131.7, 1)::double as ask_usd
+from range({lo}, {hi}, {ms}) as buckets(t), market_list
+where type = 'perp' and venue in ('binance', 'bybit') and i < 140
+"""
+ROWS = {"series_market": MARKET_SQL, "series_base": BASE_SQL, "series_ratios": RATIO_SQL, "series_depth": DEPTH_SQL}
 
 
 def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
@@ -55,11 +78,7 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
         for tier in TIERS:
             if tier.stored:
                 _fill(con, tier, year_d)
-        for tier in TIERS:
-            if not tier.stored:
-                for kind in ("market", "base"):
-                    con.execute(f"create or replace view series_{kind}_{tier.step} as from series_{kind}_1d limit 0")
-            con.execute(VENUE_SQL.format(step=tier.step).replace("create view", "create or replace view"))
+        _views(con, folder)
         _finish(con)
         con.execute("checkpoint")
     pointer = {"replica": path.name, "edition_id": 1, "as_of_ms": AS_OF_MS, "published_ms": AS_OF_MS + 5000}
@@ -88,13 +107,10 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
     """Every period of a tier, ordered as a sealed one is, each in a transaction of its own."""
     days = tier.keep_days or year_d
     start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
-    for kind in ("market", "base"):
-        sql = (
-            MARKET_SQL.format(ms=tier.step_ms, lo=0, hi=0)
-            if kind == "market"
-            else BASE_SQL.format(step=tier.step, lo=0, hi=0)
-        )
-        con.execute(f"create table if not exists series_{kind}_{tier.step} as {sql}")
+    tables = {f"{subject.name}_{tier.step}": subject for _, subject in stored((tier,))}
+    for table, subject in tables.items():
+        empty = ROWS[subject.name].format(step=tier.step, ms=tier.step_ms, lo=0, hi=0)
+        con.execute(f"create table if not exists {table} as {empty}")
     began = time.monotonic()
     while start < AS_OF_MS:
         period, end = tier.period_of(start)
@@ -102,15 +118,24 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
         if not con.execute("select 1 from done where tier = ? and period = ?", [tier.step, period]).fetchone():
             bounds = {"step": tier.step, "ms": tier.step_ms, "lo": start, "hi": end}
             con.execute("begin")
-            con.execute(
-                f"insert into series_market_{tier.step} {MARKET_SQL.format(**bounds)} order by base, market_id, t"
-            )
-            con.execute(f"insert into series_base_{tier.step} {BASE_SQL.format(**bounds)} order by base, type, t")
+            for table, subject in tables.items():
+                rows = ROWS[subject.name].format(**bounds)
+                con.execute(f"insert into {table} by name {rows} order by {subject.order}")
             con.execute("insert into done values (?, ?)", [tier.step, period])
             con.execute("commit")
         start = end + (-end) % tier.step_ms
-    rows = con.execute(f"select count(*) from series_market_{tier.step}").fetchone()
-    print(f"{tier.step}: {rows[0] if rows else 0:,} rows, {time.monotonic() - began:.0f} s", flush=True)
+    counted = con.execute(f"select count(*) from series_market_{tier.step}").fetchone()
+    print(f"{tier.step}: {counted[0] if counted else 0:,} rows, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _views(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """What is computed when it is read, as the publisher takes it from a warehouse: from one without rows."""
+    warehouse = Warehouse(folder)
+    warehouse.build([], folder="series")
+    con.execute(f"attach '{warehouse.path}' as warehouse (read_only)")
+    copy_views(con, TIERS)
+    con.execute("detach warehouse")
+    warehouse.path.unlink()
 
 
 def _finish(con: duckdb.DuckDBPyConnection) -> None:

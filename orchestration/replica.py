@@ -6,7 +6,7 @@ replica and that has the warehouse attached as `warehouse`.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -80,28 +80,65 @@ TIERS = (
     Tier("1d", DAY_MS, "month", None),
     Tier("3d", 3 * DAY_MS, "month", None, stored=False),
 )
-# Table name prefix → the column that late rows name, and the order of a sealed period.
-SUBJECTS: Mapping[str, tuple[str, str]] = {
-    "series_market": ("market_id", "base, market_id, t"),
-    "series_base": ("base", "base, type, t"),
-}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A family of tables `<name>_<step>`, one for each tier from `finest` up.
+
+    key: the column that names late rows, which the temporary table `late` holds (None: there are none)
+    order: of the rows of a sealed period
+    steps: the tiers that are stored (None: all that are); the others are computed when they are read
+    """
+
+    name: str
+    key: str
+    order: str
+    late: str | None = "late_rows"
+    finest: str = "1m"
+    steps: tuple[str, ...] | None = None
+
+    def stores(self, tier: Tier) -> bool:
+        return tier.stored and (self.steps is None or tier.step in self.steps)
+
+
+BY_MARKET = "base, market_id, t"
+SUBJECTS = (
+    Subject("series_market", "market_id", BY_MARKET),
+    Subject("series_base", "base", "base, type, t"),
+    Subject("series_ratios", "market_id", BY_MARKET, late="late_ratios", finest="5m", steps=("5m", "1h", "1d")),
+    Subject("series_depth", "market_id", BY_MARKET, late=None, finest="5m", steps=("5m", "1h")),
+)
+# What is computed from all that when it is read: table name prefix → its finest step, in an order in which each finds
+# what it reads.
+VIEWS: Mapping[str, str] = {"series_venue": "1m", "series_venue_ratios": "5m"}
 
 
 def series_tables(tiers: Iterable[Tier]) -> list[str]:
-    return [f"{subject}_{tier.step}" for tier in stored(tiers) for subject in SUBJECTS]
+    return [f"{subject.name}_{tier.step}" for tier, subject in stored(tiers)]
 
 
-def series_views(tiers: Iterable[Tier]) -> list[str]:
+def series_views(tiers: Sequence[Tier]) -> list[str]:
     """What is computed from the stored tiers when it is read, in an order in which each finds what it reads."""
-    computed = [f"{subject}_{tier.step}" for tier in tiers if not tier.stored for subject in SUBJECTS]
-    return [*computed, *(f"series_venue_{tier.step}" for tier in tiers)]
+    widths = {tier.step: tier.step_ms for tier in tiers}
+    computed = [
+        f"{subject.name}_{tier.step}"
+        for tier in tiers
+        for subject in SUBJECTS
+        if not subject.stores(tier) and tier.step_ms >= widths.get(subject.finest, 0)
+    ]
+    views = [
+        f"{name}_{tier.step}" for name, finest in VIEWS.items() for tier in tiers if tier.step_ms >= widths[finest]
+    ]
+    return [*computed, *views]
 
 
-def stored(tiers: Iterable[Tier]) -> list[Tier]:
-    return [tier for tier in tiers if tier.stored]
+def stored(tiers: Iterable[Tier]) -> list[tuple[Tier, Subject]]:
+    """The tables of the tiers, the finer before the coarser."""
+    return [(tier, subject) for tier in tiers for subject in SUBJECTS if subject.stores(tier)]
 
 
-def copy_views(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier]) -> None:
+def copy_views(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> None:
     """The warehouse's views over the replica's own tables: their SQL names no database."""
     names = f"[{literals(*series_views(tiers))}]"
     found = con.execute(
@@ -121,24 +158,32 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
         f"from warehouse.pipeline.builds {since}"
     )
     con.execute(
-        "create or replace temp table late_rows as select distinct minute_ms as t, market_id, base "
+        "create or replace temp table late_rows as select distinct minute_ms as t, 60000 as step_ms, market_id, base "
         f"from warehouse.pipeline.late_rows {since}"
     )
     con.execute(f"create or replace temp table told as from warehouse.pipeline.late_ranges {since}")
-    for tier in stored(tiers):
-        kept_from = tier.kept_from(as_of_ms)
-        bucket = f"t - t % {tier.step_ms} as t"
-        con.execute(f"create or replace temp table whole as select distinct {bucket} from ticks where t >= {kept_from}")
-        for subject, (key, order) in SUBJECTS.items():
-            table = f"{subject}_{tier.step}"
-            con.execute(
-                f"create or replace temp table late as select distinct {bucket}, {key} from late_rows "
-                f"where t >= {kept_from} and t - t % {tier.step_ms} not in (select t from whole)"
-            )
-            _replace(con, table, "whole", "t", order)
-            _replace(con, table, "late", f"t, {key}", order)
-            _replace_stretches(con, table, tier, key, order, kept_from)
-            _mark_touched(con, table, tier)
+    # Of what is long and short every fact names the tick that told it, and with that what changed.
+    con.execute(
+        "create or replace temp table late_ratios as select distinct t, period_ms as step_ms, market_id "
+        "from warehouse.main.int_ratios where tick_ms in (select t from ticks)"
+    )
+    for tier, subject in stored(tiers):
+        table, kept_from = f"{subject.name}_{tier.step}", tier.kept_from(as_of_ms)
+        bucket = f"t - t % {tier.step_ms}"
+        con.execute(
+            f"create or replace temp table whole as select distinct {bucket} as t from ticks where t >= {kept_from}"
+        )
+        _replace(con, table, "whole", "t", subject.order)
+        con.execute(
+            f"create or replace temp table late as select distinct {bucket} as t, {subject.key} from {subject.late} "
+            f"where t >= {kept_from} and step_ms <= {tier.step_ms} and {bucket} not in (select t from whole)"
+            if subject.late
+            else f"create or replace temp table late (t bigint, {subject.key} varchar)"
+        )
+        _replace(con, table, "late", f"t, {subject.key}", subject.order)
+        if subject.late:
+            _replace_stretches(con, table, tier, subject.key, subject.order, kept_from)
+        _mark_touched(con, table, tier)
 
 
 def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str, order: str) -> None:
@@ -195,54 +240,51 @@ def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> Non
 
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
     """Fill an empty replica: every period of every tier, sealed as far as it is finished."""
-    for tier in stored(tiers):
-        for subject, (_, order) in SUBJECTS.items():
-            table = f"{subject}_{tier.step}"
-            con.execute(f"create table {table} as from warehouse.main.{table} limit 0")
-            found = con.execute(
-                f"select distinct t from warehouse.main.{table} where t >= {tier.kept_from(as_of_ms)}"
-            ).fetchall()
-            for start, end in sorted({tier.period_of(t) for (t,) in found}):
-                where = f"t >= {start} and t < {end}"
-                con.execute(f"insert into {table} select * from warehouse.main.{table} where {where} order by {order}")
-                sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
-                con.execute(f"insert into seals values ('{table}', {start}, {sealed}, {sealed and late})")
+    for tier, subject in stored(tiers):
+        table = f"{subject.name}_{tier.step}"
+        con.execute(f"create table {table} as from warehouse.main.{table} limit 0")
+        found = con.execute(
+            f"select distinct t from warehouse.main.{table} where t >= {tier.kept_from(as_of_ms)}"
+        ).fetchall()
+        for start, end in sorted({tier.period_of(t) for (t,) in found}):
+            where = f"t >= {start} and t < {end} order by {subject.order}"
+            con.execute(f"insert into {table} select * from warehouse.main.{table} where {where}")
+            sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
+            con.execute(f"insert into seals values ('{table}', {start}, {sealed}, {sealed and late})")
 
 
 def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
     """Rewrite finished periods in the order of reading; returns how many."""
     started, count = time.monotonic(), 0
-    for tier in stored(tiers):
-        for subject, (_, order) in SUBJECTS.items():
-            table = f"{subject}_{tier.step}"
-            waiting = con.execute(
-                f"select period_ms, is_sealed from seals where table_name = '{table}' and (not is_sealed or is_late) "
-                "order by 1"
-            ).fetchall()
-            for start, is_sealed in waiting:
-                end = tier.period_of(start)[1]
-                if end + (RESEAL_AFTER_MS if is_sealed else SEAL_AFTER_MS) > as_of_ms:
-                    continue
-                if time.monotonic() - started > SEAL_BUDGET_S:
-                    return count
-                where = f"t >= {start} and t < {end}"
-                con.execute(f"create or replace temp table finished as select * from {table} where {where}")
-                con.execute(f"delete from {table} where {where}")
-                con.execute(f"insert into {table} select * from finished order by {order}")
-                con.execute("drop table finished")
-                con.execute(
-                    f"update seals set is_sealed = true, is_late = false where table_name = '{table}' "
-                    f"and period_ms = {start}"
-                )
-                count += 1
+    for tier, subject in stored(tiers):
+        table = f"{subject.name}_{tier.step}"
+        waiting = con.execute(
+            f"select period_ms, is_sealed from seals where table_name = '{table}' and (not is_sealed or is_late) "
+            "order by 1"
+        ).fetchall()
+        for start, is_sealed in waiting:
+            end = tier.period_of(start)[1]
+            if end + (RESEAL_AFTER_MS if is_sealed else SEAL_AFTER_MS) > as_of_ms:
+                continue
+            if time.monotonic() - started > SEAL_BUDGET_S:
+                return count
+            where = f"t >= {start} and t < {end}"
+            con.execute(f"create or replace temp table finished as select * from {table} where {where}")
+            con.execute(f"delete from {table} where {where}")
+            con.execute(f"insert into {table} select * from finished order by {subject.order}")
+            con.execute("drop table finished")
+            con.execute(
+                f"update seals set is_sealed = true, is_late = false where table_name = '{table}' "
+                f"and period_ms = {start}"
+            )
+            count += 1
     return count
 
 
 def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
     """Remove the periods that are no longer served."""
-    for tier in stored(tiers):
+    for tier, subject in stored(tiers):
         if kept_from := tier.kept_from(as_of_ms):
-            for subject in SUBJECTS:
-                table = f"{subject}_{tier.step}"
-                con.execute(f"delete from {table} where t < {kept_from}")
-                con.execute(f"delete from seals where table_name = '{table}' and period_ms < {kept_from}")
+            table = f"{subject.name}_{tier.step}"
+            con.execute(f"delete from {table} where t < {kept_from}")
+            con.execute(f"delete from seals where table_name = '{table}' and period_ms < {kept_from}")

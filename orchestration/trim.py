@@ -6,7 +6,7 @@ Nothing is lost: the landing keeps every response. Late rows for a trimmed day m
 
 import time
 
-from orchestration.replica import DAY_MS, TIERS
+from orchestration.replica import DAY_MS, HOUR_MS, TIERS, stored
 from orchestration.settings import Settings
 from orchestration.writer import connection
 
@@ -24,12 +24,20 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None) -> int:
     with connection(settings.warehouse) as con:
         cuts = {tier.step: today - (tier.keep_days + MARGIN_DAYS) * DAY_MS for tier in TIERS if tier.keep_days}
         minutes = cuts["1m"]
-        wanted = [("int_market_minutes", "minute_ms", minutes), ("int_market_bars", "minute_ms", minutes)]
-        for step, cut in cuts.items():
-            wanted += [(f"series_{subject}_{step}", "t", cut) for subject in ("market", "base")]
+        wanted = [
+            ("int_market_minutes", f"minute_ms < {minutes}"),
+            ("int_market_bars", f"minute_ms < {minutes}"),
+            # What is told of an hour and more stays, as the tiers of it do.
+            ("int_ratios", f"t < {cuts['5m']} and period_ms < {HOUR_MS}"),
+        ]
+        wanted += [
+            (f"{subject.name}_{tier.step}", f"t < {cuts[tier.step]}")
+            for tier, subject in stored(TIERS)
+            if tier.step in cuts
+        ]
         con.execute("begin")
-        for table, column, cut in wanted:
-            deleted = con.execute(f"delete from main.{table} where {column} < {cut}").fetchone()
+        for table, where in wanted:
+            deleted = con.execute(f"delete from main.{table} where {where}").fetchone()
             removed += deleted[0] if deleted else 0
         con.execute(
             "insert or replace into pipeline.settings "

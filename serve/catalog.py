@@ -31,20 +31,30 @@ class Field(NamedTuple):
     running: str | None = None
 
 
+class Kind(NamedTuple):
+    """One kind of a metric: what `{kind}` stands for in its fields, and the recorded kinds that it is made of."""
+
+    sql: str
+    endpoints: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Metric:
     """One metric as the model that holds it defines it.
 
     fields: JSON field → {column: c}, {sql: expression}, or {running: field} for its sum from the range's start on.
         An expression may use fields before it, and `{kind}`, which stands for the expression of the asked kind.
+    kinds: what it may be asked as, the first one unless said otherwise: {sql: expression, endpoints: […]} each.
     selectors: what it is asked for: base, market, or all (every coin together, and nothing else).
     types: the market types to choose from; empty where the metric fixes it, which `fixed_type` then names.
     reads: the table (without its step) that has the rows, by selector: market, venue, base or all.
     rows: SQL that makes the rows from those of the table, which are `scope` in it, restricted to base, venue and time.
     where: a condition on the rows, for all selectors or by selector.
     grouped: the expressions are aggregates over the rows of a bucket.
+    finest: the finest step that has it; empty where all have.
     venues: those that are taken together where none is asked for.
-    endpoints: the recorded kinds that it is made of; their gaps are its gaps.
+    endpoints: the recorded kinds that it is made of; their gaps are its gaps. A kind has its own.
+    shared_endpoints: those that it is made of too, but that venues without the metric are asked for as well.
     """
 
     name: str
@@ -56,13 +66,15 @@ class Metric:
     selectors: tuple[str, ...] = ("base", "market")
     types: tuple[str, ...] = ("perp", "spot", "all")
     fixed_type: str = "perp"
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
     reads: Mapping[str, str] = field(default_factory=dict)
     rows: str = ""
     where: Mapping[str, str] = field(default_factory=dict)
     grouped: bool = False
+    finest: str = ""
     venues: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
+    shared_endpoints: tuple[str, ...] = ()
     max_range_d: int = 730
     max_range_with_key_d: int = 3650
 
@@ -70,6 +82,10 @@ class Metric:
     def market_types(self) -> tuple[str, ...]:
         """The types that a market of this metric may have."""
         return self.types or (self.fixed_type,)
+
+    def endpoints_of(self, kind: str | None) -> tuple[str, ...]:
+        """The recorded kinds by which a venue has it, as this kind where there are several."""
+        return self.kinds[kind].endpoints if kind else self.endpoints
 
     def table(self, selector: str, step: str) -> str:
         """The table that holds the rows."""
@@ -122,6 +138,8 @@ def _metric(name: str, definition: dict[str, Any]) -> Metric:
         raise ValueError("it declares no fields")
     if isinstance(where := known.get("where", {}), str):
         known["where"] = dict.fromkeys(READS, where)
+    if kinds := known.get("kinds"):
+        known["kinds"] = {kind: Kind(said["sql"], tuple(said["endpoints"])) for kind, said in kinds.items()}
     return Metric(**{**known, **lists, "name": name, "fields": fields})
 
 

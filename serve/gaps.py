@@ -21,7 +21,7 @@ SQL = f"""
 with concerned as (
     select start_ms, end_ms, venue, reason from gaps
     where end_ms > $since
-        and (endpoint is null or (list_contains($endpoints, endpoint) and ($venue is null or venue = $venue)))
+        and (endpoint is null or list_contains($endpoints, endpoint) and coalesce(list_contains($venues, venue), true))
 ),
 edges as (
     select venue, start_ms as t, reason, 1 as opened from concerned
@@ -55,12 +55,16 @@ class Merged(NamedTuple):
     reach: list[int]
 
 
-def gaps_within(db: Reader, metric: Metric, kind: str, venue: str | None, span: Span) -> list[dict[str, Any]]:
-    """The gaps of a metric (of one venue, if given) that touch the range, clipped to it."""
-    endpoints = tuple(name for name in metric.endpoints if _concerns(name, kind))
+def gaps_within(
+    db: Reader, metric: Metric, type_: str, venue: str | None, span: Span, kind: str | None = None
+) -> list[dict[str, Any]]:
+    """The gaps of a metric (as a kind; of one venue, or of those taken together) in the range, clipped to it."""
+    made_of = (*metric.endpoints_of(kind), *metric.shared_endpoints)
+    endpoints = tuple(name for name in made_of if _concerns(name, type_))
+    venues = (venue,) if venue else metric.venues
     now = db.edition.as_of_ms
     since = next((now - lookback for lookback in LOOKBACKS_MS if now - lookback <= span.start), 0)
-    merged = db.once(("gaps", endpoints, venue, since), lambda: _merge(db, endpoints, venue, since))
+    merged = db.once(("gaps", endpoints, venues, since), lambda: _merge(db, endpoints, venues, since))
     first, last = bisect_right(merged.reach, span.start), bisect_left(merged.starts, span.end)
     return [
         {**gap, "start": max(gap["start"], span.start), "end": min(gap["end"], span.end)}
@@ -87,8 +91,8 @@ def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Sp
     ]
 
 
-def _merge(db: Reader, endpoints: tuple[str, ...], venue: str | None, since: int) -> Merged:
-    gaps = db.rows(SQL, {"endpoints": list(endpoints), "venue": venue, "since": since})
+def _merge(db: Reader, endpoints: tuple[str, ...], venues: tuple[str, ...], since: int) -> Merged:
+    gaps = db.rows(SQL, {"endpoints": list(endpoints), "venues": list(venues) or None, "since": since})
     return Merged(gaps, [gap["start"] for gap in gaps], list(accumulate((gap["end"] for gap in gaps), max)))
 
 

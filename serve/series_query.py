@@ -58,7 +58,8 @@ def resolve_series(values: Values, edition: Edition, keyed: bool) -> SeriesQuery
     check_length(span, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
     limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
-    tier = choose_tier(edition.tiers, span, widths.get(values["step"], 0), edition.as_of_ms, limit)
+    wanted = max(widths.get(values["step"], 0), widths.get(metric.finest, 0))
+    tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)
     span = aligned(span, tier.step_ms)
     return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"])
 

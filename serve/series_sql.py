@@ -25,8 +25,7 @@ def series_sql(metric: Metric, query: SeriesQuery) -> str:
         before = f"with scope as (select * from {table} where {_all(inner)}) "
     else:
         source, before, outer = table, "", [*inner, *outer]
-    asked = metric.kinds.get(query.kind or "", "")
-    stated = {name: field.sql.replace("{kind}", asked) for name, field in metric.fields.items() if not field.running}
+    stated = _stated(metric, query.kind)
     columns = ", ".join(f'({sql})::double as "{name}"' for name, sql in stated.items())
     where = f" where {_all(outer)}" if any(outer) else ""
     group = " group by t" if metric.grouped else ""
@@ -35,20 +34,25 @@ def series_sql(metric: Metric, query: SeriesQuery) -> str:
     return f"{before}select t, {final} from (select t, {columns} from {source}{where}{group}) where {known} order by t"
 
 
-def venues_sql(metric: Metric, step: str) -> str:
-    """The venues on which the metric was ever known, as one list."""
+def venues_sql(metric: Metric, kind: str | None, step: str) -> str:
+    """The venues on which the metric (as this kind) was ever known, as one list."""
     selector = "market" if "market" in metric.selectors else "venue"
     table = metric.table(selector, step)
     source, before = table, ""
     if metric.rows:
         source, before = f"({metric.rows}) as found", f"with scope as (select * from {table}) "
-    asked = f"coalesce({', '.join(metric.kinds.values())})" if metric.kinds else ""
-    stated = {name: f.sql.replace("{kind}", asked) for name, f in metric.fields.items() if not f.running}
+    stated = _stated(metric, kind)
     columns = ", ".join(f'({sql}) as "{name}"' for name, sql in stated.items())
     group = " group by venue, base, t" if metric.grouped else ""
     known = " or ".join(f'"{name}" is not null' for name in stated)
     listed = "select list(distinct venue order by venue)"
     return f"{before}{listed} from (select venue, {columns} from {source}{group}) where {known}"
+
+
+def _stated(metric: Metric, kind: str | None) -> dict[str, str]:
+    """The expressions of the fields that are not sums of others."""
+    asked = metric.kinds[kind].sql if kind else ""
+    return {name: field.sql.replace("{kind}", asked) for name, field in metric.fields.items() if not field.running}
 
 
 def _equal(wanted: dict[str, str | None]) -> list[str]:

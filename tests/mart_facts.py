@@ -18,6 +18,7 @@ STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
 FACTS = (
     "instruments", "int_market_minutes", "int_market_bars", "int_liquidations", "int_response_minutes",
     "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_settlements", "int_ratios",
+    "int_book_depth",
 )  # fmt: skip
 Row = Mapping[str, Any]
 
@@ -42,6 +43,10 @@ class Warehouse:
                 columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
                 con.execute(f"create table {table} ({columns})")
             seed = str(PROJECT / "seeds/venues.csv")
+            # What a window holds decides which models have something to do: these two bring all that is rare.
+            con.execute(
+                "create table raw_window as select 'v' as venue, unnest(['contract_stats', 'order_books']) as endpoint"
+            )
             con.execute("create table venues as from read_csv(?, all_varchar = true)", [seed])
 
     def connect(self) -> duckdb.DuckDBPyConnection:
@@ -65,6 +70,11 @@ class Warehouse:
 
     def build(self, ticks: Iterable[int], *arguments: str, folder: str = "") -> None:
         """One window: its ticks and everything that they touch, in all marts or in those of one folder."""
+        self.window(ticks)
+        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments)
+
+    def window(self, ticks: Iterable[int]) -> None:
+        """Set the window to build next."""
         with self.connect() as con:
             con.execute("delete from pipeline.window_ticks; delete from int_touched_minutes")
             con.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
@@ -74,7 +84,6 @@ class Warehouse:
                 union select minute_ms from int_market_bars semi join pipeline.window_ticks using (tick_ms)
                 union select ts - ts % 60000 from int_liquidations semi join pipeline.window_ticks using (tick_ms)
             """)
-        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments)
 
     def dbt(self, *arguments: str) -> None:
         run_dbt(self.path, *arguments)

@@ -55,6 +55,10 @@ GAPS = (
     (LAST - 295 * MINUTE, LAST - 285 * MINUTE, "binance", "spot_tickers", "venue_error"),
     (LAST - 285 * MINUTE, LAST - 280 * MINUTE, "binance", "spot_tickers", "venue_error"),
     (LAST - 200 * MINUTE, LAST - 199 * MINUTE, "bybit", "liquidations", "partial"),
+    (LAST - 400 * MINUTE, LAST - 395 * MINUTE, "okx", "long_short_accounts", "venue_error"),
+    (LAST - 390 * MINUTE, LAST - 385 * MINUTE, "bybit", "long_short_accounts", "venue_error"),
+    (LAST - 380 * MINUTE, LAST - 375 * MINUTE, "binance", "long_short_top_accounts", "partial"),
+    (LAST - 370 * MINUTE, LAST - 368 * MINUTE, "bybit", "order_books", "venue_unreachable"),
     (LAST - 100 * MINUTE, LAST - 90 * MINUTE, None, None, "recorder_down"),
     (LAST - 90 * MINUTE, LAST - 89 * MINUTE, None, None, "recorder_down"),
 )
@@ -95,6 +99,34 @@ VENUE_SQL = f"""
 create view series_venue_{{step}} as
 select t, base, type, venue, {ACROSS_SQL} group by t, base, type, venue
 union all select t, base, 'all' as type, venue, {ACROSS_SQL} group by t, base, venue
+"""
+# Ratios of the venues that publish them: Bybit tells accounts alone, and nobody tells of 1-minute buckets.
+RATIO_SQL = """
+create table series_ratios_{step} as
+select t, market_id, venue, base, aggregated,
+    case when (t // {ms} + length(market_id)) % 31 <> 0 then 0.5 + sin(t / 1e8 + length(market_id)) / 5 end as accounts,
+    case when venue = 'binance' and t // {ms} % 23 <> 0 then 0.5 + cos(t / 1e8) / 5 end as top_acct,
+    case when venue = 'binance' then 0.5 + cos(t / 2e8) / 5 end as top_pos,
+    oi_usd,
+    case when venue = 'binance' then 2 + sin(t / 2e8) end as taker_buy_size,
+    case when venue = 'binance' then 2 + cos(t / 2e8) end as taker_sell_size
+from series_market_{step} where type = 'perp' and venue in ('binance', 'bybit')
+order by base, market_id, t
+"""
+VENUE_RATIO_SQL = """
+create view series_venue_ratios_{step} as
+select t, base, venue, sum(accounts * oi_usd) / sum(oi_usd) filter (accounts is not null) as accounts,
+    sum(top_acct * oi_usd) / sum(oi_usd) filter (top_acct is not null) as top_acct,
+    sum(top_pos * oi_usd) / sum(oi_usd) filter (top_pos is not null) as top_pos,
+    sum(oi_usd) filter (accounts is not null) as oi_usd, sum(taker_buy_size) as taker_buy_size,
+    sum(taker_sell_size) as taker_sell_size
+from series_ratios_{step} where aggregated group by t, base, venue
+"""
+DEPTH_SQL = """
+create table series_depth_{step} as
+select t, market_id, venue, base, aggregated, 1e6 * (1 + t // {ms} % 7) as bid_usd, 1e6 * (1 + t // {ms} % 5) as ask_usd
+from series_market_{step} where market_id in ('binance:perp:BTCUSDT', 'bybit:perp:BTCUSDT')
+order by base, market_id, t
 """
 MARKETS_SQL = """
 create table markets as
@@ -184,6 +216,9 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             con.execute(MARKET_SQL.format(**bounds))
             con.execute(BASE_SQL.format(**bounds))
             con.execute(VENUE_SQL.format(**bounds))
+            if step != "1m":
+                for sql in (RATIO_SQL, VENUE_RATIO_SQL, DEPTH_SQL):
+                    con.execute(sql.format(**bounds))
         con.execute(MARKETS_SQL)
         con.execute(LIVE_SQL.format(as_of=as_of_ms))
         con.execute(

@@ -66,6 +66,30 @@ SERIES = {
     "series:cvd": Requirement("D Series", "cvd is the running sum of net from the start of the range"),
     "series:all-coins": Requirement("I 4.1", "spot-perp-volume is of all coins and takes no selector"),
     "series:kind": Requirement("D Details", "kind where it does not apply is a 400 that says where it does"),
+    "series:kind:each": Requirement(
+        "I 4.1", "long-short is asked as accounts (unless given), top_acct, top_pos, taker_buy"
+    ),
+    "series:ratios:venues": Requirement(
+        "I 2.2", "a ratio without a venue is the mean of binance and bybit where present; source names the venues"
+    ),
+    "series:ratios:backfilled": Requirement("I 2.2", "with binance or okx ratios include their hourly history"),
+    "series:ratios:long": Requirement("I 4.1", "long-short and net-positioning reach 3650 days without a key"),
+    "series:ratios:step": Requirement("D Series", "a step finer than the 5 minutes that venues tell is raised"),
+    "series:top:venues": Requirement(
+        "D Details",
+        "top-vs-crowd and whale-vs-retail without a venue are binance alone; bybit, which never has them, is a 400",
+    ),
+    "series:ratios:gaps": Requirement(
+        "D Series", "gaps are those of the asked kind's endpoints, on the venues that count"
+    ),
+    "series:books:base": Requirement("I 4.1", "order-book metrics take base only"),
+    "series:books:sum": Requirement("D Series", "bid-ask-ratio is bid / ask within 1 %, summed over the covered books"),
+    "series:positioning:restated": Requirement(
+        "G 4", "ratio and depth tiers equal a recomputation in any order of builds"
+    ),
+    "series:positioning:kept": Requirement(
+        "G 7", "a recorded hour outlives its 5-minute buckets, whatever is told later"
+    ),
     "series:db:missing": Requirement("I 7", "no database: 200 with empty arrays and db false"),
     "series:db:unreachable": Requirement(
         "I 7", "an unreadable database: 200, empty arrays, db false, error unavailable"

@@ -46,13 +46,14 @@ def selected(metric: str, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], 
     types = ("perp",) if metric == "basis" else ("perp", "spot") if metric == "spot-perp-volume" else None
     kind = asked.get("type", "perp")
     wanted = types or (("perp", "spot") if kind == "all" else (kind,))
+    venues = [asked["venue"]] if "venue" in asked else CATALOG[metric].get("venues")
     return [
         market
         for market in MARKETS
         if market["aggregated"]
         and market["type"] in wanted
         and asked.get("base", market["base"]) == market["base"]
-        and asked.get("venue", market["venue"]) == market["venue"]
+        and (venues is None or market["venue"] in venues)
     ], False
 
 
@@ -64,7 +65,8 @@ def expected(facts: Facts, metric: str, asked: dict[str, Any], got: dict[str, An
     for t in range(got["start"], got["end"], got["step"]):
         first = (t - T0) // MINUTE
         low = max(first, 0)
-        values = Selected(facts, markets, single, low, max(first + width - low, 0)).value(metric)
+        kind = asked.get("kind", "accounts")
+        values = Selected(facts, markets, single, low, max(first + width - low, 0), kind).value(metric)
         if all(value is None for value in values.values()):
             continue
         if metric == "cvd":
@@ -85,8 +87,10 @@ def question(seed: int) -> tuple[str, dict[str, Any]]:
         asked["market"] = random.choice([market["market_id"] for market in MARKETS if market["type"] in types])
     elif "base" in definition["selectors"]:
         asked["base"] = random.choice("AAB")
-        asked |= random.choice([{}, {"venue": "binance"}, {"venue": "bybit"}])
+        asked |= random.choice([{}, {"venue": "binance"}, {"venue": "bybit"}, {"venue": "okx"}])
         asked |= random.choice([{}, *({"type": kind} for kind in definition["types"])])
+    if kinds := definition.get("kinds"):
+        asked |= random.choice([{}, *({"kind": kind} for kind in kinds)])
     step = random.choice(["auto", *list(WIDTHS)[:-1]])
     length = random.randint(1, 400 * WIDTHS.get(step, random.choice([1, 60])) * MINUTE)
     start = random.randint(T0 - length, AS_OF)
@@ -114,7 +118,9 @@ def test_any_series_equals_its_recomputation(api: Api, facts: Facts, asking: tup
         assert "is recorded on" in answer.error, url
         venue = asked.get("venue") or asked["market"].partition(":")[0]
         ever = [
-            Selected(facts, [market], True, 0, MINUTES).value(metric) for market in MARKETS if market["venue"] == venue
+            Selected(facts, [market], True, 0, MINUTES, asked.get("kind", "accounts")).value(metric)
+            for market in MARKETS
+            if market["venue"] == venue
         ]
         assert all(value is None for values in ever for value in values.values()), url
         return

@@ -108,3 +108,73 @@ def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(wareho
         (DAY_START, 100.0, "mixed"),
     ]
     assert warehouse.rows("select count(*) from series_market_1m where source <> 'recorded'") == [(0,)]
+
+
+TIERS = ("series_market_*", "series_ratios_*", "series_venue_ratios_1h")
+
+
+def told_of_hours() -> list[list[dict[str, Any]]]:
+    """Ratios and open interest of past hours, on Binance and OKX; before them what Binance said while recorded."""
+    hour, period = TICK - TICK % HOUR, '{"period": "1h"}'
+    shares = [(BEFORE, 0.75), (EARLY, 0.5), (hour, 0.125)]
+    accounts = [{"symbol": "BTCUSDT", "longAccount": str(v), "timestamp": str(t)} for t, v in shares]
+    held = [{"symbol": "BTCUSDT", "sumOpenInterest": "10", "sumOpenInterestValue": "1000", "timestamp": BEFORE}]
+    fresh = [
+        {"symbol": "BTCUSDT", "longAccount": v, "timestamp": t} for t, v in ((hour, "0.3"), (hour + 5 * MINUTE, "0.25"))
+    ]
+    swap = {
+        "instId": "BTC-USDT-SWAP",
+        "instType": "SWAP",
+        "uly": "BTC-USDT",
+        "ctVal": "1",
+        "ctMult": "1",
+        "state": "live",
+    }
+    okx = {"data": [[str(BEFORE), "3"], [str(EARLY), "1"]]}
+    asked = TICK + DAY
+    return [
+        [
+            *recorded_minute(),
+            response(TICK, "binance", "long_short_accounts", fresh, key="BTCUSDT", params='{"period": "5m"}'),
+            response(TICK, "okx", "instruments", {"data": [swap]}),
+        ],
+        [response(asked, "binance", "history_long_short_accounts", accounts, key="BTCUSDT", params=period)],
+        [response(asked + MINUTE, "binance", "open_interest_history", held, key="BTCUSDT", params=period)],
+        [
+            response(
+                asked + 2 * MINUTE,
+                "okx",
+                "history_long_short_accounts",
+                okx,
+                key="BTC-USDT-SWAP",
+                params='{"period": "1H"}',
+            )
+        ],
+    ]
+
+
+@pytest.mark.requirement("series:ratios:backfilled")
+def test_ratios_include_hours_of_history_in_any_order(warehouse: Warehouse) -> None:
+    """Hours of history stand beside recorded ones, which they do not replace, and are of no finer step; net positioning
+    takes the open interest that history tells of the same hour, whichever came first."""
+    recorded, *history = told_of_hours()
+    hour, results = TICK - TICK % HOUR, []
+    for loads in ([recorded, *history], [recorded, *reversed(history)]):
+        warehouse.reset()
+        for rows in [*loads, loads[0]]:
+            warehouse.build(rows, "path:models/intermediate", "touched_markets", *TIERS)
+        results.append(warehouse.snapshot(["series_ratios_5m", "series_ratios_1h", "series_ratios_1d"]))
+        assert warehouse.rows("select t, venue, accounts, source from series_ratios_1h order by t, venue") == [
+            (BEFORE, "binance", 0.75, "backfilled"),
+            (BEFORE, "okx", 0.75, "backfilled"),
+            (EARLY, "binance", 0.5, "backfilled"),
+            (EARLY, "okx", 0.5, "backfilled"),
+            (hour, "binance", 0.25, "recorded"),
+        ]
+        assert warehouse.rows("select t, accounts from series_ratios_5m order by t") == [
+            (hour, 0.3),
+            (hour + 5 * MINUTE, 0.25),
+        ]
+        split = "select t, venue, oi_usd * accounts from series_venue_ratios_1h where oi_usd > 0"
+        assert warehouse.rows(split) == [(BEFORE, "binance", 750.0)]
+    assert results[0] == results[1]

@@ -14,7 +14,18 @@ import pytest
 
 from orchestration.edition import Edition, read_current
 from orchestration.publish import publish_locked
-from orchestration.replica import DAY_MS, HOUR_MS, MINUTE_MS, SMALL_TABLES, TIERS, Tier, series_tables, stored
+from orchestration.replica import (
+    DAY_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    SMALL_TABLES,
+    TIERS,
+    Subject,
+    Tier,
+    series_tables,
+    series_views,
+    stored,
+)
 from orchestration.watermark import prepare
 from orchestration.writer import PipelineError, WriterBusyError
 from tests.pipeline_home import polling_reader
@@ -50,19 +61,13 @@ class Warehouse:
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
             )
             con.execute("create view suspect_rows as select * from quality.suspect_rows")
-            for tier in TIERS:
-                tables = (
-                    f"create table series_market_{tier.step} (t bigint, market_id varchar, base varchar, price double);"
-                    f"create table series_base_{tier.step} (t bigint, base varchar, type varchar, price double);"
-                )
-                views = (
-                    f"create view series_market_{tier.step} as from main.series_market_1d;"
-                    f"create view series_base_{tier.step} as from main.series_base_1d;"
-                )
+            con.execute("create table int_ratios (tick_ms bigint, t bigint, period_ms bigint, market_id varchar)")
+            for table in series_tables(TIERS):
+                more = "type" if table.startswith("series_base") else "market_id"
+                con.execute(f"create table {table} (t bigint, base varchar, {more} varchar, price double)")
+            for view in series_views(TIERS):
                 con.execute(
-                    f"{tables if tier.stored else views}"
-                    f"create view series_venue_{tier.step} as select t, base, avg(price) as price "
-                    f"from main.series_market_{tier.step} group by t, base"
+                    f"create view {view} as select t, base, avg(price) as price from main.series_base_1d group by all"
                 )
 
     def define(self, metrics: dict[str, Any]) -> None:
@@ -73,11 +78,12 @@ class Warehouse:
         """A finished build: whole minutes, and single coins in other minutes; every touched number changes."""
         self.builds += 1
         with duckdb.connect(self.path) as con:
-            for tier in stored(TIERS):
+            for tier, subject in stored(TIERS):
                 for minute in minutes:
-                    self.restate(con, tier, minute - minute % tier.step_ms, COINS)
-                for minute, coin in late:
-                    self.restate(con, tier, minute - minute % tier.step_ms, [coin])
+                    self.restate(con, tier, subject, minute - minute % tier.step_ms, COINS)
+                # What is late of order books comes with ticks of its own.
+                for minute, coin in late if subject.late else ():
+                    self.restate(con, tier, subject, minute - minute % tier.step_ms, [coin])
             con.execute(
                 "insert into pipeline.builds values (?, ?, ?, ?, ?, ?)",
                 [self.builds, 0, self.builds, max(minutes) + 20_000, list(minutes), list(minutes)],
@@ -90,14 +96,14 @@ class Warehouse:
                 con.execute(
                     "insert into pipeline.late_rows values (?, ?, ?, ?)", [self.builds, minute, f"v:perp:{coin}", coin]
                 )
+                told = [minutes[0], minute - minute % (5 * MINUTE_MS), 5 * MINUTE_MS, f"v:perp:{coin}"]
+                con.execute("insert into int_ratios values (?, ?, ?, ?)", told)
 
-    def restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, t: int, coins: list[str]) -> None:
-        for subject, columns in (("market", "'v:perp:' || c, c"), ("base", "c, 'perp'")):
-            table = f"series_{subject}_{tier.step}"
-            con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
-            con.execute(
-                f"insert into {table} select ?, {columns}, ? from unnest(?) u(c)", [t, float(self.builds), coins]
-            )
+    def restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, subject: Subject, t: int, coins: list[str]) -> None:
+        table = f"{subject.name}_{tier.step}"
+        con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
+        which = "'perp'" if subject.key == "base" else "'v:perp:' || c"
+        con.execute(f"insert into {table} select ?, c, {which}, ? from unnest(?) u(c)", [t, float(self.builds), coins])
 
     def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
         return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)
@@ -208,9 +214,9 @@ def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehous
         warehouse.publish()
     hours = range(T0 - 40 * DAY_MS, T0 - 38 * DAY_MS, HOUR_MS)
     with duckdb.connect(warehouse.path) as con:
-        for tier in stored(TIERS)[3:]:
-            for t in sorted({hour - hour % tier.step_ms for hour in hours}):
-                warehouse.restate(con, tier, t, ["C3"])
+        for tier, subject in stored(TIERS[3:]):
+            for t in sorted({hour - hour % tier.step_ms for hour in hours}) if subject.late == "late_rows" else ():
+                warehouse.restate(con, tier, subject, t, ["C3"])
         con.execute(
             "insert into pipeline.late_ranges values (?, ?, 'v:perp:C3', 'C3', ?, ?)",
             [warehouse.builds + 1, HOUR_MS, hours[0], hours[-1]],
@@ -221,6 +227,32 @@ def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehous
         assert_same(warehouse)
         found = rows(served(warehouse), f"select count(*), any_value(base) from series_base_1h where t < {T0}")
         assert found == [(48, "C3")]
+
+
+def test_what_venues_told_of_a_period_is_restated_in_the_tiers_that_long_and_coarser(warehouse: Warehouse) -> None:
+    """Hours and days of one market's ratios, far behind what was recorded: every fact names its tick."""
+    for minute in (1, 2):
+        warehouse.build(T0 + minute * MINUTE_MS)
+        warehouse.publish()
+    days = range(T0 - 40 * DAY_MS, T0 - 38 * DAY_MS, DAY_MS)
+    hours = range(T0 - 10 * DAY_MS, T0 - 9 * DAY_MS, HOUR_MS)
+    with duckdb.connect(warehouse.path) as con:
+        for tier, subject in stored(TIERS):
+            told = [*(hours if tier.step_ms >= HOUR_MS else ()), *(days if tier.step_ms >= DAY_MS else ())]
+            for t in sorted({at - at % tier.step_ms for at in told}) if subject.name == "series_ratios" else ():
+                warehouse.restate(con, tier, subject, t, ["C3"])
+        for width, starts in ((HOUR_MS, hours), (DAY_MS, days)):
+            con.execute(
+                "insert into int_ratios select ?, unnest(?::bigint[]), ?, 'v:perp:C3'",
+                [T0 + 3 * MINUTE_MS, list(starts), width],
+            )
+    warehouse.build(T0 + 3 * MINUTE_MS)
+    for _ in range(2):
+        warehouse.publish(force=True)
+        assert_same(warehouse)
+        for step, count in (("5m", 0), ("1h", 24), ("1d", 3)):
+            found = rows(served(warehouse), f"select count(*) from series_ratios_{step} where t < {T0}")
+            assert found == [(count,)], step
 
 
 def test_only_kept_periods_are_served(warehouse: Warehouse) -> None:

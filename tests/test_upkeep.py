@@ -15,7 +15,7 @@ import pytest
 from ingest.landing import committed_loads
 from orchestration import compaction
 from orchestration.compaction import compact_landing
-from orchestration.replica import DAY_MS
+from orchestration.replica import DAY_MS, TIERS, series_tables
 from orchestration.settings import Settings
 from orchestration.trim import trim_warehouse
 from orchestration.upkeep import end_dead_runs, mark_alive, prune_runs, remove_old_logs
@@ -119,17 +119,23 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
     with connection(settings.warehouse) as con:
         for table, column in (("int_market_minutes", "minute_ms"), ("int_market_bars", "minute_ms")):
             con.execute(f"create table {table} as select t as {column} from range({T0}, {now}, {DAY_MS}) r(t)")
-        for step in ("1m", "5m", "15m", "1h"):
-            for subject in ("market", "base"):
-                con.execute(f"create table series_{subject}_{step} as from range({T0}, {now}, {DAY_MS}) r(t)")
+        for table in series_tables(TIERS):
+            con.execute(f"create table {table} as from range({T0}, {now}, {DAY_MS}) r(t)")
+        con.execute(
+            "create table int_ratios as select t, unnest([300000, 3600000, 86400000]) as period_ms "
+            f"from range({T0}, {now}, {DAY_MS}) r(t)"
+        )
         for build_id, finished in ((1, T0), (2, now - DAY_MS), (3, now)):
             con.execute("insert into pipeline.builds values (?, 0, ?, 0, [], [])", [build_id, finished])
             con.execute("insert into pipeline.late_rows values (?, 0, 'm', 'b')", [build_id])
-    assert trim_warehouse(settings, now) == 4 * 31 + 4 * 8
+    assert trim_warehouse(settings, now) == 4 * 31 + 7 * 8
     with connection(settings.warehouse) as con:
         assert con.execute("select min(t) from series_market_1m").fetchone() == (now - 9 * DAY_MS,)
         assert con.execute("select min(t) from series_base_15m").fetchone() == (now - 32 * DAY_MS,)
-        assert con.execute("select min(t) from series_base_1h").fetchone() == (T0,)
+        for table in ("series_base_1h", "series_ratios_1h", "series_depth_1h"):
+            assert con.execute(f"select min(t) from {table}").fetchone() == (T0,)
+        first = "select list(t order by period_ms) from (select period_ms, min(t) as t from int_ratios group by all)"
+        assert con.execute(first).fetchone() == ([now - 32 * DAY_MS, T0, T0],)
         assert con.execute("select list(build_id order by 1) from pipeline.builds").fetchone() == ([2, 3],)
         assert con.execute("select list(build_id order by 1) from pipeline.late_rows").fetchone() == ([2, 3],)
         trimmed = con.execute("select value from pipeline.settings where name = 'trimmed_before_ms'").fetchone()

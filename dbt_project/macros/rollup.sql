@@ -95,10 +95,10 @@ from buckets
 {% endmacro %}
 
 {#- Where the parts of a row come from. -#}
-{% macro source_of_parts() -%}
+{% macro source_of_parts(source="source") -%}
 case
-      when count(*) filter (where source is distinct from 'backfilled') = 0 then 'backfilled'
-      when count(*) filter (where source in ('backfilled', 'mixed')) = 0 then 'recorded'
+      when count(*) filter (where {{ source }} is distinct from 'backfilled') = 0 then 'backfilled'
+      when count(*) filter (where {{ source }} in ('backfilled', 'mixed')) = 0 then 'recorded'
       else 'mixed'
     end
 {%- endmacro %}

@@ -40,11 +40,14 @@ SCHEMA: Schema = {
         "market": TEXT_OR_NULL,
         "venue": TEXT_OR_NULL,
         "type": TEXT_OR_NULL,
-        "kind": {"type": "string", "description": "long-short only."},
+        "kind": {"enum": list(KINDS), "description": "long-short only."},
         "step": {"type": "integer", "description": "Bucket width in ms; raised where the asked one is too fine."},
         "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
         "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
-        "source": {"type": "string", "description": "Tier and edition, such as series_1h@e1842."},
+        "source": {
+            "type": "string",
+            "description": "Tier, edition and, where a metric is of some venues alone, those.",
+        },
         "fields": {"type": "array", "items": {"type": "string"}},
         "t": {"type": "array", "items": {"type": "integer"}},
         "gaps": {"type": "array", "items": GAP, "description": "Unrecorded periods in the range: not zero activity."},
@@ -95,7 +98,11 @@ def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
         ),
         "venue": venue("One exchange; all of them without it."),
         "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
-        "kind": one_of("Whose positions are counted (accounts without it; long-short only).", *KINDS),
+        "kind": one_of(
+            "Share of what: all accounts (without it), the top traders' accounts or positions, or what takers traded; "
+            "long-short only.",
+            *KINDS,
+        ),
         "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
     },
 )
@@ -118,7 +125,7 @@ def _described(query: SeriesQuery, db: Reader, definition: Metric) -> dict[str, 
 def _gaps(query: SeriesQuery, db: Reader, definition: Metric, t: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
     # A metric that fixes its type may be made of both perps and spot.
     kind = query.type if definition.types else "all"
-    recorded = gaps_within(db, definition, kind, query.venue, query.span)
+    recorded = gaps_within(db, definition, kind, query.venue, query.span, query.kind)
     return before_recording(db, t, query.step_ms, query.span) + recorded
 
 
@@ -139,7 +146,9 @@ def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
     )
     if lines is None:
         _check_venue(query, db, definition)
-    selected = f"{query.market or query.base or 'all coins'} {query.type} {query.venue or 'all venues'}"
+    venues = query.venue or ", ".join(definition.venues) or "all venues"
+    kind = f" {query.kind}" if query.kind else ""
+    selected = f"{query.market or query.base or 'all coins'} {query.type}{kind} {venues}"
     source = _described(query, db, definition)["source"]
     header = ",".join(["time_utc", "unix_ms", *definition.fields])
     about = f"# source: {source} ({query.metric} {selected}, {definition.unit})"
@@ -170,13 +179,14 @@ def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
     """
     if query.venue is None:
         return
-    kinds = ", ".join(f"'{name}'" for name in definition.endpoints) or "null"
+    kinds = ", ".join(f"'{name}'" for name in definition.endpoints_of(query.kind)) or "null"
     sql = f"select distinct venue from gaps where venue is not null and endpoint in ({kinds})"
 
     def having() -> list[str]:
-        ever = db.value(venues_sql(definition, db.edition.day_step)) or []
+        ever = db.value(venues_sql(definition, query.kind, db.edition.day_step)) or []
         return sorted({*ever, *(row["venue"] for row in db.rows(sql))})
 
-    venues = db.once(("venues", definition.name), having)
+    venues = db.once(("venues", definition.name, query.kind), having)
     if venues and query.venue not in venues:
-        raise BadParameter("venue", query.venue, f"{definition.name} is recorded on {', '.join(venues)}", venues)
+        what = f"{definition.name} {query.kind}" if query.kind else definition.name
+        raise BadParameter("venue", query.venue, f"{what} is recorded on {', '.join(venues)}", venues)

@@ -1,0 +1,1 @@
+{{ depth_view("15m", tier="5m") }}

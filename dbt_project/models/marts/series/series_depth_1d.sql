@@ -1,0 +1,1 @@
+{{ depth_view("1d", tier="1h") }}

@@ -1,0 +1,1 @@
+{{ depth_tier("1h", finer="5m") }}

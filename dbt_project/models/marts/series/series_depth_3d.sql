@@ -1,0 +1,1 @@
+{{ depth_view("3d", tier="1h") }}

@@ -1,0 +1,1 @@
+{{ depth_view("4h", tier="1h") }}

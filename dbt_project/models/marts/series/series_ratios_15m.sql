@@ -1,0 +1,1 @@
+{{ ratio_view("15m", tier="5m") }}

@@ -1,0 +1,1 @@
+{{ ratio_tier("1d", finer="1h") }}

@@ -1,0 +1,1 @@
+{{ ratio_tier("1h", finer="5m") }}

@@ -1,0 +1,1 @@
+{{ ratio_view("3d", tier="1d") }}

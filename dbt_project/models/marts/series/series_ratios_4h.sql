@@ -1,0 +1,1 @@
+{{ ratio_view("4h", tier="1h") }}

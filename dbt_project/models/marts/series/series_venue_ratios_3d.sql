@@ -1,0 +1,1 @@
+{{ venue_ratios("3d") }}

@@ -1,0 +1,1 @@
+{{ venue_ratios("5m") }}

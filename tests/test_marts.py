@@ -9,14 +9,14 @@ import duckdb
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
-from orchestration.replica import SMALL_TABLES
+from orchestration.replica import HISTORIES, SMALL_TABLES
 from tests.dbt_project import PROJECT, manifest
 from tests.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, response, stream
 
 BTC = market("binance:perp:BTCUSDT", "BTC")
 HYPE = market("hyperliquid:perp:BTC", "BTC", quote="USDC")
 SERIES = tuple(f"series_{kind}_{step}" for kind in ("market", "base") for step in STEPS)
-PUBLISHED = (*SERIES, *SMALL_TABLES)
+PUBLISHED = (*SERIES, *SMALL_TABLES, *HISTORIES)
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SQL = """
 create table order_book_depth as
 select venue, symbol, venue || ':perp:' || symbol as market_id, base, $last as asked_ms, $last - back as book_ms,
-    coalesce(back > 0, true) as failed, oi_usd, level as mid,
+    coalesce(back > 0, true) as failed, oi_usd, level::double as mid,
     if(level is null, null, [{band_pct: 0.1::double, bid_usd: 600.0::double, ask_usd: 400.0::double,
         total_usd: 1000.0::double, bid_truncated: false, ask_truncated: true}]) as depth,
-    0.2 as imbalance, 1.0 as imbalance_range_pct, 3.5 as cost_buy_bps, false as cost_buy_truncated,
-    4.5 as cost_sell_bps, true as cost_sell_truncated, 500::bigint as levels
+    0.2::double as imbalance, 1e0 as imbalance_range_pct, 3.5::double as cost_buy_bps, false as cost_buy_truncated,
+    4.5::double as cost_sell_bps, true as cost_sell_truncated, 500::bigint as levels
 from (values
     ('binance', 'BTCUSDT', 'BTC', 5e6, 60000.0, 0), ('binance', 'ETHUSDT', 'ETH', 7e6, 3000.0, 120000),
     ('binance', 'OLDUSDT', 'OLD', 9e6, 1.0, 660000), ('bybit', 'BTCUSDT', 'BTC', 2e6, 60010.0, 0),
@@ -20,16 +20,18 @@ from (values
 create table venue_totals (venue varchar, name varchar, observed_ms bigint, oi_usd double, vol24h_usd double,
     oi_partial boolean, n_markets integer);
 insert into venue_totals values
-    ('hyperliquid', 'Hyperliquid', $last, 600.0, 300.0, false, 3), ('aster', 'Aster', $last - 600000, 100.0, 700.0, true, 5),
+    ('hyperliquid', 'Hyperliquid', $last, 600.0, 300.0, false, 3),
+    ('aster', 'Aster', $last - 600000, 100.0, 700.0, true, 5),
     ('binance', 'Binance', $last, 9000.0, 9000.0, false, 500);
 
 create table listings as
 select venue || ':perp:' || symbol as market_id, venue, symbol, base, 'trading' as status,
-    $as_of - (age * 86400000)::bigint as listed_ms, null::bigint as delisted_ms, first_open
+    $as_of - (age * 86400000)::bigint as listed_ms, null::bigint as delisted_ms, first_open::double as first_open
 from (values
     ('binance', 'BTCUSDT', 'BTC', 10.0, 50000.0), ('binance', 'GONEUSDT', 'GONE', 10.0, 2.0),
     ('bybit', 'ETHUSDT', 'ETH', 29.5, 3000.0), ('binance', 'ETHUSDT', 'ETH', 60.25, null),
-    ('bybit', 'BTCUSDT', 'BTC', 91.0, 1.0), ('binance', 'SOONUSDT', 'SOON', -1.0, null), ('gate', 'X_USDT', 'X', 1.0, 1.0)
+    ('bybit', 'BTCUSDT', 'BTC', 91.0, 1.0), ('binance', 'SOONUSDT', 'SOON', -1.0, null),
+    ('gate', 'X_USDT', 'X', 1.0, 1.0)
 ) as listed(venue, symbol, base, age, first_open);
 
 create table premiums (exchange varchar, base varchar, t bigint, minute_ms bigint, price double, reference_price double,

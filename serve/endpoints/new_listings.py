@@ -65,7 +65,7 @@ order by listed_ms desc, market_id
 # An outcome stands until the list is asked again: a failed one reaches up to the newest minute.
 FAILED_SQL = """
 select distinct venue from gaps
-where endpoint = 'instruments' and venue in (select unnest($venues)) and end_ms > $now - 60000
+where endpoint = 'instruments' and venue in (select unnest($venues)) and end_ms > $now - $now % 60000
     and reason in ('venue_error', 'venue_unreachable')
 order by venue
 """

@@ -36,7 +36,7 @@ touched_hours as materialized (
   -- What the window recorded, what bars tell of other minutes, hours and days, and where a rate that is new holds.
   select distinct exchange, base, {{ bucket("tick_ms", "1h") }} as t from pairs cross join {{ ticks }}
   union
-  select exchange, base, if(step = '1d', minute_ms + 82800000, {{ bucket("minute_ms", "1h") }})
+  select exchange, roles.base, if(step = '1d', minute_ms + 82800000, {{ bucket("minute_ms", "1h") }})
   from {{ touched }} join roles using (market_id)
   union
   select exchange, base, unnest(range(

@@ -5,18 +5,17 @@
     minutes. A perp whose book could not be had stays in the list without figures. -#}
 {%- set max_age_ms = 600000 %}
 with asked as (
-  select venue, key as symbol, max(tick_ms) as asked_ms
+  select distinct venue, key as symbol, tick_ms as asked_ms
   from {{ ref("raw_window") }}
   where endpoint = 'order_books'
-  group by venue, key
-  qualify asked_ms = max(asked_ms) over (partition by venue)
+  qualify tick_ms = max(tick_ms) over (partition by venue)
 ),
 
 newest_round as materialized (
   select asked.* from asked
   {% if is_incremental() %}
-  left join (select venue, max(asked_ms) as asked_ms from {{ this }} group by venue) as known using (venue)
-  where asked.asked_ms >= coalesce(known.asked_ms, 0)
+  left join (select venue, max(asked_ms) as newest_ms from {{ this }} group by venue) as known using (venue)
+  where asked.asked_ms >= coalesce(known.newest_ms, 0)
   {% endif %}
 ),
 
@@ -42,7 +41,7 @@ held as (
 
 select
   newest_round.venue, newest_round.symbol, instruments.market_id, instruments.base, asked_ms, books.tick_ms as book_ms,
-  asked_ms is distinct from books.tick_ms as failed,
+  coalesce(books.tick_ms < asked_ms, true) as failed,
   held.oi_usd, mid,
   list_transform(depth, lambda band: {
     band_pct: band.band_pct, bid_usd: band.bid_usd, ask_usd: band.ask_usd, total_usd: band.bid_usd + band.ask_usd,

@@ -11,7 +11,8 @@
 {%- set touched = ref("touched_markets") %}
 with pairs as materialized (
   select
-    exchange, rate_pair, string_split(rate_sources, ',') as sources, own.base, own.market_id as own_id, reference.market_id as reference_id, usdt.market_id as usdt_id
+    exchange, rate_pair, string_split(rate_sources, ',') as sources, own.base, own.market_id as own_id,
+    reference.market_id as reference_id, usdt.market_id as usdt_id
   from {{ ref("premium_exchanges") }} as asked
   join {{ ref("instruments") }} as own
     on own.venue = asked.exchange and own.quote = asked.quote and own.type = 'spot'

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from serve.catalog import VENUES, Metric
+from serve.catalog import VENUES
 from serve.edition import Edition, Reader
 from serve.endpoint import endpoint
 from serve.errors import ApiError, BadParameter, Unavailable
-from serve.gaps import gaps_within
+from serve.gaps import gaps_of
 from serve.params import UNIT_MS, Param, Schema, Values, coin, duration
 from serve.series_sql import literal
 from serve.shape import Body, json_body
@@ -24,8 +24,6 @@ MAX_POINTS = 2200
 DEFAULT_RANGE_MS, MAX_RANGE_MS = 30 * DAY, 10 * UNIT_MS["y"]
 # Hourly through 90 days, 4-hourly through 366, then as many whole days as keep the points within bounds.
 HOURLY_MS, FOUR_HOURLY_MS = 90 * DAY, 366 * DAY
-# The recording that premiums are made of, as gaps know it.
-BARS = Metric("premium", {}, endpoints=("spot_bars",))
 ARRAY = {"type": "array", "items": {"type": ["number", "null"]}}
 COMMON: dict[str, Schema] = {
     "metric": {"type": "string"},
@@ -117,12 +115,8 @@ def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str
     return {"base": query.base, "step": query.step_ms, "start": query.start, "end": query.end, **arrays}
 
 
-def _gaps(query: PremiumQuery, db: Reader, exchanges: tuple[str, ...]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for venue in (*exchanges, REFERENCE):
-        told = gaps_within(db, BARS, "spot", venue, Span(query.start, query.end))
-        found += [gap for gap in told if gap not in found]
-    return sorted(found, key=lambda gap: (gap["start"], gap["venue"] or ""))
+def _gaps(query: PremiumQuery, db: Reader, *exchanges: str) -> list[dict[str, Any]]:
+    return gaps_of(db, "spot_bars", (*exchanges, REFERENCE), Span(query.start, query.end))
 
 
 def _rate(query: PremiumQuery, db: Reader, scope: str) -> str:
@@ -166,7 +160,7 @@ def kimchi_premium(query: PremiumQuery, db: Reader) -> Body:
     found = _history(query, db, scope, columns)
     source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot, {_rate(query, db, scope)}"
     about = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KOREAN)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, KOREAN)})
+    return json_body({**about, **found, "gaps": _gaps(query, db, *KOREAN)})
 
 
 @endpoint(
@@ -185,4 +179,4 @@ def coinbase_premium(query: PremiumQuery, db: Reader) -> Body:
     found = _history(query, db, scope, {"premium": "premium", "gap": "gap", "usdt_usd": "usdt_price"})
     source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot"
     about = {"metric": "coinbase-premium", "unit": "percent, USD", "source": source, "fields": list(AMERICAN_FIELDS)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, (AMERICAN,))})
+    return json_body({**about, **found, "gaps": _gaps(query, db, AMERICAN)})

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from serve.catalog import VENUES, Metric
+from serve.catalog import VENUES
 from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.errors import Unavailable
-from serve.gaps import gaps_within
+from serve.gaps import gaps_of
 from serve.params import UNIT_MS, Schema, Values, one_of
 from serve.series_sql import literal
 from serve.shape import Body, json_body
@@ -15,8 +15,8 @@ from serve.timerange import Span
 VENUE = VENUES[2]
 WINDOWS = {"24h": UNIT_MS["d"], "7d": 7 * UNIT_MS["d"]}
 LARGEST = 20
-# What the events are made of, as gaps know it. Fills of a wallet that could not be asked for come with its next turn.
-FILLS = Metric("wallet liquidations", {}, endpoints=("liquidator_fills",))
+# The recording whose gaps count. Fills of a wallet that could not be asked for come with its next turn.
+STREAM = "liquidator_fills"
 NOTE = (
     "Inferred from the fills of tracked wallets and of the venue's liquidators. Liquidations in which none of them took"
     " part are not here."
@@ -136,7 +136,7 @@ def wallet_liquidations(query: Values, db: Reader) -> Body:
 
 def _gaps(db: Reader, span: Span) -> list[dict[str, Any]]:
     """What of the window was not recorded; what lies before the recording's start is a gap of its own here."""
-    gaps = gaps_within(db, FILLS, "perp", VENUE, span)
+    gaps = gaps_of(db, STREAM, (VENUE,), span)
     since = db.edition.recorded_since_ms
     begins = min(span.end if since is None else since, span.end)
     before = {"start": span.start, "end": begins, "venue": None, "reason": "recorder_down"}

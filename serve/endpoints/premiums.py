@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from serve.catalog import VENUES
 from serve.edition import Edition, Reader
 from serve.endpoint import endpoint
 from serve.errors import ApiError, BadParameter, Unavailable
-from serve.gaps import gaps_of
+from serve.gaps import before_recording, gaps_of
 from serve.params import UNIT_MS, Param, Schema, Values, coin, duration
 from serve.series_sql import literal
 from serve.shape import Body, json_body
@@ -92,7 +93,7 @@ def _schema(fields: tuple[str, ...], beside: dict[str, str]) -> Schema:
     }
 
 
-def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outage: Unavailable) -> Body:
+def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outage: Unavailable, serving: Path) -> Body:
     """Empty arrays that say so."""
     _length(values)
     content: dict[str, Any] = {"metric": metric, "base": values["base"].upper(), "fields": list(fields), "t": []}
@@ -100,9 +101,9 @@ def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outag
     return json_body(content if outage.missing else {**content, "error": "unavailable"}, degraded=True)
 
 
-def _without_american(values: Values, outage: Unavailable) -> Body:
+def _without_american(values: Values, outage: Unavailable, serving: Path) -> Body:
     _check_american(values)
-    return _without_replica("coinbase-premium", AMERICAN_FIELDS, values, outage)
+    return _without_replica("coinbase-premium", AMERICAN_FIELDS, values, outage, serving)
 
 
 def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str]) -> dict[str, Any]:
@@ -115,8 +116,10 @@ def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str
     return {"base": query.base, "step": query.step_ms, "start": query.start, "end": query.end, **arrays}
 
 
-def _gaps(query: PremiumQuery, db: Reader, *exchanges: str) -> list[dict[str, Any]]:
-    return gaps_of(db, "spot_bars", (*exchanges, REFERENCE), Span(query.start, query.end))
+def _gaps(query: PremiumQuery, db: Reader, found: dict[str, Any], *exchanges: str) -> list[dict[str, Any]]:
+    span = Span(query.start, query.end)
+    before = before_recording(db, found["t"], query.step_ms, span)
+    return [*before, *gaps_of(db, "spot_bars", (*exchanges, REFERENCE), span)]
 
 
 def _rate(query: PremiumQuery, db: Reader, scope: str) -> str:
@@ -160,7 +163,7 @@ def kimchi_premium(query: PremiumQuery, db: Reader) -> Body:
     found = _history(query, db, scope, columns)
     source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot, {_rate(query, db, scope)}"
     about = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KOREAN)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, *KOREAN)})
+    return json_body({**about, **found, "gaps": _gaps(query, db, found, *KOREAN)})
 
 
 @endpoint(
@@ -179,4 +182,4 @@ def coinbase_premium(query: PremiumQuery, db: Reader) -> Body:
     found = _history(query, db, scope, {"premium": "premium", "gap": "gap", "usdt_usd": "usdt_price"})
     source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot"
     about = {"metric": "coinbase-premium", "unit": "percent, USD", "source": source, "fields": list(AMERICAN_FIELDS)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, AMERICAN)})
+    return json_body({**about, **found, "gaps": _gaps(query, db, found, AMERICAN)})

@@ -1,12 +1,15 @@
 """GET /api/hyperliquid/liquidations: probable liquidations, as the fills of tracked wallets show them."""
 
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from serve.catalog import VENUES
 from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.errors import Unavailable
-from serve.gaps import gaps_of
+from serve.gaps import before_recording, gaps_of
 from serve.params import UNIT_MS, Schema, Values, one_of
 from serve.series_sql import literal
 from serve.shape import Body, json_body
@@ -80,7 +83,7 @@ SUMS = """
 """
 
 
-def without_replica(values: Values, outage: Unavailable) -> Body:
+def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
     """The same shape without data."""
     empty: dict[str, Any] = {"totals": {"long_usd": 0, "short_usd": 0, "n_long": 0, "n_short": 0}, "coins": []}
     empty |= {"window": values["window"], "hourly": {"t": [], "long": [], "short": []}, "complete": False, "db": False}
@@ -135,12 +138,8 @@ def wallet_liquidations(query: Values, db: Reader) -> Body:
 
 
 def _gaps(db: Reader, span: Span) -> list[dict[str, Any]]:
-    """What of the window was not recorded; what lies before the recording's start is a gap of its own here."""
-    gaps = gaps_of(db, STREAM, (VENUE,), span)
-    since = db.edition.recorded_since_ms
-    begins = min(span.end if since is None else since, span.end)
-    before = {"start": span.start, "end": begins, "venue": None, "reason": "recorder_down"}
-    return [*([before] if begins > span.start else []), *gaps]
+    """What of the window was not recorded."""
+    return [*before_recording(db, np.empty(0, np.int64), 0, span), *gaps_of(db, STREAM, (VENUE,), span)]
 
 
 def _length(gaps: list[dict[str, Any]], span: Span) -> int:

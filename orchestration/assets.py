@@ -20,7 +20,7 @@ from orchestration.arrivals import Arrival, new_arrivals, wait_for_minute
 from orchestration.dbt_docs import make_docs
 from orchestration.dbt_process import dbt_version, prepare_manifest, start_dbt
 from orchestration.publish import publish
-from orchestration.replica import SMALL_TABLES, TIERS, series_tables
+from orchestration.replica import HISTORIES, SMALL_TABLES, TIERS, series_tables
 from orchestration.settings import Settings
 from orchestration.transform import OpenWindow, result, windows_to_build
 from orchestration.upkeep import mark_alive
@@ -34,7 +34,7 @@ BUILT = "tidemark/built"
 # How long a minute's run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 TESTS = ("test", "--exclude-resource-type", "unit_test")
-PUBLISHED = [dg.AssetKey(table) for table in (*series_tables(TIERS), *SMALL_TABLES)]
+PUBLISHED = [dg.AssetKey(table) for table in (*series_tables(TIERS), *SMALL_TABLES, *HISTORIES)]
 
 
 class Translator(DagsterDbtTranslator):

@@ -108,7 +108,9 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     ).fetchone()
     if newest is None:
         return None
-    wanted = sorted([*replica.series_tables(tiers), *replica.series_views(tiers), *replica.SMALL_TABLES])
+    wanted = sorted(
+        [*replica.series_tables(tiers), *replica.series_views(tiers), *replica.SMALL_TABLES, *replica.HISTORIES]
+    )
     columns = [(table, _columns(con, table)) for table in wanted]
     if missing := [table for table, found in columns if not found]:
         raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
@@ -233,6 +235,7 @@ def _fill(
         # Measured: for the few rows of a minute a second thread costs half as much CPU again, and no time is won.
         con.execute("set threads = 1")
         replica.copy_touched(con, tiers, state[0], source.as_of_ms)
+        replica.copy_written(con)
         if replica.seal_finished(con, tiers, source.as_of_ms):
             con.execute("reset threads")
         else:

@@ -26,7 +26,14 @@ LITERALS = 20
 SMALL_TABLES = (
     "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
     "market_index", "suspect_rows",
+    "order_book_depth", "venue_totals", "listings",
 )  # fmt: skip
+# Tables that only grow, too long to be copied whole: the columns that make a row, and how many days are served (None:
+# all). Each row's `tick_ms` is a tick of the build that wrote it.
+HISTORIES: Mapping[str, tuple[str, int | None]] = {
+    "premiums": ("exchange, base, t", None),
+    "wallet_liquidations": ("venue, symbol, t, tid", 8),
+}
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
 create table if not exists seals (table_name varchar, period_ms bigint, is_sealed boolean, is_late boolean);
@@ -186,6 +193,17 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
         _mark_touched(con, table, tier)
 
 
+def copy_written(con: duckdb.DuckDBPyConnection) -> None:
+    """Replace in every history the rows that the builds wrote whose `ticks` copy_touched has found."""
+    for table, (key, _) in HISTORIES.items():
+        con.execute(
+            f"create or replace temp table written as select * from warehouse.main.{table} "
+            "where tick_ms in (select t from ticks)"
+        )
+        con.execute(f"delete from {table} where ({key}) in (select ({key}) from written)")
+        con.execute(f"insert into {table} from written")
+
+
 def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str, order: str) -> None:
     """Delete and insert the touched rows. Literal bounds let zone maps spare the untouched past."""
     found = con.execute(f"select distinct t from {touched} order by t limit {LITERALS + 1}").fetchall()
@@ -239,7 +257,9 @@ def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> Non
 
 
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
-    """Fill an empty replica: every period of every tier, sealed as far as it is finished."""
+    """Fill an empty replica: every period of every tier, sealed as far as it is finished, and the histories."""
+    for table, (key, _) in HISTORIES.items():
+        con.execute(f"create table {table} as from warehouse.main.{table} order by {key}")
     for tier, subject in stored(tiers):
         table = f"{subject.name}_{tier.step}"
         con.execute(f"create table {table} as from warehouse.main.{table} limit 0")
@@ -288,3 +308,6 @@ def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
             table = f"{subject.name}_{tier.step}"
             con.execute(f"delete from {table} where t < {kept_from}")
             con.execute(f"delete from seals where table_name = '{table}' and period_ms < {kept_from}")
+    for table, (_, keep_days) in HISTORIES.items():
+        if keep_days is not None:
+            con.execute(f"delete from {table} where t < {as_of_ms - keep_days * DAY_MS}")

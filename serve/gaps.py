@@ -91,6 +91,18 @@ def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Sp
     ]
 
 
+def gaps_of(db: Reader, endpoint: str, venues: tuple[str, ...], span: Span) -> list[dict[str, Any]]:
+    """The gaps of one kind of recording on some venues, and the recorder's own, clipped to the range: those of one kind
+    do not overlap."""
+    sql = """
+        select greatest(start_ms, $start) as "start", least(end_ms, $end) as "end", venue, reason from gaps
+        where end_ms > $start and start_ms < $end
+            and (endpoint is null or (endpoint = $endpoint and list_contains($venues, venue)))
+        order by "start", "end", venue nulls first
+    """
+    return db.rows(sql, {"start": span.start, "end": span.end, "endpoint": endpoint, "venues": list(venues)})
+
+
 def _merge(db: Reader, endpoints: tuple[str, ...], venues: tuple[str, ...], since: int) -> Merged:
     gaps = db.rows(SQL, {"endpoints": list(endpoints), "venues": list(venues) or None, "since": since})
     return Merged(gaps, [gap["start"] for gap in gaps], list(accumulate((gap["end"] for gap in gaps), max)))

@@ -18,7 +18,7 @@ STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
 FACTS = (
     "instruments", "int_market_minutes", "int_market_bars", "int_liquidations", "int_response_minutes",
     "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_settlements", "int_ratios",
-    "int_book_depth",
+    "int_fx_rates", "int_book_depth", "int_wallet_liquidations", "raw_window",
 )  # fmt: skip
 Row = Mapping[str, Any]
 
@@ -42,12 +42,13 @@ class Warehouse:
             for table in FACTS:
                 columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
                 con.execute(f"create table {table} ({columns})")
-            seed = str(PROJECT / "seeds/venues.csv")
             # What a window holds decides which models have something to do: these two bring all that is rare.
             con.execute(
-                "create table raw_window as select 'v' as venue, unnest(['contract_stats', 'order_books']) as endpoint"
+                "insert into raw_window (venue, endpoint) select 'v', unnest(['contract_stats', 'order_books'])"
             )
-            con.execute("create table venues as from read_csv(?, all_varchar = true)", [seed])
+            for seed in ("venues", "premium_exchanges"):
+                file = str(PROJECT / f"seeds/{seed}.csv")
+                con.execute(f"create table {seed} as from read_csv(?, all_varchar = true)", [file])
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(str(self.path))

@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 import yaml
 
+from tests.replica_snapshots import build_snapshots
+
 AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
 DAY = 86_400_000
 # step, width, how many days of it the replica holds, keep_days
@@ -243,6 +245,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
         con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
         con.executemany("insert into tiers values (?, ?, ?)", [(step, ms, keep) for step, ms, _, keep in TIERS])
         con.execute("drop table market_list")
+        build_snapshots(con, as_of_ms)
 
 
 def publish(serving: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> Path:

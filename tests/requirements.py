@@ -136,6 +136,40 @@ SNAPSHOTS = {
     "status:fresh": Requirement("G 6", "ages are never cached"),
 }
 
+DERIVED = {
+    "depth:shape": Requirement("I 2.7", "bands, venues with universe, markets with depth, imbalance and order cost"),
+    "depth:order": Requirement("I 4.9", "markets by OI, ties by market id"),
+    "depth:missing": Requirement("I 2.7", "a perp without a book of the last minutes is in missing, not among markets"),
+    "depth:unavailable": Requirement("I 4.9", "503 with Retry-After and {error, state} with nothing to show"),
+    "depth:pipeline": Requirement("I 2.7", "bands and costs are those of the recorded book, summed by hand"),
+    "dex:shape": Requirement("I 2.7", "rank, status, figures and shares of the three perp exchanges on chains"),
+    "dex:shares": Requirement("I 2.7", "shares sum to 1; a venue without data has nulls and no share"),
+    "dex:status": Requirement("I 3", "live, stale, loading, missing by the age of the last good value"),
+    "dex:unavailable": Requirement("I 4.10", "503 with Retry-After and {error, state} with nothing to show"),
+    "dex:pipeline": Requirement("I 2.7", "totals are those of the markets; an exchange that goes down becomes stale"),
+    "listings:shape": Requirement("I 2.7", "counts, failed, missing and listings with their live figures"),
+    "listings:window": Requirement("I 4.15", "30d or 90d, newest first; what is not listed yet is not there"),
+    "listings:change": Requirement("I 2.7", "change since the listing, of the first venue alone"),
+    "listings:sources": Requirement("I 2.7", "failed and missing name venues whose list failed or was never read"),
+    "listings:unavailable": Requirement("I 4.15", "503 with Retry-After before the first snapshot"),
+    "listings:pipeline": Requirement("I 2.7", "listings and first prices are those of the venue"),
+    "kimchi:shape": Requirement("I 2.7", "t and an array for each Korean exchange, series budget and headers"),
+    "kimchi:values": Requirement(
+        "D Kimchi", "percent by the bank's rate, beside it by the price of USDT; null unknown"
+    ),
+    "kimchi:step": Requirement("I 4.16", "hourly through 90d, then 4-hour means, then days; at most 2,200 points"),
+    "kimchi:bad": Requirement("I 4.16", "a coin that is not covered and a range above 10y are a 400"),
+    "kimchi:empty": Requirement("I 4.16", "no history is 200 with empty arrays"),
+    "kimchi:db": Requirement("I 7", "no database: 200 with empty arrays and db false"),
+    "kimchi:real": Requirement("D Kimchi", "the recorded history comes out as an independent computation has it"),
+    "coinbase:shape": Requirement("I 2.7", "premium in percent and gap in USD, shaped like a series"),
+    "premiums:pipeline": Requirement("I 2.7", "premiums are those of the recorded minutes, gaps stay gaps"),
+    "wallets:shape": Requirement("I 2.7", "totals, coins, hourly; complete and partial by what was recorded"),
+    "wallets:window": Requirement("I 4.21", "24h or 7d up to the edition's as_of"),
+    "wallets:db": Requirement("I 4.21", "no database: 200 with db false and error unavailable"),
+    "wallets:pipeline": Requirement("I 2.7", "each liquidation once, whoever told it and however often"),
+}
+
 EDITIONS = {
     "edition:swap": Requirement("G 5", "a publish is served within a second and no reader sees an error"),
     "edition:bound": Requirement("G 6", "a response comes from one edition from start to end"),
@@ -197,4 +231,4 @@ KEYS = {
     "cache:shared": Requirement("G 8", "with Redis, workers and hosts share finished answers"),
 }
 
-REQUIREMENTS = {**SERIES, **SNAPSHOTS, **EDITIONS, **HTTP, **KEYS}
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **EDITIONS, **HTTP, **KEYS}

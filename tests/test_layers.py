@@ -92,6 +92,7 @@ NAMED = {
     "orchestration/product.py": "an example request for people",
     "serve/params.py": "an example in the API's description",
     "serve/catalog.py": "the interface's list of venues, in its order",
+    "serve/endpoints/premiums.py": "the interface's fields and path of two exchanges' premiums",
 }
 SHARED = (
     "ingest/*.py",

@@ -9,14 +9,14 @@ import duckdb
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
-from orchestration.replica import SMALL_TABLES
+from orchestration.replica import HISTORIES, SMALL_TABLES
 from tests.dbt_project import PROJECT, manifest
 from tests.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, response, stream
 
 BTC = market("binance:perp:BTCUSDT", "BTC")
 HYPE = market("hyperliquid:perp:BTC", "BTC", quote="USDC")
 SERIES = tuple(f"series_{kind}_{step}" for kind in ("market", "base") for step in STEPS)
-PUBLISHED = (*SERIES, *SMALL_TABLES)
+PUBLISHED = (*SERIES, *SMALL_TABLES, *HISTORIES)
 
 
 @pytest.fixture
@@ -76,6 +76,23 @@ def test_every_published_column_is_described_and_typed_by_the_contract(warehouse
         assert not undescribed, (name, undescribed)
         stored = dict(warehouse.rows("select column_name, data_type from duckdb_columns() where table_name = ?", name))
         assert list(stored) == list(node.columns), name
+
+
+def test_a_venue_keeps_its_last_good_totals(warehouse: Warehouse) -> None:
+    """Also where one window holds the minutes after it, and a window of the past changes nothing."""
+    warehouse.add("instruments", [instrument(BTC), instrument(HYPE)])
+    observe(warehouse, [0, 1], HYPE, oi_usd=30.0)
+    observe(warehouse, list(range(9)))
+    warehouse.build([])
+    warehouse.build(ticks(*range(9)))
+    query = "select venue, (observed_ms - ?) // 60000, oi_usd, oi_partial from venue_totals order by venue"
+    known = [("binance", 8, 50.0, False), ("hyperliquid", 1, 30.0, False)]
+    assert warehouse.rows(query, T0) == known
+    warehouse.build(ticks(0))
+    assert warehouse.rows(query, T0) == known
+    observe(warehouse, [9], HYPE, oi_usd=None)
+    warehouse.build(ticks(9))
+    assert warehouse.rows(query, T0) == [known[0], ("hyperliquid", 9, None, True)]
 
 
 def test_metrics_are_defined_once_and_completely(warehouse: Warehouse) -> None:
@@ -234,9 +251,14 @@ def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) ->
         with warehouse.connect() as con:
             for statement in (PROJECT.parent / "tests/mart_history.sql").read_text().split(";"):
                 con.execute(statement.replace("$start", str(T0 - days * 1440 * MINUTE)).replace("$end", str(T0)))
-        warehouse.add("instruments", [instrument(BTC)])
+        spot = [market("upbit:spot:KRW-BTC", "BTC", quote="KRW"), market("binance:spot:BTCUSDT", "BTC")]
+        warehouse.add("instruments", [instrument(BTC), *map(instrument, spot)])
         observe(warehouse, [0, 1])
-        warehouse.add("int_market_bars", [bar(-30, 1, 5.0), bar(0, 1, 5.0)])
+        warehouse.add("int_market_bars", [bar(-30, 1, 5.0), bar(0, 1, 5.0), *(bar(0, 1, 5.0, one) for one in spot)])
+        # Models that have nothing to do without it run with this in the window.
+        kinds = ("spot_bars", "order_books", "instruments")
+        told = {"tick_ms": T0, "venue": "binance", "key": "BTCUSDT"}
+        warehouse.add("raw_window", ({**told, "endpoint": kind} for kind in kinds))
         warehouse.build(ticks(0))
         warehouse.build(ticks(1))
         scanned[days] = rows_scanned(warehouse)

@@ -16,6 +16,7 @@ from orchestration.edition import Edition, read_current
 from orchestration.publish import publish_locked
 from orchestration.replica import (
     DAY_MS,
+    HISTORIES,
     HOUR_MS,
     MINUTE_MS,
     SMALL_TABLES,
@@ -57,6 +58,12 @@ class Warehouse:
             for table in ("markets", "liquidations", "long_short", "oi_acceleration", "market_movers"):
                 con.execute(f"create table {table} as select 'C0' as base")
             con.execute("create table recording_status as select 'v' as venue")
+            for table in ("order_book_depth", "venue_totals", "listings"):
+                con.execute(f"create table {table} as select 'v' as venue")
+            con.execute("create table premiums (exchange text, base text, t bigint, premium double, tick_ms bigint)")
+            con.execute(
+                "create table wallet_liquidations (venue text, symbol text, t bigint, tid text, tick_ms bigint)"
+            )
             con.execute(
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
             )
@@ -84,6 +91,8 @@ class Warehouse:
                 # What is late of order books comes with ticks of its own.
                 for minute, coin in late if subject.late else ():
                     self.restate(con, tier, subject, minute - minute % tier.step_ms, [coin])
+            for minute in minutes:
+                self.write_histories(con, minute)
             con.execute(
                 "insert into pipeline.builds values (?, ?, ?, ?, ?, ?)",
                 [self.builds, 0, self.builds, max(minutes) + 20_000, list(minutes), list(minutes)],
@@ -104,6 +113,15 @@ class Warehouse:
         con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
         which = "'perp'" if subject.key == "base" else "'v:perp:' || c"
         con.execute(f"insert into {table} select ?, c, {which}, ? from unnest(?) u(c)", [t, float(self.builds), coins])
+
+    def write_histories(self, con: duckdb.DuckDBPyConnection, tick: int) -> None:
+        """The hour's row of each coin anew, and one more event."""
+        hour = tick - tick % HOUR_MS
+        con.execute("delete from premiums where t = ?", [hour])
+        con.execute(
+            "insert into premiums select 'x', c, ?, ?, ? from unnest(?) u(c)", [hour, float(self.builds), tick, COINS]
+        )
+        con.execute("insert into wallet_liquidations values ('v', 'S', ?, ?, ?)", [tick - 5000, str(tick), tick])
 
     def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
         return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)
@@ -133,6 +151,9 @@ def assert_same(warehouse: Warehouse, tiers: tuple[Tier, ...] = TIERS, since: in
         assert rows(served(warehouse), query) == rows(warehouse.path, query), table
     for table in SMALL_TABLES:
         assert rows(served(warehouse), f"from {table}") == rows(warehouse.path, f"from {table}"), table
+    for table in HISTORIES:
+        query = f"from {table} order by all"
+        assert rows(served(warehouse), query) == rows(warehouse.path, query), table
 
 
 def test_an_edition_equals_the_warehouse_and_replicas_alternate(warehouse: Warehouse) -> None:
@@ -149,6 +170,21 @@ def test_an_edition_equals_the_warehouse_and_replicas_alternate(warehouse: Wareh
     current = json.loads((warehouse.serving / "current.json").read_text())
     assert set(current) == {"replica", "edition_id", "as_of_ms", "published_ms"}
     assert current["as_of_ms"] == T0 + 6 * MINUTE_MS + 20_000
+
+
+def test_histories_keep_what_nobody_wrote_anew_and_lose_what_is_too_old(warehouse: Warehouse) -> None:
+    for minute in range(1, 4):
+        warehouse.build(T0 + minute * HOUR_MS)
+        warehouse.publish()
+        assert_same(warehouse)
+    assert len(rows(served(warehouse), "from premiums")) == 4 * len(COINS)
+    for day in (7, 9):
+        for _ in range(2):  # in both replicas
+            warehouse.build(T0 + day * DAY_MS)
+            warehouse.publish()
+        kept = rows(served(warehouse), f"select count(*) from wallet_liquidations where t < {T0 + 4 * HOUR_MS}")
+        assert kept == [(4 if day == 7 else 0,)]
+    assert len(rows(served(warehouse), "from premiums")) == 6 * len(COINS)
 
 
 def test_catalog_and_tiers_are_part_of_the_edition(warehouse: Warehouse) -> None:

@@ -1,7 +1,7 @@
 {#- What every staging model shares: reading a recorded body's rows, and saying which rows are unusable. -#}
 
 {#- All staging models as (venue, kinds), in the order in which they are read. `kind<endpoint`: the view reads bodies that
-    are recorded under another name, because the venue says several things at once. -#}
+    are recorded under another name, because the venue says several things at once; `kind<one+other`: under several. -#}
 {% macro staged() %}
     {{ return([
         ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
@@ -12,7 +12,7 @@
             "liquidations", "long_short_accounts", "open_interest_history", "order_books", "index_books", "index_components", "settlements",
             "option_tickers", "option_index<option_tickers"]),
         ("hyperliquid", ["instruments<perp_tickers", "spot_instruments<spot_tickers", "perp_dexes", "perp_tickers", "spot_tickers", "perp_bars",
-            "perp_annotations", "settlements", "wallets<leaderboard", "wallet_positions", "liquidation_fills<liquidator_fills"]),
+            "perp_annotations", "settlements", "wallets<leaderboard", "wallet_positions", "liquidation_fills<liquidator_fills+wallet_fills"]),
         ("bitget", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "taker_ratio", "index_books", "index_components", "settlements"]),
         ("mexc", ["instruments", "spot_instruments", "perp_tickers", "funding", "spot_tickers", "perp_bars", "spot_bars",
@@ -57,8 +57,10 @@
     {%- set found = [] -%}
     {%- for venue, own in staged() -%}
         {%- for entry in own -%}
-            {%- set kind, endpoint = entry.split("<")[0], entry.split("<")[-1] -%}
-            {%- if kind in kinds and endpoint not in found -%}{%- do found.extend([endpoint, "history_" ~ endpoint]) -%}{%- endif -%}
+            {%- set kind, endpoints = entry.split("<")[0], entry.split("<")[-1].split("+") -%}
+            {%- for endpoint in endpoints if kind in kinds and endpoint not in found -%}
+                {%- do found.extend([endpoint, "history_" ~ endpoint]) -%}
+            {%- endfor -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(found) }}
@@ -81,11 +83,15 @@
     {%- set window = window_endpoints() -%}
     {%- for venue, own in staged() -%}
         {%- for entry in own -%}
-            {%- set kind, endpoint = entry.split("<")[0], entry.split("<")[-1] -%}
+            {%- set kind, endpoints = entry.split("<")[0], entry.split("<")[-1].split("+") -%}
+            {%- set recorded_as = [] -%}
+            {%- for endpoint in endpoints -%}
+                {%- do recorded_as.extend([venue ~ " " ~ endpoint, venue ~ " history_" ~ endpoint]) -%}
+            {%- endfor -%}
             {%- if (kinds is none or kind in kinds) and kind not in except -%}
                 {#- Named while dbt parses, whatever a window holds: that is how it knows what depends on what. -#}
                 {%- set view = ref("stg_" ~ venue ~ "__" ~ kind) -%}
-                {%- if not execute or (venue ~ " " ~ endpoint) in window or (venue ~ " history_" ~ endpoint) in window -%}
+                {%- if not execute or recorded_as | select("in", window) | list -%}
                     {%- do found.append((venue, kind, view)) -%}
                 {%- endif -%}
             {%- endif -%}
@@ -142,6 +148,14 @@
             "columns": {
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "long_fraction": "double", "taker_buy": "double",
                 "taker_sell": "double", "unit": "varchar",
+            },
+        },
+        "staged_wallet_fills": {
+            "kinds": ["liquidation_fills"],
+            "rare": true,
+            "columns": {
+                "symbol": "varchar", "ts": "bigint", "tid": "varchar", "wallet": "varchar", "role": "varchar",
+                "side": "varchar", "size": "double", "price": "double",
             },
         },
         "staged_settlements": {

@@ -1,0 +1,47 @@
+{{ config(incremental_strategy="replace_keys", replace_keys=["market_id"], only_with=["instruments"]) }}
+{#- When each USDT perp was listed, and at what price it opened: by the first minute that was recorded, or by the venue's
+    bar of that day. Written when lists of markets are asked, once an hour. -#}
+{%- set searched_ms = 172800000 %}
+{%- set now = newest_minute() %}
+with listed as (
+  select market_id, venue, symbol, base, status, listed_ms, delisted_ms
+  from {{ ref("instruments") }}
+  where type = 'perp' and quote = 'USDT' and not hip3 and metadata and listed_ms is not null
+),
+{% if is_incremental() %}
+known as (
+  select market_id, listed_ms, first_open from {{ this }} where first_open is not null
+),
+{% endif %}
+wanted as materialized (
+  select * from listed
+  {% if is_incremental() %}anti join known using (market_id, listed_ms){% endif %}
+),
+
+-- The first bar within five minutes of the listing. A market is listed once: later builds need not look that far back.
+minutes as (
+  select market_id, min_by(open, minute_ms) as first_open
+  from {{ ref("int_market_bars") }}
+  join (
+    select market_id, {{ bucket("listed_ms", "1m") }} + unnest(range(0, 360000, 60000)) as minute_ms
+    from wanted
+    {% if is_incremental() %}where listed_ms > {{ now }} - {{ searched_ms }}{% endif %}
+  ) as first_minutes using (market_id, minute_ms)
+  group by market_id
+),
+
+days as (
+  select market_id, any_value(open) as first_open
+  from {{ ref("int_history_bars") }}
+  join (select market_id, {{ bucket("listed_ms", "1d") }} as t from wanted) as first_days using (market_id, t)
+  where step = '1d'
+  group by market_id
+)
+
+select
+  listed.*,
+  coalesce({% if is_incremental() %}known.first_open, {% endif %}minutes.first_open, days.first_open) as first_open
+from listed
+{% if is_incremental() %}left join known using (market_id, listed_ms){% endif %}
+left join minutes using (market_id)
+left join days using (market_id)

@@ -1,0 +1,5 @@
+{{ config(materialized="view") }}
+select venue, symbol, base as coin, t, tid, wallet, role, side, usd, price, tick_ms
+from {{ ref("int_wallet_liquidations") }}
+-- HIP-3 markets stay out of totals.
+where aggregated and usd is not null

@@ -1,0 +1,109 @@
+"""GET /api/order-book-depth: what rests around the mid of the perps held most, as the mart holds it."""
+
+from serve.edition import Reader
+from serve.endpoint import endpoint
+from serve.errors import Unavailable
+from serve.params import Schema, Values
+from serve.shape import Body, json_body
+
+# Books are asked for every other minute: one that is older than this no longer says what rests now.
+MAX_AGE_MS = 600_000
+NUMBER_OR_NULL = {"type": ["number", "null"]}
+BOOLEAN_OR_NULL = {"type": ["boolean", "null"]}
+TRUNCATED = {"type": "boolean", "description": "The levels end inside the band: a lower bound."}
+DEPTH: Schema = {
+    "type": "object",
+    "required": ["band_pct", "bid_usd", "ask_usd", "total_usd", "bid_truncated", "ask_truncated"],
+    "properties": {
+        "band_pct": {"type": "number"},
+        **dict.fromkeys(("bid_usd", "ask_usd", "total_usd"), NUMBER_OR_NULL),
+        **dict.fromkeys(("bid_truncated", "ask_truncated"), TRUNCATED),
+    },
+}
+MARKET: Schema = {
+    "type": "object",
+    "required": [
+        "symbol", "base", "mid", "depth", "imbalance", "imbalance_range_pct", "cost_buy_bps", "cost_buy_truncated",
+        "cost_sell_bps", "cost_sell_truncated",
+    ],
+    "properties": {
+        "symbol": {"type": "string"},
+        "base": {"type": ["string", "null"]},
+        "mid": NUMBER_OR_NULL,
+        "depth": {"type": "array", "items": DEPTH},
+        "imbalance": {**NUMBER_OR_NULL, "description": "(bid - ask) / (bid + ask) within imbalance_band_pct."},
+        "imbalance_range_pct": {**NUMBER_OR_NULL, "description": "Largest distance from mid that both sides cover."},
+        **dict.fromkeys(("cost_buy_bps", "cost_sell_bps"), NUMBER_OR_NULL),
+        **dict.fromkeys(("cost_buy_truncated", "cost_sell_truncated"), BOOLEAN_OR_NULL),
+    },
+}  # fmt: skip
+SCHEMA: Schema = {
+    "type": "object",
+    "required": ["bands_pct", "venues"],
+    "properties": {
+        "bands_pct": {"type": "array", "items": {"type": "number"}},
+        "venues": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["venue", "n_universe", "markets", "missing"],
+                "properties": {
+                    "venue": {"type": "string"},
+                    "n_universe": {"type": "integer"},
+                    "markets": {"type": "array", "items": MARKET},
+                    "missing": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
+        "as_of": {"type": "integer", "description": "Minute of the newest book, UTC epoch ms."},
+        "state": {"enum": ["ok", "partial"], "description": "partial: a book is missing."},
+        "imbalance_band_pct": {"type": "number"},
+        "market_order_usd": {"type": "number", "description": "Size of the order whose cost is told, USD."},
+        "levels_per_side": {"type": "integer", "description": "Levels of the longest recorded side."},
+        "n_books": {"type": "integer"},
+        "n_failed": {"type": "integer", "description": "Books that the newest round could not get."},
+        "source": {"type": "string"},
+    },
+}
+# Bands, the imbalance's band and the order are those of the model int_book_depth, which the mart's books come from.
+IMBALANCE_BAND_PCT, MARKET_ORDER_USD = 1.0, 100_000
+VENUES_SQL = """
+select
+    venue, count(*) as n_universe,
+    coalesce(list({
+        symbol: symbol, base: base, mid: mid, depth: depth, imbalance: imbalance,
+        imbalance_range_pct: imbalance_range_pct, cost_buy_bps: cost_buy_bps, cost_buy_truncated: cost_buy_truncated,
+        cost_sell_bps: cost_sell_bps, cost_sell_truncated: cost_sell_truncated
+    } order by oi_usd desc nulls last, market_id) filter (shown), []) as markets,
+    coalesce(list(symbol order by symbol) filter (not shown), []) as missing
+from (select *, coalesce(book_ms >= $since, false) as shown from order_book_depth)
+group by venue order by venue
+"""
+TOTALS_SQL = """
+select max(book_ms) as as_of, count(*)::integer as n_books, max(levels) as levels_per_side,
+    any_value(list_transform(depth, lambda band: band.band_pct)) as bands_pct,
+    (select count(*)::integer from order_book_depth where failed) as n_failed
+from order_book_depth where book_ms >= $since
+"""
+
+
+@endpoint("/api/order-book-depth", ttl=30, statuses=(200, 400, 503), schema=SCHEMA)
+def order_book_depth(query: Values, db: Reader) -> Body:
+    """Order-book depth of the USDT perps held most: notional within bands, imbalance, what a market order costs."""
+    since = {"since": db.edition.as_of_ms - MAX_AGE_MS}
+    [totals] = db.rows(TOTALS_SQL, since)
+    if not totals["n_books"]:
+        asked = db.value("select count(*) from order_book_depth")
+        raise Unavailable("no order book of the last 10 minutes is there", missing=not asked)
+    venues = db.rows(VENUES_SQL, since)
+    return json_body(
+        {
+            "bands_pct": totals.pop("bands_pct"),
+            "venues": venues,
+            "state": "partial" if any(venue["missing"] for venue in venues) else "ok",
+            "imbalance_band_pct": IMBALANCE_BAND_PCT,
+            "market_order_usd": MARKET_ORDER_USD,
+            "source": f"order_book_depth@e{db.edition.edition_id}",
+            **totals,
+        }
+    )

@@ -1,0 +1,185 @@
+"""GET /api/kimchi-premium/history and /api/coinbase-premium/history: what coins cost above the reference exchange."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from serve.catalog import VENUES
+from serve.edition import Edition, Reader
+from serve.endpoint import endpoint
+from serve.errors import ApiError, BadParameter, Unavailable
+from serve.gaps import before_recording, gaps_of
+from serve.params import UNIT_MS, Param, Schema, Values, coin, duration
+from serve.series_sql import literal
+from serve.shape import Body, json_body
+from serve.timerange import Span, aligned, points, span_of
+
+KOREAN, AMERICAN = ("upbit", "bithumb"), "coinbase"
+# Coins that are covered whatever is traded; the only ones on the US exchange.
+ALWAYS, AMERICAN_COINS = ("BTC", "ETH", "XRP", "SOL"), ("BTC", "ETH")
+AMERICAN_FIELDS = ("premium", "gap")
+REFERENCE = VENUES[0]
+DAY = UNIT_MS["d"]
+MAX_POINTS = 2200
+DEFAULT_RANGE_MS, MAX_RANGE_MS = 30 * DAY, 10 * UNIT_MS["y"]
+# Hourly through 90 days, 4-hourly through 366, then as many whole days as keep the points within bounds.
+HOURLY_MS, FOUR_HOURLY_MS = 90 * DAY, 366 * DAY
+ARRAY = {"type": "array", "items": {"type": ["number", "null"]}}
+COMMON: dict[str, Schema] = {
+    "metric": {"type": "string"},
+    "base": {"type": "string"},
+    "step": {"type": "integer", "description": "Bucket width in ms."},
+    "start": {"type": "integer"},
+    "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
+    "unit": {"type": "string"},
+    "source": {"type": "string", "description": "Table and edition, the exchange rate and its age."},
+    "fields": {"type": "array", "items": {"type": "string"}},
+    "t": {"type": "array", "items": {"type": "integer"}},
+    "gaps": {"type": "array", "items": {"type": "object", "required": ["start", "end", "venue", "reason"]}},
+    "db": {"const": False, "description": "Present when the database is missing or unreachable."},
+    "error": {"const": "unavailable", "description": "Present when the database is unreachable."},
+}
+
+
+@dataclass(frozen=True)
+class PremiumQuery:
+    """The canonical question: a coin in upper case and a span of whole buckets, UTC epoch ms."""
+
+    base: str
+    start: int
+    end: int
+    step_ms: int
+
+
+def resolve(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:
+    """The coin's spelling, and the step that the range has. A key changes nothing."""
+    length = _length(values)
+    span = span_of(None, None, length, edition.as_of_ms)
+    step = UNIT_MS["h"] if length <= HOURLY_MS else 4 * UNIT_MS["h"] if length <= FOUR_HOURLY_MS else DAY
+    while points(span, step) > MAX_POINTS:
+        step += DAY
+    return PremiumQuery(edition.base(values["base"]) or values["base"], *aligned(span, step), step)
+
+
+def _length(values: Values) -> int:
+    length: int = values["range"] or DEFAULT_RANGE_MS
+    if length > MAX_RANGE_MS:
+        raise ApiError(400, f"range: {length // DAY}d is not valid; use at most 10y")
+    return length
+
+
+def _american(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:
+    _check_american(values)
+    return resolve({**values, "base": values["base"].upper()}, edition, keyed)
+
+
+def _check_american(values: Values) -> None:
+    if values["base"].upper() not in AMERICAN_COINS:
+        raise BadParameter("base", values["base"], "use one of " + ", ".join(AMERICAN_COINS), AMERICAN_COINS)
+
+
+def _params(coins: str) -> dict[str, Param]:
+    of = coin(f"Coin, in any case: {coins}.")
+    return {"base": replace(of, required=True), "range": duration("Length of the range, at most 10y (30d).", "90d")}
+
+
+def _schema(fields: tuple[str, ...], beside: dict[str, str]) -> Schema:
+    told = {name: {**ARRAY, "description": text} for name, text in beside.items()}
+    return {
+        "type": "object",
+        "required": ["t", *fields],
+        "properties": {**COMMON, **dict.fromkeys(fields, ARRAY), **told},
+    }
+
+
+def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outage: Unavailable, serving: Path) -> Body:
+    """Empty arrays that say so."""
+    _length(values)
+    content: dict[str, Any] = {"metric": metric, "base": values["base"].upper(), "fields": list(fields), "t": []}
+    content |= {**{name: [] for name in fields}, "gaps": [], "db": False}
+    return json_body(content if outage.missing else {**content, "error": "unavailable"}, degraded=True)
+
+
+def _without_american(values: Values, outage: Unavailable, serving: Path) -> Body:
+    _check_american(values)
+    return _without_replica("coinbase-premium", AMERICAN_FIELDS, values, outage, serving)
+
+
+def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str]) -> dict[str, Any]:
+    """Step, range and arrays: the means of the hourly points of each bucket."""
+    selected = ", ".join(f'avg({sql}) as "{name}"' for name, sql in columns.items())
+    arrays = db.arrays(
+        f"select t - t % {query.step_ms} as t, {selected} from premiums where {scope} "
+        f"and t >= {query.start} and t < {query.end} group by 1 order by 1"
+    )
+    return {"base": query.base, "step": query.step_ms, "start": query.start, "end": query.end, **arrays}
+
+
+def _gaps(query: PremiumQuery, db: Reader, found: dict[str, Any], *exchanges: str) -> list[dict[str, Any]]:
+    span = Span(query.start, query.end)
+    before = before_recording(db, found["t"], query.step_ms, span)
+    return [*before, *gaps_of(db, "spot_bars", (*exchanges, REFERENCE), span)]
+
+
+def _rate(query: PremiumQuery, db: Reader, scope: str) -> str:
+    """The exchange rate of the newest point."""
+    newest = db.rows(
+        f"select usd_rate, rate_source, rate_ms from premiums where {scope} and rate_ms is not null "
+        f"and t < {query.end} order by t desc limit 1"
+    )
+    if not newest:
+        return "no exchange rate is known"
+    [(rate, source, ms)] = [row.values() for row in newest]
+    return f"{rate:g} won a dollar by {source}, {(db.edition.as_of_ms - ms) // 1000} s old"
+
+
+def _covered(db: Reader) -> list[str]:
+    found = db.rows(f"select distinct base from premiums where exchange in {KOREAN}")
+    return sorted({*ALWAYS, *(row["base"] for row in found)})
+
+
+@endpoint(
+    "/api/kimchi-premium/history",
+    ttl=30,
+    budget="series",
+    statuses=(200, 400),
+    schema=_schema(
+        KOREAN,
+        {f"{name}_usdt": f"The same by the price of USDT on {name} instead of the bank's rate." for name in KOREAN},
+    ),
+    resolve=resolve,
+    offline=partial(_without_replica, "kimchi-premium", KOREAN),
+    params=_params("one of the most traded on the Korean exchanges"),
+)
+def kimchi_premium(query: PremiumQuery, db: Reader) -> Body:
+    """History of a coin's premium on the Korean exchanges, percent: closes of the same minute, at the bank's rate."""
+    covered = db.once("korean coins", lambda: _covered(db))
+    if query.base not in covered:
+        raise BadParameter("base", query.base, "use one of " + ", ".join(covered), covered)
+    scope = f"exchange in {KOREAN} and base = {literal(query.base)}"
+    columns = {name: f"premium) filter (exchange = '{name}'" for name in KOREAN}
+    columns |= {f"{name}_usdt": f"premium_usdt) filter (exchange = '{name}'" for name in KOREAN}
+    found = _history(query, db, scope, columns)
+    source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot, {_rate(query, db, scope)}"
+    about = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KOREAN)}
+    return json_body({**about, **found, "gaps": _gaps(query, db, found, *KOREAN)})
+
+
+@endpoint(
+    "/api/coinbase-premium/history",
+    ttl=30,
+    budget="series",
+    statuses=(200, 400),
+    schema=_schema(AMERICAN_FIELDS, {"usdt_usd": "Dollars for one USDT on the exchange: a depeg shows as premium."}),
+    resolve=_american,
+    offline=_without_american,
+    params=_params(", ".join(AMERICAN_COINS)),
+)
+def coinbase_premium(query: PremiumQuery, db: Reader) -> Body:
+    """History of a coin's premium on the US exchange, percent, and the gap in USD, by closes of the same minute."""
+    scope = f"exchange = '{AMERICAN}' and base = {literal(query.base)}"
+    found = _history(query, db, scope, {"premium": "premium", "gap": "gap", "usdt_usd": "usdt_price"})
+    source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot"
+    about = {"metric": "coinbase-premium", "unit": "percent, USD", "source": source, "fields": list(AMERICAN_FIELDS)}
+    return json_body({**about, **found, "gaps": _gaps(query, db, found, AMERICAN)})

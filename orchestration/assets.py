@@ -86,6 +86,7 @@ def source_assets() -> list[dg.AssetSpec]:
         "window_ticks": "The recorder minutes that the build under way makes.",
         "loads": "Which landed files are built.",
         "builds": "Which minutes each build made and touched: the watermark.",
+        "settings": "What the pipeline remembers between builds, by name.",
     }
     pipeline = [
         dg.AssetSpec(["pipeline", name], deps=[LANDING], group_name="landing", kinds={"duckdb"}, description=text)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from orchestration.replica import DAY_MS, TIERS, Tier, copy_views, stored
+from orchestration.replica import copy_views
+from orchestration.served import DAY_MS, TIERS, Tier, stored
 from serve.catalog import VENUES
 from tests.mart_facts import Warehouse
 from tests.replica import ACROSS_SQL, CATALOG, TABLES_SQL

@@ -20,7 +20,7 @@ from orchestration.arrivals import Arrival, new_arrivals, wait_for_minute
 from orchestration.dbt_docs import make_docs
 from orchestration.dbt_process import dbt_version, prepare_manifest, start_dbt
 from orchestration.publish import publish
-from orchestration.replica import HISTORIES, SMALL_TABLES, TIERS, series_tables
+from orchestration.served import HISTORIES, SMALL_TABLES, TIERS, series_tables
 from orchestration.settings import Settings
 from orchestration.transform import OpenWindow, result, windows_to_build
 from orchestration.upkeep import mark_alive

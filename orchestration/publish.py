@@ -18,7 +18,7 @@ import duckdb
 from orchestration import replica
 from orchestration.dbt_process import prepare_manifest
 from orchestration.edition import Edition, point_to, read_current
-from orchestration.replica import TIERS, Tier
+from orchestration.served import HISTORIES, SMALL_TABLES, TIERS, Tier, series_tables, series_views
 from orchestration.settings import Settings
 from orchestration.writer import WAIT_S, PipelineError, Say, connection, literals, writer_lock
 
@@ -108,9 +108,7 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     ).fetchone()
     if newest is None:
         return None
-    wanted = sorted(
-        [*replica.series_tables(tiers), *replica.series_views(tiers), *replica.SMALL_TABLES, *replica.HISTORIES]
-    )
+    wanted = sorted([*series_tables(tiers), *series_views(tiers), *SMALL_TABLES, *HISTORIES])
     columns = [(table, _columns(con, table)) for table in wanted]
     if missing := [table for table, found in columns if not found]:
         raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
@@ -244,7 +242,7 @@ def _fill(
             con.execute(f"set disabled_compression_methods = '{THOROUGH}'; set max_vacuum_tasks = 0")
         replica.drop_old(con, tiers, source.as_of_ms)
     replica.copy_views(con, tiers)
-    for table in replica.SMALL_TABLES:
+    for table in SMALL_TABLES:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
     con.execute("delete from catalog")
     for metric, definition in catalog.items():

@@ -6,7 +6,7 @@ Nothing is lost: the landing keeps every response. Late rows for a trimmed day m
 
 import time
 
-from orchestration.replica import DAY_MS, HOUR_MS, TIERS, stored
+from orchestration.served import DAY_MS, HOUR_MS, TIERS, stored
 from orchestration.settings import Settings
 from orchestration.writer import connection
 

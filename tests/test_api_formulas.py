@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from orchestration.replica import TIERS
+from orchestration.served import TIERS
 from tests.api_server import Api, free_port, running
 from tests.live_facts import publish_warehouse
 from tests.mart_facts import MINUTE, T0

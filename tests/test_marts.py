@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
-from orchestration.replica import HISTORIES, SMALL_TABLES
+from orchestration.served import HISTORIES, SMALL_TABLES
 from tests.dbt_project import PROJECT, manifest
 from tests.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, response, stream
 

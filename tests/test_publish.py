@@ -14,7 +14,7 @@ import pytest
 
 from orchestration.edition import Edition, read_current
 from orchestration.publish import publish_locked
-from orchestration.replica import (
+from orchestration.served import (
     DAY_MS,
     HISTORIES,
     HOUR_MS,

@@ -15,7 +15,7 @@ import pytest
 from ingest.landing import committed_loads
 from orchestration import compaction
 from orchestration.compaction import compact_landing
-from orchestration.replica import DAY_MS, TIERS, series_tables
+from orchestration.served import DAY_MS, TIERS, series_tables
 from orchestration.settings import Settings
 from orchestration.trim import trim_warehouse
 from orchestration.upkeep import end_dead_runs, mark_alive, prune_runs, remove_old_logs

@@ -17,6 +17,8 @@ SMALL_TABLES = (
 HISTORIES: Mapping[str, tuple[str, int | None]] = {
     "premiums": ("exchange, base, t", None),
     "wallet_liquidations": ("venue, symbol, t, tid", 8),
+    "spikes": ("id", None),
+    "spike_outcomes": ("id, horizon_min", None),
 }
 
 

@@ -4,6 +4,7 @@ Observations lie around the times that a change is measured from, so that each s
 """
 
 import json
+import math
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -68,6 +69,14 @@ class Live:
                 | {"tick_ms": ts - ts % MINUTE, "ts": ts, "side": random.choice(["long", "short"])}
                 | {"usd": random.randint(1, 10**6) / 64, "price": random.randint(1, 10**6) / 64}
             )
+        # Two bars of A stand out of many alike, on two venues: bought and sold.
+        self.bars: Rows = []
+        for one, back, buys in ((MARKETS[0], 30, 2.0), (MARKETS[1], 26 * 60, 1.0), (MARKETS[1], 10, 0.5)):
+            for age in range(back, back + 100):
+                usd = math.exp(20) if age == back else math.exp(9 + age % 3)
+                sides = {"volume_usd": usd, "taker_buy_usd": usd * buys, "taker_sell_usd": usd}
+                times = {"minute_ms": NOW - age * MINUTE, "tick_ms": NOW - (age - 1) * MINUTE}
+                self.bars.append({**times, **one, "open": 1.0, "close": 1.0, **sides, "source": "recorded"})
         self.ratios: Rows = []
         newest = NOW - NOW % (5 * MINUTE)
         for venue, kind in RATIOS:
@@ -90,6 +99,7 @@ class Live:
         built.add("int_market_minutes", self.minutes)
         built.add("int_liquidations", self.liquidations)
         built.add("int_ratios", self.ratios)
+        built.add("int_market_bars", self.bars)
         with built.connect() as con:
             con.execute(f"""
                 insert into int_stream_minutes (tick_ms, venue, endpoint, key, connected_ms)

@@ -288,7 +288,11 @@ def test_a_coin_is_what_the_snapshots_say_of_it(live: Live, api: Api, coins: Coi
         assert got["market"] == {name: coin[name] for name in got["market"]}
         assert set(got["market"]) == {"base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "hip3"}
         assert got["long_short"] == ratios.get(base.upper(), {f"{venue}_{kind}": None for venue, kind in RATIOS})
-        assert (got["alerts"], got["hits24h"], got["server_ts"]) == ([], None, AS_OF)
+        alerts = [(one["ts"], one["venue"], one["symbol"], one["kind"], one["dir"]) for one in got["alerts"]]
+        told = [(10, "bybit", "sell"), (30, "binance", "buy")] if base in "Aa" else []
+        assert alerts == [(NOW - age * MINUTE, venue, "AUSDT", "volume", side) for age, venue, side in told]
+        assert all(one["sig"] > 6 and 0 <= one["id"] < 2**53 for one in got["alerts"])
+        assert (got["hits24h"], got["server_ts"]) == (len(told), AS_OF)
         told = got["liquidations"]
         assert told["since"] == GAP[1]
         if base.upper() in "ABCDE":

@@ -64,6 +64,8 @@ class Warehouse:
             con.execute(
                 "create table wallet_liquidations (venue text, symbol text, t bigint, tid text, tick_ms bigint)"
             )
+            con.execute("create table spikes (id bigint, ts bigint, base text, tick_ms bigint)")
+            con.execute("create table spike_outcomes (id bigint, horizon_min integer, tick_ms bigint)")
             con.execute(
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
             )
@@ -122,6 +124,8 @@ class Warehouse:
             "insert into premiums select 'x', c, ?, ?, ? from unnest(?) u(c)", [hour, float(self.builds), tick, COINS]
         )
         con.execute("insert into wallet_liquidations values ('v', 'S', ?, ?, ?)", [tick - 5000, str(tick), tick])
+        con.execute("insert into spikes values (?, ?, 'C0', ?)", [tick, tick - MINUTE_MS, tick])
+        con.execute("insert into spike_outcomes values (?, 5, ?)", [tick - 6 * MINUTE_MS, tick])
 
     def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
         return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)

@@ -10,6 +10,7 @@ from serve.shape import Body
 from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
+MOST_ALERTS = 100
 MARKET: Schema = {
     "base": TEXT,
     **dict.fromkeys(("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg"), NUMBER_OR_NULL),
@@ -21,17 +22,18 @@ ALERT = object_of(
         "id": INTEGER,
         "ts": INTEGER,
         **dict.fromkeys(("venue", "symbol", "kind"), TEXT),
-        "dir": {"enum": ["buy", "sell"]},
+        "dir": {"enum": ["buy", "sell", None], "description": "null where neither takers nor the price say it."},
         "sig": NUMBER,
     }
 )
+ALERT_FIELDS = tuple(ALERT["properties"])
 SCHEMA = object_of(
     {
         "market": object_of(MARKET),
         "liquidations": object_of({"since": SINCE, "totals": TOTALS, "by_venue": BY_VENUE}),
         "long_short": object_of(RATIOS),
-        "alerts": array_of(ALERT, "Spike alerts of 24 hours, newest first; empty as long as hits24h is null."),
-        "hits24h": {"type": ["integer", "null"], "description": "Their number; null: spikes are not detected yet."},
+        "alerts": array_of(ALERT, f"Spike alerts of 24 hours, newest first, at most {MOST_ALERTS}."),
+        "hits24h": {**INTEGER, "description": "Spike alerts of 24 hours."},
         "net_flow24h": {
             **NUMBER_OR_NULL,
             "description": "Taker buys less taker sells of the coin's perps in 24 hours, USD; null where none tells.",
@@ -42,13 +44,14 @@ SCHEMA = object_of(
 UNKNOWN = ", ".join(f"\"{window}\": {{long: null, short: null, 'count': null}}" for window in WINDOWS)
 # A coin that no feed covers has no row of liquidations: its totals are unknown.
 SQL = f"""
+with spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until)
 select to_json({{
     market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}}},
     liquidations: {{
         since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}})}},
     long_short: {{{", ".join(f"{name}: r.{name}" for name in RATIOS)}}},
-    alerts: [],
-    hits24h: null,
+    alerts: coalesce((select list(spiked order by ts desc, id) from spiked)[:{MOST_ALERTS}], []),
+    hits24h: (select count(*) from spiked),
     net_flow24h: (
         select sum(taker_buy_usd - taker_sell_usd) from series_base_1m
         where base = $base and type = 'perp' and t >= $since and t < $until)

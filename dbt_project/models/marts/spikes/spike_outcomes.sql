@@ -38,6 +38,7 @@ select
   case when return is null then 'unavailable' else 'observed' end as state,
   case when return is null then 'missing_outcome' end as reason,
   return,
-  case dir when 'buy' then return when 'sell' then -return end as directional_return
+  case dir when 'buy' then return when 'sell' then -return end as directional_return,
+  {{ newest }} as tick_ms
 from seen
 where return is not null or minute_ms + {{ overdue_ms }} <= {{ newest }}

@@ -8,7 +8,7 @@
 {%- set touched = ref("int_touched_minutes") %}
 {%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_incremental() else 0 %}
 with recursive loud as materialized (
-  select minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd
+  select minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd, tick_ms
   from {{ ref("int_market_bars") }}
   where
     source = 'recorded' and volume_usd >= {{ least_usd }}
@@ -37,7 +37,7 @@ alerts as materialized (
     -- The side of the takers where it is published, else where the price went; neither may say anything.
     case sign(coalesce(l.taker_buy_usd - l.taker_sell_usd, l.close - l.open)) when 1 then 'buy' when -1 then 'sell' end as dir,
     0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad as sig,
-    l.volume_usd, exp(b.middle) - 1 as baseline_usd, b.baseline_n, l.close as price
+    l.volume_usd, exp(b.middle) - 1 as baseline_usd, b.baseline_n, l.close as price, l.tick_ms
   from loud as l
   join baselines as b on l.minute_ms = b.minute_ms and l.market_id = b.market_id
   where b.mad > 0 and b.baseline_n >= {{ least_bars }} and 0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad >= {{ least_z }}
@@ -62,6 +62,6 @@ told as (
 select
   -- Half a UUID's worth of the market and the minute, cut to what JSON numbers hold.
   (md5_number_lower(market_id || ' ' || minute_ms) & 9007199254740991)::bigint as id,
-  minute_ms as ts, market_id, venue, type, symbol, base, hip3, 'volume' as kind, dir, sig, volume_usd, baseline_usd, baseline_n, price
+  minute_ms as ts, market_id, venue, type, symbol, base, hip3, 'volume' as kind, dir, sig, volume_usd, baseline_usd, baseline_n, price, tick_ms
 from alerts
 semi join told using (market_id, minute_ms)

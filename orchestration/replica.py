@@ -79,7 +79,8 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
 
 def copy_written(con: duckdb.DuckDBPyConnection) -> None:
     """Replace in every history the rows that the builds wrote whose `ticks` copy_touched has found."""
-    for table, (key, _) in HISTORIES.items():
+    for table, history in HISTORIES.items():
+        key = history.key
         con.execute(
             f"create or replace temp table written as select * from warehouse.main.{table} "
             "where tick_ms in (select t from ticks)"
@@ -142,8 +143,9 @@ def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> Non
 
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
     """Fill an empty replica: every period of every tier, sealed as far as it is finished, and the histories."""
-    for table, (key, _) in HISTORIES.items():
-        con.execute(f"create table {table} as from warehouse.main.{table} order by {key}")
+    for table, history in HISTORIES.items():
+        con.execute(f"create table {table} as from warehouse.main.{table} order by {history.key}")
+    _drop_old_histories(con, as_of_ms)
     for tier, subject in stored(tiers):
         table = f"{subject.name}_{tier.step}"
         con.execute(f"create table {table} as from warehouse.main.{table} limit 0")
@@ -192,6 +194,10 @@ def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
             table = f"{subject.name}_{tier.step}"
             con.execute(f"delete from {table} where t < {kept_from}")
             con.execute(f"delete from seals where table_name = '{table}' and period_ms < {kept_from}")
-    for table, (_, keep_days) in HISTORIES.items():
-        if keep_days is not None:
-            con.execute(f"delete from {table} where t < {as_of_ms - keep_days * DAY_MS}")
+    _drop_old_histories(con, as_of_ms)
+
+
+def _drop_old_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
+    for table, history in HISTORIES.items():
+        if history.keep_days is not None:
+            con.execute(f"delete from {table} where {history.time} < {as_of_ms - history.keep_days * DAY_MS}")

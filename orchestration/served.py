@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 MINUTE_MS, HOUR_MS, DAY_MS, WEEK_MS = 60_000, 3_600_000, 86_400_000, 604_800_000
 # The epoch was a Thursday; weeks begin on Mondays.
@@ -12,13 +13,26 @@ SMALL_TABLES = (
     "market_index", "suspect_rows",
     "order_book_depth", "venue_totals", "listings",
 )  # fmt: skip
-# Tables that only grow, too long to be copied whole: the columns that make a row, and how many days are served (None:
-# all). Each row's `tick_ms` is a tick of the build that wrote it.
-HISTORIES: Mapping[str, tuple[str, int | None]] = {
-    "premiums": ("exchange, base, t", None),
-    "wallet_liquidations": ("venue, symbol, t, tid", 8),
-    "spikes": ("id", None),
-    "spike_outcomes": ("id, horizon_min", None),
+
+
+class History(NamedTuple):
+    """A table that only grows, too long to be copied whole. Each row's `tick_ms` is a tick of the build that wrote it.
+
+    key: columns of which a row written anew replaces all that have the same
+    keep_days: how many days are served (None: all); `time`: the column that says a row's
+    """
+
+    key: str
+    keep_days: int | None = None
+    time: str = "t"
+
+
+HISTORIES: Mapping[str, History] = {
+    "premiums": History("exchange, base, t"),
+    "wallet_liquidations": History("venue, symbol, t, tid", 8),
+    "liquidation_events": History("tick_ms", 2, "ts"),
+    "spikes": History("id"),
+    "spike_outcomes": History("id, horizon_min"),
 }
 
 

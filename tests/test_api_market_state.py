@@ -289,18 +289,24 @@ def test_a_coin_is_what_the_snapshots_say_of_it(live: Live, api: Api, coins: Coi
         assert set(got["market"]) == {"base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "hip3"}
         assert got["long_short"] == ratios.get(base.upper(), {f"{venue}_{kind}": None for venue, kind in RATIOS})
         alerts = [(one["ts"], one["venue"], one["symbol"], one["kind"], one["dir"]) for one in got["alerts"]]
-        told = [(10, "bybit", "sell"), (30, "binance", "buy")] if base in "Aa" else []
-        assert alerts == [(NOW - age * MINUTE, venue, "AUSDT", "volume", side) for age, venue, side in told]
+        spikes = [(10, "bybit", "sell"), (30, "binance", "buy")] if base in "Aa" else []
+        assert alerts == [(NOW - age * MINUTE, venue, "AUSDT", "volume", side) for age, venue, side in spikes]
         assert all(one["sig"] > 6 and 0 <= one["id"] < 2**53 for one in got["alerts"])
-        assert (got["hits24h"], got["server_ts"]) == (len(told), AS_OF)
+        assert (got["hits24h"], got["server_ts"]) == (len(spikes), AS_OF)
         told = got["liquidations"]
         assert told["since"] == GAP[1]
         if base.upper() in "ABCDE":
             assert close(told["totals"], {n: sums(inside(live, ms, base=base.upper())) for n, ms in WINDOWS.items()})
             assert set(told["by_venue"]) == {e["venue"] for e in inside(live, DAY, base=base.upper())}
+            both = {window: {side: told["totals"][window][side] for side in ("long", "short")} for window in WINDOWS}
+            assert told["coins"] == [{"base": base.upper(), **both}]
+            day = [{name: event[name] for name in told["recent"][0]} for event in inside(live, DAY, base=base.upper())]
+            assert len(day) > 50
+            assert told["biggest"] == sorted(day, key=lambda e: (-e["usd"], -e["ts"], e["venue"], e["symbol"]))[:20]
+            assert told["recent"] == sorted(day, key=lambda e: (-e["ts"], -e["usd"], e["venue"], e["symbol"]))[:50]
         else:  # no venue of it is listened to: unknown, not nothing
             assert told["totals"] == {name: {"long": None, "short": None, "count": None} for name in WINDOWS}
-            assert told["by_venue"] == {}
+            assert (told["by_venue"], told["coins"], told["biggest"], told["recent"]) == ({}, [], [], [])
     assert api.get("/api/coin/d%3AY").json["market"]["hip3"] is True
 
 

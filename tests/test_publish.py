@@ -64,6 +64,7 @@ class Warehouse:
             con.execute(
                 "create table wallet_liquidations (venue text, symbol text, t bigint, tid text, tick_ms bigint)"
             )
+            con.execute("create table liquidation_events (ts bigint, base text, usd double, tick_ms bigint)")
             con.execute("create table spikes (id bigint, ts bigint, base text, tick_ms bigint)")
             con.execute("create table spike_outcomes (id bigint, horizon_min integer, tick_ms bigint)")
             con.execute(
@@ -124,6 +125,8 @@ class Warehouse:
             "insert into premiums select 'x', c, ?, ?, ? from unnest(?) u(c)", [hour, float(self.builds), tick, COINS]
         )
         con.execute("insert into wallet_liquidations values ('v', 'S', ?, ?, ?)", [tick - 5000, str(tick), tick])
+        con.execute("delete from liquidation_events where tick_ms = ?", [tick])
+        con.execute("insert into liquidation_events select ?, c, 1.0, ? from unnest(?) u(c)", [tick, tick, COINS])
         con.execute("insert into spikes values (?, ?, 'C0', ?)", [tick, tick - MINUTE_MS, tick])
         con.execute("insert into spike_outcomes values (?, 5, ?)", [tick - 6 * MINUTE_MS, tick])
 
@@ -155,8 +158,10 @@ def assert_same(warehouse: Warehouse, tiers: tuple[Tier, ...] = TIERS, since: in
         assert rows(served(warehouse), query) == rows(warehouse.path, query), table
     for table in SMALL_TABLES:
         assert rows(served(warehouse), f"from {table}") == rows(warehouse.path, f"from {table}"), table
-    for table in HISTORIES:
-        query = f"from {table} order by all"
+    ((as_of_ms,),) = rows(served(warehouse), "select as_of_ms from edition")
+    for table, history in HISTORIES.items():
+        kept = history.keep_days and f"where {history.time} >= {as_of_ms - history.keep_days * DAY_MS}"
+        query = f"from {table} {kept or ''} order by all"
         assert rows(served(warehouse), query) == rows(warehouse.path, query), table
 
 

@@ -2,7 +2,7 @@
 
 from serve.edition import Edition, Reader
 from serve.endpoint import endpoint
-from serve.endpoints.liquidations import BY_VENUE, SINCE, TOTALS, WINDOWS
+from serve.endpoints.liquidations import BY_VENUE, COIN, LIQUIDATION, SINCE, TOTALS, WINDOWS
 from serve.endpoints.long_short import RATIOS
 from serve.errors import ApiError
 from serve.params import Schema, Values, coin
@@ -10,7 +10,7 @@ from serve.shape import Body
 from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
-MOST_ALERTS = 100
+MOST_ALERTS, BIGGEST, RECENT = 100, 20, 50
 MARKET: Schema = {
     "base": TEXT,
     **dict.fromkeys(("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg"), NUMBER_OR_NULL),
@@ -26,11 +26,20 @@ ALERT = object_of(
         "sig": NUMBER,
     }
 )
-ALERT_FIELDS = tuple(ALERT["properties"])
+ALERT_FIELDS, EVENT_FIELDS = tuple(ALERT["properties"]), tuple(LIQUIDATION["properties"])
 SCHEMA = object_of(
     {
         "market": object_of(MARKET),
-        "liquidations": object_of({"since": SINCE, "totals": TOTALS, "by_venue": BY_VENUE}),
+        "liquidations": object_of(
+            {
+                "since": SINCE,
+                "totals": TOTALS,
+                "by_venue": BY_VENUE,
+                "coins": array_of(COIN, "The coin itself; none where no feed covers it."),
+                "biggest": array_of(LIQUIDATION, f"The {BIGGEST} largest of 24 hours."),
+                "recent": array_of(LIQUIDATION, f"The newest {RECENT} of 24 hours."),
+            }
+        ),
         "long_short": object_of(RATIOS),
         "alerts": array_of(ALERT, f"Spike alerts of 24 hours, newest first, at most {MOST_ALERTS}."),
         "hits24h": {**INTEGER, "description": "Spike alerts of 24 hours."},
@@ -42,13 +51,22 @@ SCHEMA = object_of(
     }
 )
 UNKNOWN = ", ".join(f"\"{window}\": {{long: null, short: null, 'count': null}}" for window in WINDOWS)
+OWN = ", ".join(
+    f""" "{window}": {{long: l.totals['{window}'].long, short: l.totals['{window}'].short}}""" for window in WINDOWS
+)
 # A coin that no feed covers has no row of liquidations: its totals are unknown.
 SQL = f"""
-with spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until)
+with spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until),
+events as (
+    select {", ".join(EVENT_FIELDS)} from liquidation_events
+    where base = $base and ts > $as_of - {DAY_MS} and ts <= $as_of)
 select to_json({{
     market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}}},
     liquidations: {{
-        since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}})}},
+        since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}}),
+        coins: if(l.totals is null, [], [{{base: m.base, {OWN}}}]),
+        biggest: coalesce((select list(events order by usd desc, ts desc, venue, symbol) from events)[:{BIGGEST}], []),
+        recent: coalesce((select list(events order by ts desc, usd desc, venue, symbol) from events)[:{RECENT}], [])}},
     long_short: {{{", ".join(f"{name}: r.{name}" for name in RATIOS)}}},
     alerts: coalesce((select list(spiked order by ts desc, id) from spiked)[:{MOST_ALERTS}], []),
     hits24h: (select count(*) from spiked),
@@ -84,4 +102,6 @@ def coin_detail(query: str, db: Reader) -> Body:
     if not db.value("select 1 from markets where base = ?", [query]):
         raise ApiError(404, "unknown coin")  # it was recorded once and is listed no more
     until = db.edition.as_of_ms // MINUTE_MS * MINUTE_MS
-    return snapshot_body(db, SQL, {"base": query, "since": until - DAY_MS, "until": until})
+    return snapshot_body(
+        db, SQL, {"base": query, "since": until - DAY_MS, "until": until, "as_of": db.edition.as_of_ms}
+    )

@@ -30,13 +30,14 @@ LIQUIDATION = object_of(
         "price": NUMBER,
     }
 )
+COIN = object_of({"base": TEXT, **dict.fromkeys(WINDOWS, object_of(SIDES))})
 SCHEMA = object_of(
     {
         "since": SINCE,
         "totals": TOTALS,
         "by_venue": BY_VENUE,
         "coins": array_of(
-            object_of({"base": TEXT, **dict.fromkeys(WINDOWS, object_of(SIDES))}),
+            COIN,
             "Every coin that a feed covers, the greatest total of 24 hours first.",
         ),
         "biggest": array_of(LIQUIDATION, "The 20 largest of 24 hours."),

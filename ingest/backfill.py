@@ -244,14 +244,17 @@ class Backfill:
     async def _land(self) -> None:
         now, minute = now_ms(), self.pace.minute_ms
         built = now % minute >= self.pace.built_ms
+        waiting = self._unlanded
         landed = await self.outbox.land(now // minute * minute + minute * built)
-        self._unlanded = 0
         self.state.landing_error = (landed.fault if landed else None) or self.outbox.journal.fault
         self.state.write()
         # While the landing takes nothing, no more is asked than the journal holds already.
         if self.state.landing_error:
             self._room.clear()
-        else:
+            return
+        # What came meanwhile is the next load's.
+        self._unlanded -= waiting
+        if self._unlanded < self.pace.load_bytes:
             self._room.set()
 
 

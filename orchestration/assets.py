@@ -49,9 +49,12 @@ class Translator(DagsterDbtTranslator):
         return folders[0]
 
     def get_tags(self, dbt_resource_props: Mapping[str, Any]) -> Mapping[str, str]:
-        """Views and seeds only change with the project: a minute's run has no need of them."""
-        moves = dbt_resource_props["config"].get("materialized") not in ("view", "seed")
-        return {BUILT: "every_minute" if moves else "on_change"}
+        """What a minute's run always builds: not views and seeds, which only change with the project, nor what rests
+        while nothing of it is recorded. What is built beside that is told all the same, and nothing waits for it."""
+        config = dbt_resource_props["config"]
+        if config.get("materialized") in ("view", "seed"):
+            return {BUILT: "on_change"}
+        return {BUILT: "when_recorded" if config.get("only_with") else "every_minute"}
 
 
 def source_assets() -> list[dg.AssetSpec]:
@@ -145,16 +148,20 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
         wait_for_minute(settings.landing, _this_minute_ms(), LOAD_WAIT_S, context.log.info)
         done: list[OpenWindow] = []
         wanted = set(context.op_execution_context.selected_output_names)
+        told: set[str] = set()
         with writer_lock(settings.home, "build", say=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
             for opened in windows_to_build(settings, stop_after_s=WINDOWS_S):
                 context.log.info(f"building {len(opened.window.ticks)} minutes from {len(opened.window.files)} files")
                 for event in stream(context, start_dbt(settings, opened.arguments, lock=lock)):
-                    # Views are not part of the minute, and of several windows' outputs Dagster takes one.
+                    # Of several windows' outputs Dagster takes one, and none that the job does not name.
                     if isinstance(event, dg.Output):
-                        if event.output_name not in wanted:
+                        if event.output_name in told:
                             continue
-                        wanted.remove(event.output_name)
+                        told.add(event.output_name)
+                        if event.output_name not in wanted:
+                            context.log_event(dg.AssetMaterialization(event.output_name))
+                            continue
                     yield event
                 done.append(opened)
         _tell_arrivals(context, settings, done)

@@ -165,6 +165,13 @@ def test_minute_hour_and_day(definitions: ModuleType, settings: Settings, instan
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         assert con.execute("select count(*) from pipeline.builds").fetchone() == (1,)
 
+    # A minute that holds nothing for some of the published tables is an edition all the same.
+    land_minutes(settings, [newest + MINUTE])
+    edition = read_status(settings)["edition"]
+    later = execute(definitions, instance, "minute")
+    assert {"market_movers", "serving/edition"} <= {key.to_user_string() for key in materialized(later)}
+    assert read_status(settings)["edition"] > edition
+
 
 def test_the_code_server_does_not_import_great_expectations(settings: Settings, definitions: ModuleType) -> None:
     code = (

@@ -34,8 +34,6 @@ from tests.replica_snapshots import DAY, HOUR
 
 ASKED = (BINANCE, BYBIT, HYPERLIQUID, ASTER, LIGHTER, UPBIT, BITHUMB, COINBASE, FX)
 MINUTES = 9
-# The last minutes are ahead of the clock, so that what is live stays so while the test runs.
-START = (int(time.time()) // 60 - 6) * MINUTE
 NEVER = {"kind": "outage", "venue": "lighter"}
 SOMETIMES = (
     (range(2, MINUTES), {"kind": "outage", "venue": "aster"}),
@@ -48,6 +46,7 @@ class Served(NamedTuple):
 
     api: Api
     rows: list[Row]
+    start: int
 
     def bodies(self, venue: str, endpoint: str) -> Iterator[tuple[Row, Any]]:
         """The answers of a kind, oldest first."""
@@ -56,7 +55,7 @@ class Served(NamedTuple):
                 yield row, json.loads(row.body)
 
 
-async def record(landing: Path, state: Path) -> list[Row]:
+async def record(landing: Path, state: Path, start: int) -> list[Row]:
     """The minutes with their faults in the landing, one load each."""
     recorded: list[Row] = []
     async with recorder(ASKED) as (venues, minute):
@@ -64,7 +63,7 @@ async def record(landing: Path, state: Path) -> list[Row]:
             await venues.delete("/_sandbox/faults")
             for fault in [NEVER, *(fault for when, fault in SOMETIMES if number in when)]:
                 assert (await venues.post("/_sandbox/faults", fault)).status < 300
-            rows = await minute(START + number * MINUTE, 20 if number == 0 else 5)
+            rows = await minute(start + number * MINUTE, 20 if number == 0 else 5)
             recorded += rows
             await asyncio.to_thread(land, rows, str(landing), state)
     return recorded
@@ -74,11 +73,13 @@ async def record(landing: Path, state: Path) -> list[Row]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     home = tmp_path_factory.mktemp("derived")
     settings = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(home)})
-    rows = asyncio.run(record(Path(settings.landing), home / "dlt"))
+    # The last minutes are ahead of the clock, so that what is live stays so while the test runs.
+    start = (int(time.time()) // 60 - 4) * MINUTE
+    rows = asyncio.run(record(Path(settings.landing), home / "dlt", start))
     assert build(settings) is not None
     assert publish(settings) is not None
     with running(settings.serving, free_port()) as api:
-        yield Served(api, rows)
+        yield Served(api, rows, start)
 
 
 def levels(body: Any) -> tuple[list[list[float]], list[list[float]]]:
@@ -155,7 +156,7 @@ def test_the_ranking_adds_up_the_markets_and_tells_who_is_down(served: Served) -
         assert venues["hyperliquid"][figure] == pytest.approx(sum(perp[of] or 0 for perp in mine), rel=1e-9)
     # The last good value is that of its last minute.
     row, tickers = list(served.bodies("aster", "perp_tickers"))[-1]
-    assert row.tick_ms == START + MINUTE
+    assert row.tick_ms == served.start + MINUTE
     assert venues["aster"]["vol24h_usd"] == pytest.approx(sum(float(one["quoteVolume"]) for one in tickers), rel=1e-9)
     assert venues["lighter"]["oi_share"] is None
     for share in ("oi_share", "vol_share"):

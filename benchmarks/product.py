@@ -111,9 +111,14 @@ def some_address() -> str:
 
 def get(url: str) -> Any:
     """The JSON at a URL, asked by a client of its own."""
-    request = urllib.request.Request(url, headers={"X-Forwarded-For": some_address()})
+    return json.loads(fetch(url, "identity"))
+
+
+def fetch(url: str, encoding: str = "gzip") -> bytes:
+    """The body at a URL as it comes, asked by a client of its own."""
+    request = urllib.request.Request(url, headers={"X-Forwarded-For": some_address(), "Accept-Encoding": encoding})
     with urllib.request.urlopen(request, timeout=30) as response:
-        return json.loads(response.read())
+        return bytes(response.read())
 
 
 def wait_for(url: str, seconds: float) -> None:

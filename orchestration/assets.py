@@ -31,8 +31,10 @@ POOL = "warehouse"
 LANDING = dg.AssetKey(["landing", "responses"])
 HISTORY = dg.AssetKey(["landing", "history"])
 BUILT = "tidemark/built"
-# How long a minute's run waits for that minute's load, and after which time it starts no further window.
+# How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
+# A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
+AHEAD_S = 25
 TESTS = ("test", "--exclude-resource-type", "unit_test")
 PUBLISHED = [dg.AssetKey(table) for table in (*series_tables(TIERS), *SMALL_TABLES, *HISTORIES)]
 
@@ -145,7 +147,8 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
                     context, start_dbt(settings, ["test", "--exclude-resource-type", "unit_test"], lock=lock)
                 )
             return
-        wait_for_minute(settings.landing, _this_minute_ms(), LOAD_WAIT_S, context.log.info)
+        minute_ms, wait_s = _minute_of_run()
+        wait_for_minute(settings.landing, minute_ms, wait_s, context.log.info)
         done: list[OpenWindow] = []
         wanted = set(context.op_execution_context.selected_output_names)
         told: set[str] = set()
@@ -169,9 +172,18 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
     return warehouse
 
 
-def _this_minute_ms() -> int:
+def _minute_of_run() -> tuple[int, float]:
+    """The minute whose load a run that begins now waits for, and how many seconds at most."""
     now = time.time_ns() // 1_000_000
-    return now - now % 60_000
+    minute_ms = now - now % 60_000
+    if is_ahead(now):
+        minute_ms += 60_000
+    return minute_ms, (minute_ms - now) / 1000 + LOAD_WAIT_S
+
+
+def is_ahead(now_ms: int) -> bool:
+    """Whether the next minute is so near that a run begun now is its."""
+    return now_ms % 60_000 >= 60_000 - AHEAD_S * 1000
 
 
 def _tell_arrivals(context: dg.AssetExecutionContext, settings: Settings, done: Sequence[OpenWindow]) -> None:

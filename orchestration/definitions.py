@@ -1,13 +1,22 @@
-"""Dagster's entry: assets, the minute, hourly and daily jobs and their schedules.
+"""Dagster's entry: assets, the minute, hourly and daily jobs, and when they run.
 
 The UI shows the way of a number from venue to served table; the recorder and the API are processes of their own.
 """
 
-from collections.abc import Iterator
+import time
 
 import dagster as dg
 
-from orchestration.assets import BUILT, POOL, docs_asset, serving_asset, source_assets, warehouse_assets
+from orchestration.assets import (
+    AHEAD_S,
+    BUILT,
+    POOL,
+    docs_asset,
+    is_ahead,
+    serving_asset,
+    source_assets,
+    warehouse_assets,
+)
 from orchestration.checks import freshness_check
 from orchestration.history_asset import history_asset
 from orchestration.quality.dagster_checks import quality_checks, quality_schedule, report_asset
@@ -66,15 +75,22 @@ def daily_job() -> None:
     upkeep_everything()
 
 
-@dg.schedule(cron_schedule="* * * * *", job=minute_job, default_status=dg.DefaultScheduleStatus.RUNNING)
-def every_minute(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-    """One run at a time: a minute whose run would have to wait is skipped, and the next one builds both."""
+@dg.sensor(
+    job=minute_job,
+    minimum_interval_seconds=10,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description=f"Starts the run of each minute {AHEAD_S} seconds or less before the minute begins, so that the run is "
+    "ready when the minute's load is committed (a schedule knows whole minutes alone). One run at a time: a minute "
+    "whose run would have to wait is skipped, and the next one builds both.",
+)
+def every_minute(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
     for ended in end_dead_runs(context.instance, settings.dagster_home):
         context.log.warning(f"run {ended} is marked as failed: its process is gone")
     if context.instance.get_runs(dg.RunsFilter(job_name="minute", statuses=IN_PROGRESS), limit=1):
-        yield dg.SkipReason("the run of an earlier minute is not finished")
-    else:
-        yield dg.RunRequest()
+        return dg.SkipReason("the run of an earlier minute is not finished")
+    if not is_ahead(time.time_ns() // 1_000_000):
+        return dg.SkipReason(f"the next minute begins in more than {AHEAD_S} seconds")
+    return dg.RunRequest()
 
 
 every_hour = dg.ScheduleDefinition(
@@ -88,5 +104,6 @@ defs = dg.Definitions(
     assets=[*source_assets(), history_asset(settings), warehouse, serving, docs, report_asset(settings)],
     asset_checks=[alive, *quality.values()],
     jobs=[minute_job, hourly_job, daily_job, *(schedule.job for schedule in quality_schedules)],
-    schedules=[every_minute, every_hour, every_day, *quality_schedules],
+    sensors=[every_minute],
+    schedules=[every_hour, every_day, *quality_schedules],
 )

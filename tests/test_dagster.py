@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from ingest.venues import VENUES
+from orchestration.assets import is_ahead
 from orchestration.publish import publish
 from orchestration.quality.declared import checks_of
 from orchestration.settings import REPOSITORY, Settings
@@ -79,12 +80,14 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
     assert {
         (schedule.name, schedule.cron_schedule, schedule.default_status.value) for schedule in repository.schedule_defs
     } == {
-        ("every_minute", "* * * * *", "RUNNING"),
         ("every_hour", "7 * * * *", "RUNNING"),
         ("every_day", "37 3 * * *", "RUNNING"),
         ("quality_hourly_schedule", "17 * * * *", "RUNNING"),
         ("quality_daily_schedule", "47 4 * * *", "RUNNING"),
     }
+    assert [(sensor.name, sensor.default_status.value) for sensor in repository.sensor_defs] == [
+        ("every_minute", "RUNNING")
+    ]
     landing = graph(definitions).get(dg.AssetKey(["landing", "responses"]))
     assert landing.freshness_policy is not None
 
@@ -103,11 +106,18 @@ def test_the_workspace_loads_the_definitions() -> None:
     assert workspace == {"load_from": [{"python_module": "orchestration.definitions"}]}
 
 
-def test_overlapping_minutes_are_skipped(definitions: ModuleType, instance: dg.DagsterInstance) -> None:
+def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
+    definitions: ModuleType, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def evaluated() -> dg.RunRequest | dg.SkipReason:
-        with dg.build_schedule_context(instance=instance) as context:
-            return next(definitions.every_minute(context))  # type: ignore[no-any-return]
+        with dg.build_sensor_context(instance=instance) as context:
+            return definitions.every_minute(context)  # type: ignore[no-any-return]
 
+    minute = 1_800_000_000_000
+    assert [is_ahead(minute + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
+    monkeypatch.setattr(definitions, "is_ahead", lambda _: False)
+    assert isinstance(evaluated(), dg.SkipReason)
+    monkeypatch.setattr(definitions, "is_ahead", lambda _: True)
     assert isinstance(evaluated(), dg.RunRequest)
     run = instance.create_run_for_job(definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.STARTED)
     assert isinstance(evaluated(), dg.SkipReason)

@@ -7,7 +7,7 @@
 {% macro tuned_for_window() %}
   {%- set large = "select count(*) > 3 or bool_or(tick_ms % 3600000 = 0) from " ~ source("pipeline", "window_ticks") -%}
   {%- if execute and not run_query(large).rows[0][0] -%}
-  set threads = 1; set max_vacuum_tasks = 0
+  set threads = 1; set max_vacuum_tasks = 0; set disabled_compression_methods = 'fsst,dict_fsst,zstd,alprd,chimp,patas,roaring'
   {%- endif -%}
 {% endmacro %}
 

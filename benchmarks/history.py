@@ -35,7 +35,11 @@ def fill(warehouse: Path, days: int) -> dict[str, int]:
 
 
 def _repeat(con: duckdb.DuckDBPyConnection, table: str, key: str, width: int, days: int) -> None:
-    """Copies the newest row of each key into every earlier bucket, day by day as recording would have."""
+    """Copies the newest row of each key into every earlier bucket, day by day as recording would have.
+
+    What the recorded minute told of the past makes room: it would be the same buckets again.
+    """
+    con.execute(f"delete from {table} where source = 'backfilled'")
     con.execute(f"create or replace temp table newest as select distinct on ({key}) * from {table} order by t desc")
     first = con.sql(f"select min(t) from {table}").fetchall()[0][0]
     moved = ", ".join(

@@ -100,12 +100,12 @@ def _begin(con: duckdb.DuckDBPyConnection, markets: int) -> None:
         from range({markets}) as numbers(i)"""
     )
     con.execute("update market_list set venue = split_part(market_id, ':', 1), symbol = split_part(market_id, ':', 3)")
-    con.execute("create table done (tier text, period bigint)")
+    con.execute("create table done (table_name text, period bigint)")
     con.execute("commit")
 
 
 def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
-    """Every period of a tier, ordered as a sealed one is, each in a transaction of its own."""
+    """Every period of each table of a tier, ordered as a sealed one is, in a transaction of its own."""
     days = tier.keep_days or year_d
     start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
     tables = {f"{subject.name}_{tier.step}": subject for _, subject in stored((tier,))}
@@ -116,13 +116,12 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
     while start < AS_OF_MS:
         period, end = tier.period_of(start)
         end = min(end, AS_OF_MS)
-        if not con.execute("select 1 from done where tier = ? and period = ?", [tier.step, period]).fetchone():
-            bounds = {"step": tier.step, "ms": tier.step_ms, "lo": start, "hi": end}
+        done = con.execute("select table_name from done where period = ?", [period]).fetchall()
+        for table in sorted(tables.keys() - {name for (name,) in done}, key=list(tables).index):
+            rows = ROWS[tables[table].name].format(step=tier.step, ms=tier.step_ms, lo=start, hi=end)
             con.execute("begin")
-            for table, subject in tables.items():
-                rows = ROWS[subject.name].format(**bounds)
-                con.execute(f"insert into {table} by name {rows} order by {subject.order}")
-            con.execute("insert into done values (?, ?)", [tier.step, period])
+            con.execute(f"insert into {table} by name {rows} order by {tables[table].order}")
+            con.execute("insert into done values (?, ?)", [table, period])
             con.execute("commit")
         start = end + (-end) % tier.step_ms
     counted = con.execute(f"select count(*) from series_market_{tier.step}").fetchone()

@@ -33,6 +33,7 @@ HISTORIES: Mapping[str, History] = {
     "liquidation_events": History("tick_ms", 2, "ts"),
     "spikes": History("id"),
     "spike_outcomes": History("id, horizon_min"),
+    "spike_stats": History("lookback, base"),
     "altcoin_season": History("t, version"),
     "altcoin_season_coins": History("t, version", 8),
     "fear_greed": History("t, formula_version"),

@@ -56,7 +56,7 @@ SCHEMA = object_of(
 )
 DAYS_SQL = """
 select * from altcoin_season
-where version = (select max(version) from altcoin_season) and t > $now - $days * 86400000 and value is not null
+where version = (select max(version) from altcoin_season) and t >= $since and value is not null
 order by t
 """
 COINS_SQL = f"""
@@ -70,7 +70,7 @@ order by rank
 def altcoin_season(query: Values, db: Reader) -> Body:
     """Altcoin season index: the share of the top 50 altcoins whose 90-day return beat bitcoin's, by day."""
     now = db.edition.as_of_ms
-    days = db.rows(DAYS_SQL, {"now": now - now % UNIT_MS["d"], "days": HISTORY_DAYS + 1})[-HISTORY_DAYS:]
+    days = db.rows(DAYS_SQL, {"since": now - now % UNIT_MS["d"] - HISTORY_DAYS * UNIT_MS["d"]})
     if not days:
         raise Unavailable("no completed day has coins with a past of 90 days yet", missing=True)
     last = days[-1]

@@ -158,8 +158,8 @@ def is_history(endpoints: set[str]) -> bool:
 
 
 def occasions_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
-    """What the window is an occasion for, in the words of the models' `only_with`: a step of EVERY that begins in it, or
-    that the windows before brought history and this one does not."""
+    """What the window is an occasion for, in the words of the models' `only_with`: a step of EVERY that begins in it,
+    or that the windows before brought history and this one does not."""
     before, told = con.execute(
         "select (select max(list_max(ticks)) from pipeline.builds), "
         "(select value from pipeline.settings where name = 'history')"

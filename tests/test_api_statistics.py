@@ -111,7 +111,8 @@ def test_altcoin_season(api: Api) -> None:
     alt = [n for n in values if values[n] >= 75]
     btc = [n for n in values if values[n] <= 25]
     entered = {
-        name: min(n for n in days if n + 1 in values and n + 1 not in days) for name, days in (("alt", alt), ("btc", btc))
+        name: min(n for n in days if n + 1 in values and n + 1 not in days)
+        for name, days in (("alt", alt), ("btc", btc))
     }
     assert content == {
         "value": pytest.approx(values[1]), "zone": "altcoin_season", "date": date(TODAY - DAY), "provisional": False,

@@ -37,7 +37,8 @@ class Facts:
             for day in range(LAST + 2):
                 t = T0 + day * DAY
                 price *= 1 + chance.gauss(0, 0.05)
-                if (base == GONE and day > 120) or (base == YOUNG and day < 60) or chance.random() < 0.02 * bool(number):
+                listed = not (base == GONE and day > 120) and not (base == YOUNG and day < 60)
+                if not listed or (number and chance.random() < 0.02):
                     continue
                 # Every third coin has perps alone.
                 for kind, factor in (("spot", 1.0), ("perp", 1.01), ("all", 1.005)):

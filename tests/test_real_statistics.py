@@ -5,9 +5,8 @@ The recorded bodies go through staging as a backfill lands them. What the record
 
 import csv
 import io
-import json
 import tarfile
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +98,8 @@ class Past:
 
 
 @pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory, recordings: Path) -> Iterator[Past]:
-    yield Past(recordings / "history", seeded(tmp_path_factory.mktemp("warehouse")))
+def past(tmp_path_factory: pytest.TempPathFactory, recordings: Path) -> Past:
+    return Past(recordings / "history", seeded(tmp_path_factory.mktemp("warehouse")))
 
 
 def daily_closes(past: Past) -> pd.DataFrame:
@@ -152,7 +151,9 @@ def altcoin_season(past: Past) -> tuple[dict[int, Any], dict[int, list[tuple[Any
 @pytest.mark.requirement("altcoin:real")
 def test_altcoin_season_of_a_real_year(past: Past) -> None:
     values, coins = altcoin_season(past)
-    found = past.warehouse.rows("select t, value, n_coins, n_beat_btc, n_universe, final from altcoin_season order by t")
+    found = past.warehouse.rows(
+        "select t, value, n_coins, n_beat_btc, n_universe, final from altcoin_season order by t"
+    )
     assert [row[0] for row in found] == DAYS
     assert {row[0]: row[1:5] for row in found} == values
     assert all(row[5] for row in found)
@@ -177,7 +178,7 @@ def test_altcoin_season_of_a_real_year(past: Past) -> None:
 def hourly_rates(payments: Rows, hours: range) -> list[float]:
     """Of each hour the rate, on 8 hours, of the payment that closes an interval in which the hour lies."""
     settled = [(int(row["timestamp"]) // MINUTE * MINUTE, float(row["funding_rate"])) for row in payments]
-    intervals = [None, *(after[0] - before[0] for before, after in zip(settled, settled[1:], strict=False))]
+    intervals = [None, *(after[0] - before[0] for before, after in pairwise(settled))]
     rates = []
     for hour in hours:
         at = next((n for n, (ms, _) in enumerate(settled) if ms > hour), None)
@@ -190,7 +191,7 @@ def hourly_rates(payments: Rows, hours: range) -> list[float]:
 def persistence(payments: Rows, days: int) -> dict[str, Any]:
     """The run that ends with the newest payment of the window, payment by payment backwards."""
     settled = [(int(row["timestamp"]) // MINUTE * MINUTE, float(row["funding_rate"])) for row in payments]
-    hours = [None, *(round((b[0] - a[0]) / HOUR, 2) for a, b in zip(settled, settled[1:], strict=False))]
+    hours = [None, *(round((b[0] - a[0]) / HOUR, 2) for a, b in pairwise(settled))]
     known = [(ms, rate, h) for (ms, rate), h in zip(settled, hours, strict=True) if NOW - days * DAY < ms <= NOW]
     newest, rate, interval = known[-1]
     assert interval is not None

@@ -147,7 +147,8 @@ def told_spikes(seed: int) -> tuple[list[Row], list[Row]]:
         names = ("market_id", "venue", "type", "symbol", "base", "hip3")
         side = chance.choice(["buy", "buy", "sell", None])
         fixed = {"kind": "volume", "sig": 7.0, "volume_usd": 1e5, "baseline_usd": 1e3, "baseline_n": 1440, "price": 1.0}
-        found.append({"id": number, "ts": ts, **{name: where[name] for name in names}, "dir": side, **fixed, "tick_ms": ts})
+        identity = {name: where[name] for name in names}
+        found.append({"id": number, "ts": ts, **identity, "dir": side, **fixed, "tick_ms": ts})
         for horizon in HORIZONS:
             known = chance.random()
             if known < 0.1:
@@ -181,7 +182,8 @@ def figures(spikes: list[Row], judged: dict[tuple[int, int], Row]) -> list[dict[
             times = [one["ts"] for one, _ in known]
             row |= {
                 "hit_rate": hits / n, "base_rate": pytest.approx(buys * ups + (1 - buys) * downs),
-                "mean": pytest.approx(turned.mean(), rel=1e-9, abs=1e-15), "first_ms": min(times), "last_ms": max(times),
+                "mean": pytest.approx(turned.mean(), rel=1e-9, abs=1e-15),
+                "first_ms": min(times), "last_ms": max(times),
             }  # fmt: skip
         rows.append(row)
     return rows

@@ -20,6 +20,7 @@ COIN: Schema = {
     "vs_btc": {**NUMBER, "description": "return_90d less that of BTC."},
     "beat_btc": {"type": "boolean"},
 }
+ENTERED: Schema = {**TEXT_OR_NULL, "description": "Newest day that entered this season from the day before."}
 SCHEMA = object_of(
     {
         "value": {**NUMBER, "description": "Share of the day's top 50 altcoins that beat BTC over 90 days, 0 to 100."},
@@ -43,10 +44,7 @@ SCHEMA = object_of(
         "btc_return": NUMBER,
         **dict.fromkeys(("high_1y", "low_1y"), NUMBER),
         **dict.fromkeys(("days_alt_season_1y", "days_btc_season_1y"), INTEGER),
-        **dict.fromkeys(
-            ("last_cross_alt_season", "last_cross_btc_season"),
-            {**TEXT_OR_NULL, "description": "Newest day that entered this season from the day before."},
-        ),
+        **dict.fromkeys(("last_cross_alt_season", "last_cross_btc_season"), ENTERED),
         "excluded": array_of(
             object_of({"base": TEXT, "reason": TEXT}),
             "What does not count although its volume would make it a member: young (no close 90 days before), the "

@@ -23,9 +23,8 @@ METHODOLOGY = (
 COMPONENTS = ("funding", "oi", "ls", "liq")
 LABELS = ["Extreme Fear", "Fear", "Neutral", "Greed", "Extreme Greed"]
 VALUE: Schema = {"minimum": 0, "maximum": 100}
-PERCENTILES = object_of(
-    dict.fromkeys(COMPONENTS, {**NUMBER_OR_NULL, "description": "Percentile, 0 to 100; null: absent, not weighed."})
-)
+PERCENTILE: Schema = {**NUMBER_OR_NULL, "description": "Percentile, 0 to 100; null: absent, not weighed."}
+PERCENTILES = object_of(dict.fromkeys(COMPONENTS, PERCENTILE))
 DAY: Schema = {"date": TEXT, "value": {**INTEGER, **VALUE}, "exact": NUMBER, "label": {"enum": LABELS}}
 PROVISIONAL: Schema = {"type": "boolean"}
 SCHEMA = object_of(

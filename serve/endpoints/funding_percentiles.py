@@ -18,7 +18,7 @@ ROW: Schema = {
     "comparison_time_ms": {"type": ["integer", "null"]},
     "percentile": {
         **NUMBER_OR_NULL,
-        "description": "Mid-rank among the reference, 0 to 100: 100 × (below + ½ equal) / reference_count.",
+        "description": "Mid-rank among the reference, 0 to 100: 100 * (below + equal / 2) / reference_count.",
     },
     "reference_count": {**INTEGER, "description": "Whole hours of the window whose mean rate is known."},
     "expected_count": {**INTEGER, "description": "Hours in the window."},

@@ -7,13 +7,14 @@ from serve.endpoint import endpoint
 from serve.errors import ApiError, Unavailable
 from serve.params import Schema, Values, coin, one_of
 from serve.shape import Body, json_body
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 
 HORIZONS, COIN_HORIZON = (5, 15, 60), 60
 # Coins with fewer outcomes are neither best nor worst.
 LEAST_N, MOST, RECENT = 30, 5, 20
 INTEGER_OR_NULL: Schema = {"type": ["integer", "null"]}
 BOOLEAN: Schema = {"type": "boolean"}
+TURNED: Schema = {**NUMBER_OR_NULL, "description": "Return in the spike's direction, a fraction."}
 FIGURES = object_of(
     {
         "horizon_min": {"enum": list(HORIZONS)},
@@ -21,7 +22,7 @@ FIGURES = object_of(
         "hits": {**INTEGER, "description": "Of these, returns above 0 in the spike's direction."},
         "hit_rate": NUMBER_OR_NULL,
         "base_rate": {**NUMBER_OR_NULL, "description": "The hit rate if directions were drawn by lot."},
-        **dict.fromkeys(("q1", "median", "q3", "mean"), {**NUMBER_OR_NULL, "description": "Directional return."}),
+        **dict.fromkeys(("q1", "median", "q3", "mean"), TURNED),
         **dict.fromkeys(("first_ms", "last_ms"), INTEGER_OR_NULL),
         "n_independent": {**INTEGER, "description": "Outcomes that do not overlap another of the same coin."},
         "low_n": {**BOOLEAN, "description": "n is below 30."},
@@ -86,7 +87,7 @@ COIN_SCHEMA = object_of(
     }
 )
 TOLD = [name for name in COMMON if name not in ("window", "by", "horizons_min")]
-WHOLE_SQL = f"select {', '.join(TOLD)}, split as \"by\" from spike_stats where lookback = $window and base = $base"
+WHOLE_SQL = f'select {", ".join(TOLD)}, split as "by" from spike_stats where lookback = $window and base = $base'
 COINS_SQL = f"""
 select {", ".join(COIN)} from spike_stats where lookback = $window and base <> '' and n > 0 order by n desc, base
 """

@@ -130,7 +130,7 @@ def test_what_was_told_stays(tmp_path: Path) -> None:
     assert set(before[1]) <= set(later)
 
 
-HORIZONS, NOW = (5, 15, 60), T0 + 40 * DAY * MINUTE
+HORIZONS, HOUR, NOW = (5, 15, 60), 60 * MINUTE, T0 + 40 * DAY * MINUTE
 WINDOWS = {"7d": NOW - 7 * DAY * MINUTE, "30d": NOW - 30 * DAY * MINUTE, "all": 0}
 
 
@@ -172,7 +172,7 @@ def figures(spikes: list[Row], judged: dict[tuple[int, int], Row]) -> list[dict[
         turned = np.array([outcome["directional_return"] for _, outcome in known])
         n, hits = len(known), int((turned > 0).sum())
         row: dict[str, Any] = {"horizon_min": horizon, "n": n, "hits": hits, "low_n": n < 30}
-        row["n_independent"] = len({(one["base"], one["ts"] // (horizon * MINUTE)) for one, _ in known})
+        row["n_independent"] = len({one["ts"] // (horizon * MINUTE) for one, _ in known})
         row |= dict.fromkeys(("hit_rate", "base_rate", "q1", "median", "q3", "mean", "first_ms", "last_ms"))
         if n:
             quartiles = dict(zip(("q1", "median", "q3"), np.quantile(turned, [0.25, 0.5, 0.75]), strict=True))
@@ -229,6 +229,18 @@ def test_statistics_equal_numpys(tmp_path: Path) -> None:
             for side in ("buy", "sell")
             if any(one["dir"] == side for one in own)
         ]
+    # Of all time each coin is counted again once in a day of hours, and all together in its first.
+    turns: dict[str, list[int]] = {base: [] for base in ("", *coins)}
+    for hour in range(24):
+        warehouse.write(
+            "update spike_stats set n = -1 where lookback = 'all'; "
+            f"insert or replace into pipeline.settings values ('as_of_ms', '{NOW + hour * HOUR}')"
+        )
+        warehouse.dbt("run", "--select", "spike_stats")
+        for (base,) in warehouse.rows("select base from spike_stats where lookback = 'all' and n >= 0"):
+            turns[base].append(hour)
+    assert all(len(hours) == 1 for hours in turns.values()), turns
+    assert turns[""] == [0]
     # A coin whose spikes are all older keeps its row.
     assert stats["7d", "B"]["sample"] == 0 < stats["all", "B"]["sample"]
     venues = [(part["venue"], part["hip3"]) for part in stats["all", ""]["split"]["venues"]]

@@ -24,7 +24,7 @@ FIGURES = object_of(
         "base_rate": {**NUMBER_OR_NULL, "description": "The hit rate if directions were drawn by lot."},
         **dict.fromkeys(("q1", "median", "q3", "mean"), TURNED),
         **dict.fromkeys(("first_ms", "last_ms"), INTEGER_OR_NULL),
-        "n_independent": {**INTEGER, "description": "Outcomes that do not overlap another of the same coin."},
+        "n_independent": {**INTEGER, "description": "Stretches of the horizon's length that hold an outcome."},
         "low_n": {**BOOLEAN, "description": "n is below 30."},
     }
 )
@@ -32,7 +32,7 @@ OVERALL = array_of(FIGURES, "One entry a horizon.")
 COIN: Schema = {"base": TEXT, "n": INTEGER, "hits": INTEGER, "hit_rate": NUMBER_OR_NULL, "median": NUMBER_OR_NULL}
 COMMON: Schema = {
     "window": TEXT,
-    "as_of": {**INTEGER, "description": "When it was counted, once an hour, UTC epoch ms."},
+    "as_of": {**INTEGER, "description": "When it was counted, UTC epoch ms: once an hour; of all time once a day."},
     "since_ms": INTEGER,
     "sample": {**INTEGER, "description": "Spikes of the window."},
     "mixed": {**BOOLEAN, "description": "Both directions are among them."},

@@ -139,9 +139,10 @@ def _is_current(manifest: Path) -> bool:
 
 
 def idle_models(settings: Settings, endpoints: Collection[str]) -> list[str]:
-    """The models that have nothing to do where only these endpoints were recorded, by their `only_with`.
+    """The models that have nothing to do in a window of these endpoints and occasions, by their `only_with`.
 
-    Most kinds are not asked every minute. What the models say is kept beside the manifest, which is long to read.
+    Most kinds are not asked every minute, and most statistics not made. What the models say is kept beside the
+    manifest, which is long to read.
     """
     manifest, kept = settings.dbt_target / PARSED[0], settings.dbt_target / "only_with.json"
     if not manifest.exists():

@@ -11,7 +11,7 @@ MONDAY_MS = 4 * DAY_MS
 SMALL_TABLES = (
     "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
     "market_index", "suspect_rows",
-    "order_book_depth", "venue_totals", "listings",
+    "order_book_depth", "venue_totals", "listings", "funding_percentiles", "funding_persistence",
 )  # fmt: skip
 
 
@@ -33,6 +33,10 @@ HISTORIES: Mapping[str, History] = {
     "liquidation_events": History("tick_ms", 2, "ts"),
     "spikes": History("id"),
     "spike_outcomes": History("id, horizon_min"),
+    "spike_stats": History("lookback, base"),
+    "altcoin_season": History("t, version"),
+    "altcoin_season_coins": History("t, version", 8),
+    "fear_greed": History("t, formula_version"),
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from orchestration.dbt_process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.settings import Settings
 from orchestration.watermark import Build, close_window, open_window, prepare
-from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, endpoints_of, next_window
+from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, endpoints_of, is_history, next_window, occasions_of
 from orchestration.writer import WAIT_S, Say, connection, writer_lock
 
 
@@ -98,20 +98,23 @@ def windows_to_build(
                 close_window(con, window)
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
-            open_window(con, window)
+            endpoints = endpoints_of(con, window)
+            occasions = occasions_of(con, window, endpoints)
+            open_window(con, window, occasions)
             changed = built.get("project") != project
-            idle = [] if changed else idle_models(settings, endpoints_of(con, window))
+            idle = [] if changed else idle_models(settings, endpoints | occasions)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, arguments)
         yield opened
         with connection(settings.warehouse, checkpoint=False) as con:
-            opened.build = close_window(con, window, {"project": project, "seeds": seeds})
+            history = "told" if is_history(endpoints) else "rests"
+            opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
         if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return
 
 
 def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> list[str]:
-    """Models alone, without those that the window holds nothing for; views only when the project changed, because they
+    """Models alone, without those that the window is no occasion for; views only when the project changed, because they
     do not change between windows; seeds likewise."""
     # DuckDB uses all cores for one model; a second model at a time costs memory and a tenth more CPU.
     arguments = ["build", "--threads", "1", "--resource-type", "model"]

@@ -7,7 +7,7 @@ simply built again. While `pipeline.window_ticks` holds rows, a build is under w
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -55,8 +55,9 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(SCHEMA)
 
 
-def open_window(con: duckdb.DuckDBPyConnection, window: Window) -> None:
-    """Tell the models what to build. While these tables hold rows, a build is under way or was interrupted."""
+def open_window(con: duckdb.DuckDBPyConnection, window: Window, occasions: Collection[str] = ()) -> None:
+    """Tell the models what to build, and what it is an occasion for. While these tables hold rows, a build is under way
+    or was interrupted."""
     con.execute("begin")
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_ticks")
@@ -66,6 +67,8 @@ def open_window(con: duckdb.DuckDBPyConnection, window: Window) -> None:
         "insert or replace into pipeline.settings "
         f"select 'as_of_ms', greatest({window.as_of_ms}, max(as_of_ms))::varchar from pipeline.builds"
     )
+    occasion = literals("occasions", " ".join(sorted(occasions)))
+    con.execute(f"insert or replace into pipeline.settings values ({occasion})")
     con.execute("commit")
 
 

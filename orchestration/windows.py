@@ -23,6 +23,10 @@ DAY_MS = 86_400_000
 # behind the newest built load, and once an hour a build lists them all.
 LOOK_BACK_S = 7200.0
 LIST_ALL_MS = 3_600_000
+# What is built once in a while: in the first window from so long after each full step on, ms. An hour's last bars and a
+# day's last minutes are there then.
+EVERY = {"every_5m": (300_000, 0), "every_1h": (3_600_000, 300_000)}
+AFTER_HISTORY = "after_history"
 
 
 class LandingFileError(PipelineError):
@@ -146,6 +150,27 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
         f"where tick_ms in ({literals(*window.ticks)})"
     ).fetchall()
     return {row[0] for row in rows}
+
+
+def is_history(endpoints: set[str]) -> bool:
+    """Whether a part of the venues' past is among what was asked."""
+    return any(endpoint.startswith("history_") for endpoint in endpoints)
+
+
+def occasions_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
+    """What the window is an occasion for, in the words of the models' `only_with`: a step of EVERY that begins in it,
+    or that the windows before brought history and this one does not."""
+    before, told = con.execute(
+        "select (select max(list_max(ticks)) from pipeline.builds), "
+        "(select value from pipeline.settings where name = 'history')"
+    ).fetchall()[0]
+    now = window.ticks[-1]
+    found = {
+        name
+        for name, (step_ms, after_ms) in EVERY.items()
+        if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
+    }
+    return found | ({AFTER_HISTORY} if told == "told" and not is_history(endpoints) else set())
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:

@@ -42,11 +42,10 @@ class Warehouse:
             for table in FACTS:
                 columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
                 con.execute(f"create table {table} ({columns})")
-            # What a window holds decides which models have something to do: these two bring all that is rare.
-            con.execute(
-                "insert into raw_window (venue, endpoint) select 'v', unnest(['contract_stats', 'order_books'])"
-            )
-            for seed in ("venues", "premium_exchanges"):
+            # What a window holds decides which models have something to do: these bring all that is rare.
+            rare = ["contract_stats", "order_books", "every_5m", "every_1h"]
+            con.execute("insert into raw_window (venue, endpoint) select 'v', unnest(?)", [rare])
+            for seed in ("venues", "premium_exchanges", "quotes", "index_exclusions"):
                 file = str(PROJECT / f"seeds/{seed}.csv")
                 con.execute(f"create table {seed} as from read_csv(?, all_varchar = true)", [file])
 

@@ -12,6 +12,7 @@ import duckdb
 import yaml
 
 from tests.replica_snapshots import build_snapshots
+from tests.replica_statistics import build_statistics
 
 AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
 DAY = 86_400_000
@@ -195,14 +196,24 @@ create table tiers (step text, step_ms bigint, keep_days int);
 """
 
 
-def live_tables() -> str:
-    """The live tables that have their columns from the dbt project alone, empty."""
-    models = yaml.safe_load((MARTS / "live/_live.yml").read_text())["models"]
-    found = {model["name"]: model["columns"] for model in models}
-    return "".join(
-        f"create table {name} ({', '.join(column['name'] + ' ' + column['data_type'] for column in found[name])});"
-        for name in ("liquidations", "long_short", "oi_acceleration", "market_movers")
-    )
+DECLARED = {
+    "live": ("liquidations", "long_short", "oi_acceleration", "market_movers"),
+    "funding": ("funding_percentiles", "funding_persistence"),
+    "indices": ("altcoin_season", "altcoin_season_coins", "fear_greed"),
+    "spikes": ("spikes", "spike_outcomes", "spike_stats"),
+}
+
+
+def declared_tables() -> str:
+    """The tables that have their columns from the dbt project alone, empty."""
+    made = ""
+    for folder, names in DECLARED.items():
+        models = yaml.safe_load((MARTS / folder / f"_{folder}.yml").read_text())["models"]
+        columns = {model["name"]: model["columns"] for model in models}
+        for name in names:
+            typed = ", ".join(f'"{column["name"]}" {column["data_type"]}' for column in columns[name])
+            made += f"create table {name} ({typed});"
+    return made
 
 
 def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> None:
@@ -210,7 +221,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
-        con.execute(TABLES_SQL + live_tables())
+        con.execute(TABLES_SQL + declared_tables())
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
         con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         for step, ms, days, _ in TIERS:
@@ -246,6 +257,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
         con.executemany("insert into tiers values (?, ?, ?)", [(step, ms, keep) for step, ms, _, keep in TIERS])
         con.execute("drop table market_list")
         build_snapshots(con, as_of_ms)
+        build_statistics(con, as_of_ms)
 
 
 def publish(serving: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> Path:

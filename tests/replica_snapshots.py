@@ -45,8 +45,6 @@ from (select range as n, $last - $last % 3600000 - range * 3600000 as t from ran
     (values ('upbit', 'BTC'), ('bithumb', 'BTC'), ('upbit', 'PEPE'), ('coinbase', 'BTC')) as covered(exchange, base)
 where (t // 3600000) % 7 <> 0 and (exchange <> 'bithumb' or n < 3);
 
-create table spikes (id bigint, ts bigint, venue varchar, symbol varchar, base varchar, kind varchar, dir varchar,
-    sig double);
 create table liquidation_events (ts bigint, venue varchar, symbol varchar, base varchar, side varchar, usd double,
     price double);
 create table wallet_liquidations (venue varchar, symbol varchar, coin varchar, t bigint, tid varchar, wallet varchar,

@@ -170,6 +170,44 @@ DERIVED = {
     "wallets:pipeline": Requirement("I 2.7", "each liquidation once, whoever told it and however often"),
 }
 
+STATISTICS = {
+    "statistics:bad": Requirement("I 4.7", "a bad selector is a 400"),
+    "statistics:budget": Requirement(
+        "I 8", "the funding statistics share the series budget, the others the general one"
+    ),
+    "statistics:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
+    "statistics:empty": Requirement("I 3", "an empty universe is 200 and says empty; an index without a day is a 503"),
+    "statistics:final": Requirement("I 2.7", "completed UTC days never change, whatever arrives later"),
+    "statistics:once": Requirement("G Numbers", "daily and hourly statistics are made once a day and an hour"),
+    "funding-percentiles:shape": Requirement("I 2.7", "the 50 perps held most, quoted rates, quantiles and counts"),
+    "funding-percentiles:states": Requirement(
+        "D Funding", "Ranked, InsufficientHistory, NoLiveFunding; a percentile where it is ranked alone"
+    ),
+    "funding-percentiles:venue": Requirement("I 4.7", "venue is all or one of five: the 50 held most there"),
+    "funding-percentiles:real": Requirement(
+        "D Funding", "percentiles of the recorded history equal numpy's and scipy's"
+    ),
+    "funding-persistence:shape": Requirement("I 2.7", "settled payments of the 50 perps held most, with their runs"),
+    "funding-persistence:filters": Requirement("I 4.22", "sign filters, sort orders by the current streak"),
+    "funding-persistence:real": Requirement(
+        "D Funding", "runs of the recorded settlements of 1, 4 and 8 hours equal an independent computation"
+    ),
+    "altcoin:shape": Requirement("I 2.7", "value, zone, date, coins, excluded, and what the year was like"),
+    "altcoin:history": Requirement("I 8", "at most 366 days, oldest first, unknown days left out"),
+    "altcoin:real": Requirement("D Altcoin", "a recorded year equals an independent computation to the last digit"),
+    "altcoin:delisted": Requirement("D Altcoin", "each day's own top 50, delisted coins included"),
+    "fear-greed:shape": Requirement("I 2.7", "days of up to a year with components; labels by bands"),
+    "fear-greed:today": Requirement("I 3", "today is provisional, completed days are not"),
+    "fear-greed:db": Requirement("I 7", "no database: 200 with db false or error true and empty days"),
+    "fear-greed:recomputed": Requirement("D Fear", "every value equals a plain recomputation from the daily facts"),
+    "spike-stats:shape": Requirement("I 2.7", "three horizons with counts, rates and quartiles; splits; low_n"),
+    "spike-stats:coins": Requirement("I 2.7", "coins, best and worst, of those with enough outcomes"),
+    "spike-stats:coin": Requirement("I 4.14", "one coin, in any case, without coins, best and worst"),
+    "spike-stats:recent": Requirement("I 2.7", "the last 20 spikes with outcomes: pending, observed, unavailable"),
+    "spike-stats:unknown": Requirement("I 4.14", "a coin without a recorded spike is a 404"),
+    "spike-stats:recomputed": Requirement("D Spikes", "every figure equals numpy's from the spikes and outcomes"),
+}
+
 EDITIONS = {
     "edition:swap": Requirement("G 5", "a publish is served within a second and no reader sees an error"),
     "edition:bound": Requirement("G 6", "a response comes from one edition from start to end"),
@@ -231,4 +269,4 @@ KEYS = {
     "cache:shared": Requirement("G 8", "with Redis, workers and hosts share finished answers"),
 }
 
-REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **EDITIONS, **HTTP, **KEYS}
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **STATISTICS, **EDITIONS, **HTTP, **KEYS}

@@ -58,7 +58,9 @@ class Warehouse:
             for table in ("markets", "liquidations", "long_short", "oi_acceleration", "market_movers"):
                 con.execute(f"create table {table} as select 'C0' as base")
             con.execute("create table recording_status as select 'v' as venue")
-            for table in ("order_book_depth", "venue_totals", "listings"):
+            for table in (
+                "order_book_depth", "venue_totals", "listings", "funding_percentiles", "funding_persistence",
+            ):  # fmt: skip
                 con.execute(f"create table {table} as select 'v' as venue")
             con.execute("create table premiums (exchange text, base text, t bigint, premium double, tick_ms bigint)")
             con.execute(
@@ -67,6 +69,10 @@ class Warehouse:
             con.execute("create table liquidation_events (ts bigint, base text, usd double, tick_ms bigint)")
             con.execute("create table spikes (id bigint, ts bigint, base text, tick_ms bigint)")
             con.execute("create table spike_outcomes (id bigint, horizon_min integer, tick_ms bigint)")
+            con.execute("create table spike_stats (lookback text, base text, n integer, tick_ms bigint)")
+            con.execute("create table altcoin_season (t bigint, version integer, value double, tick_ms bigint)")
+            con.execute("create table altcoin_season_coins (t bigint, version integer, base text, tick_ms bigint)")
+            con.execute("create table fear_greed (t bigint, formula_version integer, tick_ms bigint)")
             con.execute(
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
             )
@@ -129,6 +135,15 @@ class Warehouse:
         con.execute("insert into liquidation_events select ?, c, 1.0, ? from unnest(?) u(c)", [tick, tick, COINS])
         con.execute("insert into spikes values (?, ?, 'C0', ?)", [tick, tick - MINUTE_MS, tick])
         con.execute("insert into spike_outcomes values (?, 5, ?)", [tick - 6 * MINUTE_MS, tick])
+        # Statistics are written anew: those of coins whole, those of days day by day.
+        con.execute("delete from spike_stats")
+        con.execute("insert into spike_stats select '7d', c, ?, ? from unnest(?) u(c)", [self.builds, tick, COINS])
+        day = tick - tick % DAY_MS
+        for table in ("altcoin_season", "altcoin_season_coins", "fear_greed"):
+            con.execute(f"delete from {table} where t = ?", [day])
+        con.execute("insert into altcoin_season values (?, 1, ?, ?)", [day, float(self.builds), tick])
+        con.execute("insert into altcoin_season_coins select ?, 1, c, ? from unnest(?) u(c)", [day, tick, COINS])
+        con.execute("insert into fear_greed values (?, 1, ?)", [day, tick])
 
     def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
         return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.mart_facts import MINUTE, T0, Row, Warehouse, market
@@ -127,3 +128,120 @@ def test_what_was_told_stays(tmp_path: Path) -> None:
     assert warehouse.rows("from spikes order by id") == before[0]
     later = warehouse.rows("from spike_outcomes order by all")
     assert set(before[1]) <= set(later)
+
+
+HORIZONS, HOUR, NOW = (5, 15, 60), 60 * MINUTE, T0 + 40 * DAY * MINUTE
+WINDOWS = {"7d": NOW - 7 * DAY * MINUTE, "30d": NOW - 30 * DAY * MINUTE, "all": 0}
+
+
+def told_spikes(seed: int) -> tuple[list[Row], list[Row]]:
+    """Spikes of 40 days with outcomes: most observed, some missing, some pending, some without a direction."""
+    chance = random.Random(seed)
+    found: list[Row] = []
+    judged: list[Row] = []
+    of_coin = [*MARKETS, market("hyperliquid:perp:xyz:A", "A", hip3=True)]
+    for number in range(900):
+        # The newest weeks know nothing of the last market.
+        where = chance.choice(of_coin)
+        ts = T0 + chance.randrange(0, (40 if where is not MARKETS[2] else 8) * DAY) * MINUTE
+        names = ("market_id", "venue", "type", "symbol", "base", "hip3")
+        side = chance.choice(["buy", "buy", "sell", None])
+        fixed = {"kind": "volume", "sig": 7.0, "volume_usd": 1e5, "baseline_usd": 1e3, "baseline_n": 1440, "price": 1.0}
+        identity = {name: where[name] for name in names}
+        found.append({"id": number, "ts": ts, **identity, "dir": side, **fixed, "tick_ms": ts})
+        for horizon in HORIZONS:
+            known = chance.random()
+            if known < 0.1:
+                continue
+            moved = None if known < 0.2 else chance.choice([0.0, chance.gauss(0, 0.01), chance.gauss(0, 0.01)])
+            turned = None if moved is None or side is None else moved * (1 if side == "buy" else -1)
+            state = "unavailable" if moved is None else "observed"
+            judged.append(
+                {"id": number, "ts": ts, "horizon_min": horizon, "due_ms": ts + (horizon + 1) * MINUTE, "state": state,
+                 "return": moved, "directional_return": turned, "tick_ms": ts}
+            )  # fmt: skip
+    return found, judged
+
+
+def figures(spikes: list[Row], judged: dict[tuple[int, int], Row]) -> list[dict[str, Any]]:
+    """What is told of each horizon, by numpy."""
+    rows = []
+    for horizon in HORIZONS:
+        known = [(one, judged[one["id"], horizon]) for one in spikes if (one["id"], horizon) in judged]
+        known = [(one, outcome) for one, outcome in known if outcome["directional_return"] is not None]
+        turned = np.array([outcome["directional_return"] for _, outcome in known])
+        n, hits = len(known), int((turned > 0).sum())
+        row: dict[str, Any] = {"horizon_min": horizon, "n": n, "hits": hits, "low_n": n < 30}
+        row["n_independent"] = len({one["ts"] // (horizon * MINUTE) for one, _ in known})
+        row |= dict.fromkeys(("hit_rate", "base_rate", "q1", "median", "q3", "mean", "first_ms", "last_ms"))
+        if n:
+            quartiles = dict(zip(("q1", "median", "q3"), np.quantile(turned, [0.25, 0.5, 0.75]), strict=True))
+            row |= {name: pytest.approx(value, rel=1e-12, abs=1e-18) for name, value in quartiles.items()}
+            buys = sum(one["dir"] == "buy" for one, _ in known) / n
+            ups, downs = (sum(np.sign(outcome["return"]) == sign for _, outcome in known) / n for sign in (1, -1))
+            times = [one["ts"] for one, _ in known]
+            row |= {
+                "hit_rate": hits / n, "base_rate": pytest.approx(buys * ups + (1 - buys) * downs),
+                "mean": pytest.approx(turned.mean(), rel=1e-9, abs=1e-15),
+                "first_ms": min(times), "last_ms": max(times),
+            }  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.requirement("spike-stats:recomputed")
+def test_statistics_equal_numpys(tmp_path: Path) -> None:
+    found, judged = told_spikes(5)
+    outcome_of = {(row["id"], row["horizon_min"]): row for row in judged}
+    warehouse = Warehouse(tmp_path)
+    warehouse.build([], folder="spikes")
+    warehouse.add_many("spikes", found)
+    warehouse.add_many("spike_outcomes", judged)
+    warehouse.write(f"insert or replace into pipeline.settings values ('as_of_ms', '{NOW}')")
+    warehouse.window([NOW])
+    warehouse.dbt("run", "--select", "spike_stats")
+    stats = {(row["lookback"], row["base"]): row for row in warehouse.records("from spike_stats")}
+    coins = {str(one["base"]) for one in found}
+    assert set(stats) == {(window, base) for window in WINDOWS for base in ("", *coins)}
+    for (window, base), row in stats.items():
+        every = [one for one in found if one["ts"] >= WINDOWS[window] and base in ("", one["base"])]
+        # HIP-3 counts where it alone has the coin.
+        own = [one for one in every if not one["hip3"] or base == "xyz:C"]
+        known = [outcome_of[one["id"], h] for one in own for h in HORIZONS if (one["id"], h) in outcome_of]
+        observed = sum(outcome["state"] == "observed" for outcome in known)
+        assert (row["sample"], row["measured"]) == (len(own), observed), (window, base)
+        assert (row["unavailable"], row["pending"]) == (len(known) - observed, 3 * len(own) - len(known))
+        assert row["mixed"] == ({"buy", "sell"} <= {one["dir"] for one in own})
+        assert row["overall"] == (figures(own, outcome_of) if own else [])
+        assert row["low_n"] == any(part["low_n"] for part in row["overall"] or [{"low_n": True}])
+        hour = row["overall"][-1] if own else {"n": 0, "hits": 0, "hit_rate": None, "median": None}
+        assert [row[name] for name in ("n", "hits", "hit_rate", "median")] == [
+            hour[name] for name in ("n", "hits", "hit_rate", "median")
+        ]
+        venues = sorted({(one["venue"], one["hip3"]) for one in every})
+        assert row["split"]["venues"] == [
+            {"venue": venue, "hip3": hip3,
+             "overall": figures([one for one in every if (one["venue"], one["hip3"]) == (venue, hip3)], outcome_of)}
+            for venue, hip3 in venues
+        ]  # fmt: skip
+        assert row["split"]["directions"] == [
+            {"dir": side, "overall": figures([one for one in own if one["dir"] == side], outcome_of)}
+            for side in ("buy", "sell")
+            if any(one["dir"] == side for one in own)
+        ]
+    # Of all time each coin is counted again once in a day of hours, and all together in its first.
+    turns: dict[str, list[int]] = {base: [] for base in ("", *coins)}
+    for hour in range(24):
+        warehouse.write(
+            "update spike_stats set n = -1 where lookback = 'all'; "
+            f"insert or replace into pipeline.settings values ('as_of_ms', '{NOW + hour * HOUR}')"
+        )
+        warehouse.dbt("run", "--select", "spike_stats")
+        for (base,) in warehouse.rows("select base from spike_stats where lookback = 'all' and n >= 0"):
+            turns[base].append(hour)
+    assert all(len(hours) == 1 for hours in turns.values()), turns
+    assert turns[""] == [0]
+    # A coin whose spikes are all older keeps its row.
+    assert stats["7d", "B"]["sample"] == 0 < stats["all", "B"]["sample"]
+    venues = [(part["venue"], part["hip3"]) for part in stats["all", ""]["split"]["venues"]]
+    assert venues == [("binance", False), ("bybit", False), ("hyperliquid", True), ("okx", False)]

@@ -26,6 +26,7 @@ create table if not exists pipeline.loads (
 create table if not exists pipeline.builds (
     build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]
 );
+create table if not exists pipeline.settings (name varchar primary key, value varchar);
 create schema if not exists quality;
 create table if not exists quality.suspect_rows (
     "check" varchar, market_id varchar, venue varchar, from_ms bigint, to_ms bigint, value varchar, expected varchar,

@@ -38,13 +38,19 @@
     ]) }}
 {% endmacro %}
 
-{#- What the window holds, as `<venue> <endpoint>`; nothing unless a model runs. -#}
+{#- What the window holds, as `<venue> <endpoint>`, and what it is an occasion for (`pipeline every_1h`, see windows.py);
+    nothing unless a model runs. -#}
 {% macro window_endpoints() %}
     {%- set found = [] -%}
     {%- if execute -%}
         {%- set raw_window = this.incorporate(path={"schema": target.schema, "identifier": "raw_window"}) -%}
         {%- if load_relation(raw_window) -%}
-            {%- for row in run_query("select distinct venue, endpoint from " ~ raw_window).rows -%}
+            {%- set query -%}
+                select distinct venue, endpoint from {{ raw_window }}
+                union all
+                select 'pipeline', unnest(string_split(value, ' ')) from pipeline.settings where name = 'occasions'
+            {%- endset -%}
+            {%- for row in run_query(query).rows -%}
                 {%- do found.append(row[0] ~ " " ~ row[1]) -%}
             {%- endfor -%}
         {%- endif -%}
@@ -66,7 +72,7 @@
     {{ return(found) }}
 {% endmacro %}
 
-{#- True if the window (as window_endpoints tells it) holds one of these endpoints. -#}
+{#- True if the window (as window_endpoints tells it) holds one of these endpoints or is one of these occasions. -#}
 {% macro window_holds(endpoints, window) %}
     {%- for name in window -%}
         {%- if name.split(" ")[1] in endpoints -%}{{ return(true) }}{%- endif -%}

@@ -11,7 +11,8 @@ with {% for name, age_ms in dict(ages, now=0).items() %}
     max_by({base: base, quote: quote, hip3: hip3, aggregated: aggregated}, t) as identity,
     max_by(price, t) as price, max_by(oi_usd, t) as oi_usd, max_by(oi_base, t) as oi_base,
     max(if(oi_base is not null, t, null)) as oi_ms{% if name == "now" %},
-    max_by(vol24h_usd, t) as vol24h, max_by(funding_8h, t) as funding{% endif %}
+    max_by(vol24h_usd, t) as vol24h, max_by(funding_8h, t) as funding,
+    max(if(funding_8h is not null, t, null)) as funding_ms{% endif %}
   from {{ ref("series_market_1m") }}
   where t between {{ now_ms - age_ms - max_age_ms }} and {{ now_ms - age_ms }}
   group by market_id
@@ -36,7 +37,7 @@ select
   seen.identity.aggregated or (
     coalesce(usd_like, false) and bool_and(seen.identity.hip3) over (partition by seen.identity.base, listed)
   ) as counted,
-  now.price, now.vol24h, now.funding, now.oi_usd, now.oi_base, now.oi_ms,
+  now.price, now.vol24h, now.funding, now.funding_ms, now.oi_usd, now.oi_base, now.oi_ms,
   {%- for name in ages %}
   now.price / nullif(ago_{{ name }}.price, 0) - 1 as px_{{ name }},
   ago_{{ name }}.oi_usd as oi_usd_{{ name }}, ago_{{ name }}.oi_base as oi_base_{{ name }}, ago_{{ name }}.oi_ms as oi_ms_{{ name }},

@@ -1,0 +1,38 @@
+{#- What statistics share: the windows that are asked for by name, and when the venues' past has been told. -#}
+
+{#- Windows by name, in days, as a table (lookback, days). -#}
+{% macro named_windows(windows) -%}
+(select unnest([
+    {%- for name, days in windows.items() -%}
+    {lookback: '{{ name }}', days: {{ days }}::bigint}{{ ", " if not loop.last }}
+    {%- endfor -%}
+  ], recursive := true))
+{%- endmacro %}
+
+{#- The windows in which funding is looked at. -#}
+{% macro funding_windows() %}{{ return({"7d": 7, "30d": 30}) }}{% endmacro %}
+
+{#- The perps that count in rankings by open interest, each with its rank among all and on its venue. -#}
+{% macro perps_by_oi() -%}
+select
+    market_id, base, venue, symbol, oi_usd, funding, funding_ms,
+    (row_number() over (order by oi_usd desc, market_id))::integer as rank,
+    (row_number() over (partition by venue order by oi_usd desc, market_id))::integer as venue_rank
+  from {{ ref("live_markets") }}
+  where listed and type = 'perp' and counted and not hip3 and oi_usd > 0
+{%- endmacro %}
+
+{#- The newest UTC day that is over, with the minutes in which its last bars arrive. -#}
+{% macro last_day_ms(now_ms) %}{{ return((now_ms - 300000) // 86400000 * 86400000 - 86400000) }}{% endmacro %}
+
+{#- Whether the venues' past has been told as far as it is: nothing of it came in the last ten minutes. Days are only
+    written for good when it has, or the first part of a backfill would be all that they ever know. -#}
+{% macro history_rests(now_ms) -%}
+{%- set told_ms = [known_ms(ref("int_history_bars"), "max(tick_ms)"), known_ms(ref("int_history_oi"), "max(tick_ms)")] | max -%}
+{{ return(told_ms <= now_ms - 600000) }}
+{%- endmacro %}
+
+{#- The first of some days, as a query lists them, as a number for scans of long tables; `otherwise` if there is none. -#}
+{% macro first_of(days, otherwise) -%}
+{{ return((run_query("select min(t) from (" ~ days ~ ")").rows[0][0] if execute else none) or otherwise) }}
+{%- endmacro %}

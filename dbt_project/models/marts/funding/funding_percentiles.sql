@@ -1,0 +1,32 @@
+{{ config(incremental_strategy="replace_all") }}
+{#- Where the live funding rate of the perps that are held most stands among the market's own rates: the mid-rank, because
+    many markets sit exactly on the same base rate, which would read 0 or 100 otherwise. -#}
+{%- set most, enough = 50, 0.5 %}
+with held as (
+  {{ perps_by_oi() }}
+  qualify rank <= {{ most }} or venue_rank <= {{ most }}
+),
+
+compared as (
+  select
+    held.*, windows.lookback, (windows.days * 24)::integer as expected_count,
+    coalesce(known.reference_count, 0) as reference_count, coalesce(known.coverage_fraction, 0) as coverage_fraction,
+    known.median_funding, known.p10_funding, known.p90_funding,
+    case
+      when held.funding is null then 'NoLiveFunding'
+      when coalesce(known.coverage_fraction, 0) < {{ enough }} then 'InsufficientHistory'
+      else 'Ranked'
+    end as row_state,
+    len(list_filter(known.rates, lambda x: x < held.funding)) as below,
+    len(list_filter(known.rates, lambda x: x = held.funding)) as equal
+  from held
+  cross join {{ named_windows(funding_windows()) }} as windows
+  left join {{ ref("funding_reference") }} as known on held.market_id = known.market_id and windows.lookback = known.lookback
+)
+
+select
+  lookback, rank, venue_rank, market_id, base, venue, symbol, oi_usd, funding as live_funding, funding as comparison_funding,
+  funding_ms as comparison_time_ms,
+  if(row_state = 'Ranked', 100 * (below + equal / 2) / reference_count, null) as percentile,
+  reference_count, expected_count, coverage_fraction, median_funding, p10_funding, p90_funding, row_state
+from compared

@@ -1,0 +1,27 @@
+{{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", only_with=["every_1h", "after_history"]) }}
+{#- The index of each completed day, written once with the coins that it counts. Too few coins with a past of 90 days make no
+    index: a day is null then, not a guess. -#}
+{%- set least_share = 0.2 %}
+with days as (
+  select * from {{ ref("altcoin_season_coins") }}
+  {% if is_incremental() %}
+  anti join (select t, version from {{ this }} where final) as written using (t, version)
+  {% endif %}
+),
+
+counted as (
+  select
+    t, version, count(rank) as n_members, (count(*) filter (rank is not null and beat_btc is not null))::integer as n_coins,
+    (count(*) filter (rank is not null and beat_btc))::integer as n_beat_btc, any_value(n_universe) as n_universe,
+    any_value(btc_return) as btc_return,
+    coalesce(list({base: base, reason: excluded_reason} order by rank nulls first, base) filter (excluded_reason is not null), []) as excluded,
+    bool_and(final) as final
+  from days
+  group by t, version
+)
+
+select
+  t, version, if(n_coins > 0 and n_coins >= {{ least_share }} * n_members, 100.0 * n_beat_btc / n_coins, null) as value,
+  n_coins, n_beat_btc, n_universe, btc_return, excluded, final,
+  (select max(tick_ms) from {{ source("pipeline", "window_ticks") }}) as tick_ms
+from counted

@@ -1,0 +1,172 @@
+"""GET /api/spike-stats and /api/spike-stats/{COIN}: what prices did after volume spikes."""
+
+from typing import Any
+
+from serve.edition import Edition, Reader
+from serve.endpoint import endpoint
+from serve.errors import ApiError, Unavailable
+from serve.params import Schema, Values, coin, one_of
+from serve.shape import Body, json_body
+from serve.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+
+HORIZONS, COIN_HORIZON = (5, 15, 60), 60
+# Coins with fewer outcomes are neither best nor worst.
+LEAST_N, MOST, RECENT = 30, 5, 20
+INTEGER_OR_NULL: Schema = {"type": ["integer", "null"]}
+BOOLEAN: Schema = {"type": "boolean"}
+TURNED: Schema = {**NUMBER_OR_NULL, "description": "Return in the spike's direction, a fraction."}
+FIGURES = object_of(
+    {
+        "horizon_min": {"enum": list(HORIZONS)},
+        "n": {**INTEGER, "description": "Observed outcomes of spikes with a direction."},
+        "hits": {**INTEGER, "description": "Of these, returns above 0 in the spike's direction."},
+        "hit_rate": NUMBER_OR_NULL,
+        "base_rate": {**NUMBER_OR_NULL, "description": "The hit rate if directions were drawn by lot."},
+        **dict.fromkeys(("q1", "median", "q3", "mean"), TURNED),
+        **dict.fromkeys(("first_ms", "last_ms"), INTEGER_OR_NULL),
+        "n_independent": {**INTEGER, "description": "Stretches of the horizon's length that hold an outcome."},
+        "low_n": {**BOOLEAN, "description": "n is below 30."},
+    }
+)
+OVERALL = array_of(FIGURES, "One entry a horizon.")
+COIN: Schema = {"base": TEXT, "n": INTEGER, "hits": INTEGER, "hit_rate": NUMBER_OR_NULL, "median": NUMBER_OR_NULL}
+COMMON: Schema = {
+    "window": TEXT,
+    "as_of": {**INTEGER, "description": "When it was counted, UTC epoch ms: once an hour; of all time once a day."},
+    "since_ms": INTEGER,
+    "sample": {**INTEGER, "description": "Spikes of the window."},
+    "mixed": {**BOOLEAN, "description": "Both directions are among them."},
+    "low_n": {**BOOLEAN, "description": "A horizon has fewer than 30 outcomes."},
+    "measured": {**INTEGER, "description": "Outcomes that are due and observed, over all horizons."},
+    "pending": INTEGER,
+    "unavailable": {**INTEGER, "description": "Outcomes that were never observed."},
+    **dict.fromkeys(("first_ms", "last_ms"), INTEGER_OR_NULL),
+    "overall": OVERALL,
+    "by": object_of(
+        {
+            "venues": array_of(object_of({"venue": TEXT, "hip3": BOOLEAN, "overall": OVERALL}), "HIP-3 markets apart."),
+            "directions": array_of(object_of({"dir": TEXT, "overall": OVERALL})),
+        }
+    ),
+    "horizons_min": {"const": list(HORIZONS)},
+}
+LISTED = array_of(object_of(COIN))
+SCHEMA = object_of(
+    {
+        **COMMON,
+        "coins": {**LISTED, "description": f"After {COIN_HORIZON} minutes; by n."},
+        "n_coins": INTEGER,
+        "best": {**LISTED, "description": f"Highest hit rates, of coins with at least {LEAST_N} outcomes."},
+        "worst": {**LISTED, "description": "Lowest hit rates, of the same coins."},
+        "min_coin_n": {"const": LEAST_N},
+    }
+)
+OUTCOME = object_of(
+    {
+        "horizon_min": {"enum": list(HORIZONS)},
+        "state": {"enum": ["pending", "observed", "unavailable"]},
+        "reason": {**TEXT_OR_NULL, "description": "missing_outcome where it is unavailable."},
+        **dict.fromkeys(("return", "directional_return"), NUMBER_OR_NULL),
+    }
+)
+SPIKE: Schema = {
+    "id": INTEGER,
+    "ts": INTEGER,
+    **dict.fromkeys(("venue", "symbol"), TEXT),
+    "hip3": {"type": ["boolean", "null"]},
+    "dir": {"enum": ["buy", "sell", None]},
+    **dict.fromkeys(("sig", "volume_usd", "price"), NUMBER_OR_NULL),
+}
+COIN_SCHEMA = object_of(
+    {
+        "base": TEXT,
+        **COMMON,
+        "recent": array_of(
+            object_of({**SPIKE, "outcomes": array_of(OUTCOME)}), f"The newest {RECENT} volume spikes, newest first."
+        ),
+    }
+)
+TOLD = [name for name in COMMON if name not in ("window", "by", "horizons_min")]
+WHOLE_SQL = f'select {", ".join(TOLD)}, split as "by" from spike_stats where lookback = $window and base = $base'
+COINS_SQL = f"""
+select {", ".join(COIN)} from spike_stats where lookback = $window and base <> '' and n > 0 order by n desc, base
+"""
+RECENT_SQL = f"""
+select {", ".join(SPIKE)} from spikes where coalesce(base, symbol) = $base and kind = 'volume'
+order by ts desc, id limit {RECENT}
+"""
+OUTCOMES_SQL = """
+select id, horizon_min, state, reason, return, directional_return from spike_outcomes
+where ts >= $since and id in (select unnest($ids))
+"""
+WINDOW = one_of("By the spike's time.", "7d", "30d", "all", default="30d")
+NOTHING = "no spike has been counted yet; that is done once an hour"
+
+
+@endpoint("/api/spike-stats", ttl=60, statuses=(200, 400, 503), schema=SCHEMA, params={"window": WINDOW})
+def spike_stats(query: Values, db: Reader) -> Body:
+    """What prices did 5, 15 and 60 minutes after volume spikes, over all coins and by coin."""
+    whole = db.rows(WHOLE_SQL, {"window": query["window"], "base": ""})
+    if not whole:
+        raise Unavailable(NOTHING, missing=True)
+    if not whole[0]["sample"]:
+        raise Unavailable(f"no spike was recorded in {query['window']}")
+    coins = db.rows(COINS_SQL, {"window": query["window"]})
+    ranked = sorted((one for one in coins if one["n"] >= LEAST_N), key=lambda one: (one["hit_rate"], one["median"]))
+    return json_body(
+        {
+            "window": query["window"],
+            **whole[0],
+            "horizons_min": list(HORIZONS),
+            "coins": coins,
+            "n_coins": len(coins),
+            "best": ranked[::-1][:MOST],
+            "worst": ranked[:MOST],
+            "min_coin_n": LEAST_N,
+        }
+    )
+
+
+def resolve_coin(values: Values, edition: Edition, keyed: bool) -> dict[str, str]:
+    """The question with the coin as it is written; one that nobody knows stays as it is."""
+    return {**values, "COIN": edition.base(values["COIN"]) or values["COIN"]}
+
+
+@endpoint(
+    "/api/spike-stats/{COIN}",
+    ttl=60,
+    statuses=(200, 400, 404, 503),
+    schema=COIN_SCHEMA,
+    resolve=resolve_coin,
+    params={"COIN": coin("Coin, in any case."), "window": WINDOW},
+)
+def coin_spike_stats(query: Values, db: Reader) -> Body:
+    """One coin: what its price did after volume spikes, by exchange and direction, and its newest spikes."""
+    base = query["COIN"]
+    recent = db.rows(RECENT_SQL, {"base": base})
+    whole = db.rows(WHOLE_SQL, {"window": query["window"], "base": base})
+    if not whole and not recent:
+        raise ApiError(404, f"no spike of {base} has been recorded")
+    if not whole:
+        raise Unavailable(NOTHING, missing=True)
+    return json_body(
+        {
+            "base": base,
+            "window": query["window"],
+            **whole[0],
+            "horizons_min": list(HORIZONS),
+            "recent": _with_outcomes(db, recent),
+        }
+    )
+
+
+def _with_outcomes(db: Reader, spikes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each spike with what is known of each horizon; one that nobody has told of is pending."""
+    if not spikes:
+        return []
+    known = db.rows(OUTCOMES_SQL, {"ids": [one["id"] for one in spikes], "since": min(one["ts"] for one in spikes)})
+    of = {(one.pop("id"), one["horizon_min"]): one for one in known}
+    unknown = {"state": "pending", "reason": None, "return": None, "directional_return": None}
+    return [
+        {**one, "outcomes": [of.get((one["id"], h), {"horizon_min": h, **unknown}) for h in HORIZONS]} for one in spikes
+    ]

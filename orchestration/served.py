@@ -11,7 +11,7 @@ MONDAY_MS = 4 * DAY_MS
 SMALL_TABLES = (
     "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
     "market_index", "suspect_rows",
-    "order_book_depth", "venue_totals", "listings",
+    "order_book_depth", "venue_totals", "listings", "option_expiries", "option_coins",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import yaml
 
-from tests.replica_snapshots import build_snapshots
+from tests.replica_snapshots import MARTS, build_snapshots, tables_of
 
 AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
 DAY = 86_400_000
@@ -39,7 +39,8 @@ MARKETS = (
     ("hyperliquid", "perp", "kPEPE", "PEPE", False, True, 0.0000124),
     ("hyperliquid", "perp", "xyz:TSLA", "xyz:TSLA", True, False, 300.0),
 )
-MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
+# They have their columns from the dbt project alone.
+LIVE_TABLES = ("liquidations", "long_short", "oi_acceleration", "market_movers")
 
 
 def _definitions() -> dict[str, dict[str, Any]]:
@@ -195,22 +196,12 @@ create table tiers (step text, step_ms bigint, keep_days int);
 """
 
 
-def live_tables() -> str:
-    """The live tables that have their columns from the dbt project alone, empty."""
-    models = yaml.safe_load((MARTS / "live/_live.yml").read_text())["models"]
-    found = {model["name"]: model["columns"] for model in models}
-    return "".join(
-        f"create table {name} ({', '.join(column['name'] + ' ' + column['data_type'] for column in found[name])});"
-        for name in ("liquidations", "long_short", "oi_acceleration", "market_movers")
-    )
-
-
 def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> None:
     """Write a whole replica file as the publisher leaves it, with at most `max_days` of history."""
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
-        con.execute(TABLES_SQL + live_tables())
+        con.execute(TABLES_SQL + tables_of("live/_live.yml", *LIVE_TABLES))
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
         con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         for step, ms, days, _ in TIERS:

@@ -1,6 +1,9 @@
 """The snapshot tables of a small replica, for `tests.replica`: rows whose served numbers follow by hand."""
 
+from pathlib import Path
+
 import duckdb
+import yaml
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SQL = """
@@ -59,11 +62,40 @@ from (values
 ) as events(coin, back, side, usd, tid);
 """
 
+# Columns as the dbt project has them; a coin's options in two expiries, one of them without a smile.
+OPTIONS_SQL = """
+insert into option_coins by name
+select 'BTC' as coin, $as_of - 300000 as as_of_ms, ['deribit', 'okx'] as venues, 60000.0 as spot, 15.0 as call_oi,
+    12.0 as put_oi, 0.8 as pcr_oi, null as pcr_vol, 1.62e6 as notional_usd, 0.5 as atm_iv, 0.45 as call25_iv,
+    0.6 as put25_iv, -0.15 as rr25, 0.025 as fly25;
+insert into option_expiries by name
+select 'BTC' as coin, $as_of + days * 86400000 as expiry_ms, expiry, kind, $as_of - 300000 as as_of_ms,
+    ['deribit', 'okx'] as venues, pain as max_pain,
+    if(pain is null, map {}, map {'deribit': pain}) as max_pain_by_venue, 15.0 as call_oi, 12.0 as put_oi,
+    0.8 as pcr_oi, null as pcr_vol, 60000.0 as spot, 1.62e6 as notional_usd, kind = 'day' as partial, days,
+    60100.0 as forward, iv as atm_iv, iv - 0.05 as call25_iv, iv + 0.1 as put25_iv, -0.15 as rr25, 0.025 as fly25,
+    if(iv is null, map {}, map {'deribit': iv}) as atm_iv_by_venue,
+    [{'venue': 'okx', 'reason': if(iv is null, 'no_forward', 'deltas_not_listed')}] as excluded
+from (values (30.0, '2026-07-15', 'quarter', 55000.0, 0.5), (1.0, '2026-06-16', 'day', null, null))
+    as listed(days, expiry, kind, pain, iv);
+"""
+MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
+
+
+def tables_of(file: str, *names: str) -> str:
+    """Empty tables with the columns that a file of the dbt project gives them: all of it, or these."""
+    models = yaml.safe_load((MARTS / file).read_text())["models"]
+    return "".join(
+        f"create table {model['name']} ({', '.join(one['name'] + ' ' + one['data_type'] for one in model['columns'])});"
+        for model in models
+        if not names or model["name"] in names
+    )
+
 
 def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     """Write the tables as the publisher leaves them."""
     times = {"$as_of": str(as_of_ms), "$last": str(as_of_ms - as_of_ms % MINUTE)}
-    sql = SQL
+    sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)
     con.execute(sql)

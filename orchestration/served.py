@@ -12,6 +12,7 @@ SMALL_TABLES = (
     "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
     "market_index", "suspect_rows",
     "order_book_depth", "venue_totals", "listings", "option_expiries", "option_coins",
+    "xray_index", "heatmap_verdicts",
 )  # fmt: skip
 
 
@@ -33,6 +34,8 @@ HISTORIES: Mapping[str, History] = {
     "liquidation_events": History("tick_ms", 2, "ts"),
     "spikes": History("id"),
     "spike_outcomes": History("id, horizon_min"),
+    "xray_risk": History("t, market_id, band_pct", 14),
+    "liquidation_map_scores": History("frozen_ms, horizon_h, market_id", 92, "frozen_ms"),
 }
 
 

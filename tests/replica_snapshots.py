@@ -79,6 +79,22 @@ select 'BTC' as coin, $as_of + days * 86400000 as expiry_ms, expiry, kind, $as_o
 from (values (30.0, '2026-07-15', 'quarter', 55000.0, 0.5), (1.0, '2026-06-16', 'day', null, null))
     as listed(days, expiry, kind, pain, iv);
 """
+# Two judged days; on the later one two perps, of which one was scored for one horizon alone.
+RISK_SQL = """
+insert into heatmap_verdicts by name
+select unnest(range($day - 86400000, $day + 1, 86400000)) as day_ms, horizon_h, '2026-06-13' as day, 31 as sample,
+    6 as days, $day - 5 * 86400000 as from_ms, 0.5 as rho_model, 0.4 as rho_base, 0.3 as hit_model, 0.1 as hit_base,
+    0.1 as difference, 0.05 as difference_low, 0.2 as difference_high,
+    if(horizon_h = 4, 'better', 'worse') as verdict, $last as tick_ms
+from (select unnest([4, 24]) as horizon_h);
+insert into liquidation_map_scores by name
+select $day + hour * 3600000 as frozen_ms, horizon_h, 'binance:perp:' || base || 'USDT' as market_id, base, state,
+    20 as bins, 100.0 as liquidated_usd, rho as rho_model, 0.4 as rho_base, 0.3 as hit_model, 0.1 as hit_base,
+    $last as tick_ms
+from (values (0, 4, 'BTC', 'scored', 0.2), (1, 4, 'BTC', 'scored', 0.4), (2, 4, 'BTC', 'quiet', null),
+    (-1, 4, 'BTC', 'scored', 0.9), (0, 24, 'BTC', 'scored', 0.1), (0, 4, 'ETH', 'scored', -0.5),
+    (24, 4, 'ETH', 'scored', 0.7)) as told(hour, horizon_h, base, state, rho);
+"""
 MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
 
 
@@ -94,8 +110,12 @@ def tables_of(file: str, *names: str) -> str:
 
 def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     """Write the tables as the publisher leaves them."""
-    times = {"$as_of": str(as_of_ms), "$last": str(as_of_ms - as_of_ms % MINUTE)}
-    sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL
+    times = {
+        "$as_of": str(as_of_ms),
+        "$last": str(as_of_ms - as_of_ms % MINUTE),
+        "$day": str(as_of_ms // DAY * DAY - 2 * DAY),
+    }
+    sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)
     con.execute(sql)

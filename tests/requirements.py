@@ -177,6 +177,15 @@ MODELS = {
     "options:stale": Requirement("I 3", "stale when the oldest included snapshot is over 20 minutes old"),
     "options:unavailable": Requirement("I 4.19", "503 with Retry-After and {error, state} with nothing to show"),
     "options:real": Requirement("D Options", "real chains: the venue's own volatilities and deltas; the rest by force"),
+    "heatmap:shape": Requirement("I 2.7", "sample, overall and coins by horizon, the verdict of the last judged day"),
+    "heatmap:unavailable": Requirement("I 4.18", "503 with Retry-After before the first verdict, never an empty 200"),
+    "heatmap:scores": Requirement(
+        "D Heatmap", "Spearman and bootstrap are scipy's; what was not recorded is not scored"
+    ),
+    "heatmap:truth": Requirement(
+        "D Heatmap", "where the truth is known the map beats a naive one, a broken map does not"
+    ),
+    "xray:rows": Requirement("D X-ray", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
     "options:pipeline": Requirement("I 2.7", "a recorded minute of all venues says what the market holds"),
 }
 

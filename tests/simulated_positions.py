@@ -1,7 +1,7 @@
 """Positions that nobody reports, in the simulated market: who opens what, and where and when it is liquidated.
 
-The market's own prices, open interest and takers say when contracts are added and by which side. Their leverage is drawn
-from a distribution that no model knows, and a part of what is open changes hands all the time, which nobody sees.
+The market's own prices, open interest and takers say when contracts are added and by which side. Their leverage is
+drawn from a distribution that no model knows, and a part of what is open changes hands all the time, which nobody sees.
 """
 
 from typing import NamedTuple

@@ -255,7 +255,8 @@ def test_openapi(api: Api) -> None:
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "2026-10-20"
     assert set(document["paths"]) == {
-        "/", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay", "/api/hyperliquid/liquidations",
+        "/", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay", "/api/heatmap-validation",
+        "/api/hyperliquid/liquidations",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
         "/api/order-book-depth", "/api/perp-dex-ranking",

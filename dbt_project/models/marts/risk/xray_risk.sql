@@ -6,7 +6,9 @@
     there. Written by each build that recorded such books, for the end of its last five minutes, and not again. -#}
 {%- set max_age_ms, bands = 600000, [0.5, 1.0, 2.0, 5.0] %}
 {%- set maps = ref("int_liquidation_maps") %}
-{%- set t = known_ms(maps, "max(t)") %}
+{#- A build of older minutes tells its newest rows again. #}
+{%- set window_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") // 300000 * 300000 %}
+{%- set t = [known_ms(maps, "max(t)"), window_ms] | max %}
 {%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
 with newest as (
   select

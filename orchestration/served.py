@@ -12,6 +12,7 @@ SMALL_TABLES = (
     "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
     "market_index", "suspect_rows",
     "order_book_depth", "venue_totals", "listings", "funding_percentiles", "funding_persistence",
+    "option_expiries", "option_coins", "xray_index", "heatmap_verdicts",
 )  # fmt: skip
 
 
@@ -37,6 +38,8 @@ HISTORIES: Mapping[str, History] = {
     "altcoin_season": History("t, version"),
     "altcoin_season_coins": History("t, version", 8),
     "fear_greed": History("t, formula_version"),
+    "xray_risk": History("t, market_id, band_pct", 14),
+    "liquidation_map_scores": History("frozen_ms, horizon_h, market_id", 92, "frozen_ms"),
 }
 
 

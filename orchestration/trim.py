@@ -6,7 +6,7 @@ Nothing is lost: the landing keeps every response. Late rows for a trimmed day m
 
 import time
 
-from orchestration.served import DAY_MS, HOUR_MS, TIERS, stored
+from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, TIERS, stored
 from orchestration.settings import Settings
 from orchestration.writer import connection
 
@@ -23,12 +23,13 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None) -> int:
     removed = 0
     with connection(settings.warehouse) as con:
         cuts = {tier.step: today - (tier.keep_days + MARGIN_DAYS) * DAY_MS for tier in TIERS if tier.keep_days}
-        minutes = cuts["1m"]
+        minutes, xray_days = cuts["1m"], HISTORIES["xray_risk"].keep_days or 0
         wanted = [
             ("int_market_minutes", f"minute_ms < {minutes}"),
             ("int_market_bars", f"minute_ms < {minutes}"),
             # What is told of an hour and more stays, as the tiers of it do.
             ("int_ratios", f"t < {cuts['5m']} and period_ms < {HOUR_MS}"),
+            ("xray_risk", f"t < {today - (xray_days + MARGIN_DAYS) * DAY_MS}"),
         ]
         wanted += [
             (f"{subject.name}_{tier.step}", f"t < {cuts[tier.step]}")

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import yaml
 
-from tests.replica_snapshots import build_snapshots
+from tests.replica_snapshots import MARTS, build_snapshots, tables_of
 from tests.replica_statistics import build_statistics
 
 AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
@@ -40,7 +40,7 @@ MARKETS = (
     ("hyperliquid", "perp", "kPEPE", "PEPE", False, True, 0.0000124),
     ("hyperliquid", "perp", "xyz:TSLA", "xyz:TSLA", True, False, 300.0),
 )
-MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
+# They have their columns from the dbt project alone.
 
 
 def _definitions() -> dict[str, dict[str, Any]]:
@@ -204,24 +204,13 @@ DECLARED = {
 }
 
 
-def declared_tables() -> str:
-    """The tables that have their columns from the dbt project alone, empty."""
-    made = ""
-    for folder, names in DECLARED.items():
-        models = yaml.safe_load((MARTS / folder / f"_{folder}.yml").read_text())["models"]
-        columns = {model["name"]: model["columns"] for model in models}
-        for name in names:
-            typed = ", ".join(f'"{column["name"]}" {column["data_type"]}' for column in columns[name])
-            made += f"create table {name} ({typed});"
-    return made
-
-
 def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> None:
     """Write a whole replica file as the publisher leaves it, with at most `max_days` of history."""
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
-        con.execute(TABLES_SQL + declared_tables())
+        declared = (tables_of(f"{folder}/_{folder}.yml", *names) for folder, names in DECLARED.items())
+        con.execute(TABLES_SQL + "".join(declared))
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
         con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         for step, ms, days, _ in TIERS:

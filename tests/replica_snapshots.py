@@ -1,6 +1,9 @@
 """The snapshot tables of a small replica, for `tests.replica`: rows whose served numbers follow by hand."""
 
+from pathlib import Path
+
 import duckdb
+import yaml
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SQL = """
@@ -57,11 +60,62 @@ from (values
 ) as events(coin, back, side, usd, tid);
 """
 
+# Columns as the dbt project has them; a coin's options in two expiries, one of them without a smile.
+OPTIONS_SQL = """
+insert into option_coins by name
+select 'BTC' as coin, $as_of - 300000 as as_of_ms, ['deribit', 'okx'] as venues, 60000.0 as spot, 15.0 as call_oi,
+    12.0 as put_oi, 0.8 as pcr_oi, null as pcr_vol, 1.62e6 as notional_usd, 0.5 as atm_iv, 0.45 as call25_iv,
+    0.6 as put25_iv, -0.15 as rr25, 0.025 as fly25;
+insert into option_expiries by name
+select 'BTC' as coin, $as_of + days * 86400000 as expiry_ms, expiry, kind, $as_of - 300000 as as_of_ms,
+    ['deribit', 'okx'] as venues, pain as max_pain,
+    if(pain is null, map {}, map {'deribit': pain}) as max_pain_by_venue, 15.0 as call_oi, 12.0 as put_oi,
+    0.8 as pcr_oi, null as pcr_vol, 60000.0 as spot, 1.62e6 as notional_usd, kind = 'day' as partial, days,
+    60100.0 as forward, iv as atm_iv, iv - 0.05 as call25_iv, iv + 0.1 as put25_iv, -0.15 as rr25, 0.025 as fly25,
+    if(iv is null, map {}, map {'deribit': iv}) as atm_iv_by_venue,
+    [{'venue': 'okx', 'reason': if(iv is null, 'no_forward', 'deltas_not_listed')}] as excluded
+from (values (30.0, '2026-07-15', 'quarter', 55000.0, 0.5), (1.0, '2026-06-16', 'day', null, null))
+    as listed(days, expiry, kind, pain, iv);
+"""
+# Two judged days; on the later one two perps, of which one was scored for one horizon alone.
+RISK_SQL = """
+insert into heatmap_verdicts by name
+select unnest(range($day - 86400000, $day + 1, 86400000)) as day_ms, horizon_h, '2026-06-13' as day, 31 as sample,
+    6 as days, $day - 5 * 86400000 as from_ms, 0.5 as rho_model, 0.4 as rho_base, 0.3 as hit_model, 0.1 as hit_base,
+    0.1 as difference, 0.05 as difference_low, 0.2 as difference_high,
+    if(horizon_h = 4, 'better', 'worse') as verdict, $last as tick_ms
+from (select unnest([4, 24]) as horizon_h);
+insert into liquidation_map_scores by name
+select $day + hour * 3600000 as frozen_ms, horizon_h, 'binance:perp:' || base || 'USDT' as market_id, base, state,
+    20 as bins, 100.0 as liquidated_usd, rho as rho_model, 0.4 as rho_base, 0.3 as hit_model, 0.1 as hit_base,
+    $last as tick_ms
+from (values (0, 4, 'BTC', 'scored', 0.2), (1, 4, 'BTC', 'scored', 0.4), (2, 4, 'BTC', 'quiet', null),
+    (-1, 4, 'BTC', 'scored', 0.9), (0, 24, 'BTC', 'scored', 0.1), (0, 4, 'ETH', 'scored', -0.5),
+    (24, 4, 'ETH', 'scored', 0.7)) as told(hour, horizon_h, base, state, rho);
+"""
+MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
+
+
+def tables_of(file: str, *names: str) -> str:
+    """Empty tables with the columns that a file of the dbt project gives them: all of it, or these."""
+    models = yaml.safe_load((MARTS / file).read_text())["models"]
+    return "".join(
+        f"create table {model['name']} ("
+        + ", ".join(f'"{column["name"]}" {column["data_type"]}' for column in model["columns"])
+        + ");"
+        for model in models
+        if not names or model["name"] in names
+    )
+
 
 def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     """Write the tables as the publisher leaves them."""
-    times = {"$as_of": str(as_of_ms), "$last": str(as_of_ms - as_of_ms % MINUTE)}
-    sql = SQL
+    times = {
+        "$as_of": str(as_of_ms),
+        "$last": str(as_of_ms - as_of_ms % MINUTE),
+        "$day": str(as_of_ms // DAY * DAY - 2 * DAY),
+    }
+    sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)
     con.execute(sql)

@@ -208,6 +208,25 @@ STATISTICS = {
     "spike-stats:recomputed": Requirement("D Spikes", "every figure equals numpy's from the spikes and outcomes"),
 }
 
+MODELS = {
+    "options:shape": Requirement("I 2.7", "expiries with max pain, open interest and ratios; totals, partial expiries"),
+    "options:iv": Requirement("I 2.7", "volatilities by expiry and at 30 days, what is left out with its reason"),
+    "options:coin": Requirement("I 4.19", "btc or eth in any case, another coin is 404 unknown coin"),
+    "options:stale": Requirement("I 3", "stale when the oldest included snapshot is over 20 minutes old"),
+    "options:unavailable": Requirement("I 4.19", "503 with Retry-After and {error, state} with nothing to show"),
+    "options:real": Requirement("D Options", "real chains: the venue's own volatilities and deltas; the rest by force"),
+    "heatmap:shape": Requirement("I 2.7", "sample, overall and coins by horizon, the verdict of the last judged day"),
+    "heatmap:unavailable": Requirement("I 4.18", "503 with Retry-After before the first verdict, never an empty 200"),
+    "heatmap:scores": Requirement(
+        "D Heatmap", "Spearman and bootstrap are scipy's; what was not recorded is not scored"
+    ),
+    "heatmap:truth": Requirement(
+        "D Heatmap", "where the truth is known the map beats a naive one, a broken map does not"
+    ),
+    "xray:rows": Requirement("D X-ray", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
+    "options:pipeline": Requirement("I 2.7", "a recorded minute of all venues says what the market holds"),
+}
+
 EDITIONS = {
     "edition:swap": Requirement("G 5", "a publish is served within a second and no reader sees an error"),
     "edition:bound": Requirement("G 6", "a response comes from one edition from start to end"),
@@ -269,4 +288,4 @@ KEYS = {
     "cache:shared": Requirement("G 8", "with Redis, workers and hosts share finished answers"),
 }
 
-REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **STATISTICS, **EDITIONS, **HTTP, **KEYS}
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **STATISTICS, **MODELS, **EDITIONS, **HTTP, **KEYS}

@@ -119,7 +119,7 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
     with connection(settings.warehouse) as con:
         for table, column in (("int_market_minutes", "minute_ms"), ("int_market_bars", "minute_ms")):
             con.execute(f"create table {table} as select t as {column} from range({T0}, {now}, {DAY_MS}) r(t)")
-        for table in series_tables(TIERS):
+        for table in (*series_tables(TIERS), "xray_risk"):
             con.execute(f"create table {table} as from range({T0}, {now}, {DAY_MS}) r(t)")
         con.execute(
             "create table int_ratios as select t, unnest([300000, 3600000, 86400000]) as period_ms "
@@ -128,10 +128,11 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
         for build_id, finished in ((1, T0), (2, now - DAY_MS), (3, now)):
             con.execute("insert into pipeline.builds values (?, 0, ?, 0, [], [])", [build_id, finished])
             con.execute("insert into pipeline.late_rows values (?, 0, 'm', 'b')", [build_id])
-    assert trim_warehouse(settings, now) == 4 * 31 + 7 * 8
+    assert trim_warehouse(settings, now) == 4 * 31 + 7 * 8 + 24
     with connection(settings.warehouse) as con:
         assert con.execute("select min(t) from series_market_1m").fetchone() == (now - 9 * DAY_MS,)
         assert con.execute("select min(t) from series_base_15m").fetchone() == (now - 32 * DAY_MS,)
+        assert con.execute("select min(t) from xray_risk").fetchone() == (now - 16 * DAY_MS,)
         for table in ("series_base_1h", "series_ratios_1h", "series_depth_1h"):
             assert con.execute(f"select min(t) from {table}").fetchone() == (T0,)
         first = "select list(t order by period_ms) from (select period_ms, min(t) as t from int_ratios group by all)"

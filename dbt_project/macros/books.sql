@@ -95,3 +95,6 @@ from books as b
 join sides as bid on b.tick_ms = bid.tick_ms and b.market_id = bid.market_id and bid.side = 'bid'
 join sides as ask on b.tick_ms = ask.tick_ms and b.market_id = ask.market_id and ask.side = 'ask'
 {% endmacro %}
+
+{#- A spot pair without what venues write between coin and quote: BTC-USDT, BTC/USDT and BTC_USDT are one pair. -#}
+{% macro joined_pair(pair) -%}upper(regexp_replace({{ pair }}, '[^A-Za-z0-9]', '', 'g')){%- endmacro %}

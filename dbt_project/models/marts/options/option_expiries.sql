@@ -1,0 +1,122 @@
+{{ config(incremental_strategy="replace_all", only_with=endpoints_of(families()["staged_options"].kinds)) }}
+{#- What is held in the options of each expiry, and what their volatilities say, over all venues: by each venue's newest
+    snapshot, unless that is an hour older than the newest of all. -#}
+{%- set max_age_ms = 3600000 %}
+{%- set snapshots, smiles = ref("int_option_snapshots"), ref("int_option_smiles") %}
+{%- set newest_ms = known_ms(snapshots, "max(snapshot_ms)") %}
+with included as (
+  select venue, coin, max(snapshot_ms) as snapshot_ms
+  from {{ snapshots }}
+  where snapshot_ms >= {{ newest_ms - max_age_ms }}
+  group by venue, coin
+),
+
+options as (
+  select o.*
+  from {{ snapshots }} as o
+  join included using (snapshot_ms, venue, coin)
+  where o.snapshot_ms >= {{ newest_ms - max_age_ms }} and o.expiry_ms > {{ as_of_ms() }}
+),
+
+-- Of each venue and of all together (venue is null).
+strikes as (
+  select
+    coin, expiry_ms, venue, strike,
+    coalesce(sum(oi_coins) filter (option_type = 'call'), 0) as calls,
+    coalesce(sum(oi_coins) filter (option_type = 'put'), 0) as puts
+  from options
+  group by grouping sets ((coin, expiry_ms, venue, strike), (coin, expiry_ms, strike))
+),
+
+-- What the holders of all options would be paid, in USD, if the coin settled at a strike. Cents apart is a tie: the lowest
+-- strike counts.
+paid as (
+  select
+    s.coin, s.expiry_ms, s.venue, s.strike,
+    round(sum(k.calls * greatest(s.strike - k.strike, 0) + k.puts * greatest(k.strike - s.strike, 0)), 2) as usd
+  from strikes as s
+  join strikes as k
+    on s.coin = k.coin and s.expiry_ms = k.expiry_ms and coalesce(s.venue, '') = coalesce(k.venue, '')
+  group by s.coin, s.expiry_ms, s.venue, s.strike
+  having sum(k.calls + k.puts) > 0
+),
+
+pains as (
+  select
+    coin, expiry_ms,
+    any_value(strike) filter (venue is null) as max_pain,
+    map_from_entries(list((venue, strike) order by venue) filter (venue is not null)) as max_pain_by_venue
+  from (
+    select coin, expiry_ms, venue, min_by(strike, [usd, strike]) as strike from paid group by coin, expiry_ms, venue
+  )
+  group by coin, expiry_ms
+),
+
+held as (
+  select
+    coin, expiry_ms, list(distinct venue order by venue) as venues,
+    {% for side in ["call", "put"] %}
+    sum(oi_coins) filter (option_type = '{{ side }}') as {{ side }}_oi,
+    sum(volume_coins) filter (option_type = '{{ side }}') as {{ side }}_volume,
+    {% endfor %}
+    bool_or(oi_coins is null) as partial
+  from options
+  group by coin, expiry_ms
+),
+
+spots as (
+  select coin, min(snapshot_ms) as as_of_ms, avg(index_price) as spot
+  from (select distinct coin, venue, snapshot_ms, index_price from options)
+  group by coin
+),
+
+-- A venue whose listed strikes reach a delta of 25 on both sides counts; if none does, those that reach the forward.
+smiles as (
+  select
+    *,
+    coalesce(atm_iv + call25_iv + put25_iv is not null, false) as whole,
+    bool_or(atm_iv + call25_iv + put25_iv is not null) over (partition by coin, expiry_ms) as any_whole
+  from {{ smiles }}
+  join included using (snapshot_ms, venue, coin)
+  where snapshot_ms >= {{ newest_ms - max_age_ms }}
+),
+
+volatilities as (
+  select
+    coin, expiry_ms,
+    {% for column, counts in [("forward", "true"), ("atm_iv", "counts"), ("call25_iv", "counts"), ("put25_iv", "counts")] %}
+    coalesce(
+      sum({{ column }} * oi_coins) filter ({{ counts }})
+      / nullif(sum(oi_coins) filter ({{ counts }} and {{ column }} is not null), 0),
+      avg({{ column }}) filter ({{ counts }})
+    ) as {{ column }},
+    {% endfor %}
+    map_from_entries(coalesce(list((venue, atm_iv) order by venue) filter (atm_iv is not null), [])) as atm_iv_by_venue,
+    coalesce(list({
+      venue: venue,
+      reason: case when forward is null then 'no_forward' when atm_iv is null then 'forward_not_listed' else 'deltas_not_listed' end
+    } order by venue) filter (not whole), []) as excluded
+  from (select *, if(any_whole, whole, atm_iv is not null) as counts from smiles)
+  group by coin, expiry_ms
+)
+
+select
+  coin, expiry_ms, strftime(make_timestamp_ms(expiry_ms), '%Y-%m-%d') as expiry,
+  case
+    when dayofweek(make_timestamp_ms(expiry_ms)) <> 5 then 'day'
+    when month(make_timestamp_ms(expiry_ms + 604800000)) = month(make_timestamp_ms(expiry_ms)) then 'week'
+    when month(make_timestamp_ms(expiry_ms)) % 3 <> 0 then 'month'
+    else 'quarter'
+  end as kind,
+  as_of_ms, venues, max_pain, coalesce(max_pain_by_venue, map {}) as max_pain_by_venue,
+  call_oi, put_oi, put_oi / nullif(call_oi, 0) as pcr_oi,
+  call_volume, put_volume, put_volume / nullif(call_volume, 0) as pcr_vol,
+  spot, (coalesce(call_oi, 0) + coalesce(put_oi, 0)) * spot as notional_usd, partial,
+  (expiry_ms - as_of_ms) / 86400000 as days,
+  forward, atm_iv, call25_iv, put25_iv,
+  call25_iv - put25_iv as rr25, (call25_iv + put25_iv) / 2 - atm_iv as fly25,
+  coalesce(atm_iv_by_venue, map {}) as atm_iv_by_venue, coalesce(excluded, []) as excluded
+from held
+join spots using (coin)
+left join pains using (coin, expiry_ms)
+left join volatilities using (coin, expiry_ms)

@@ -1,0 +1,127 @@
+{{ config(
+  incremental_strategy="replace_keys", replace_keys=["t", "market_id", "band_pct"], replace_on="t",
+  only_with=endpoints_of(["index_books"])
+) }}
+{#- What would be liquidated if a perp's price moved through a band, beside what rests in the books of its index out to
+    there. Written by each build that recorded such books, for the end of its last five minutes, and not again. -#}
+{%- set max_age_ms, bands = 600000, [0.5, 1.0, 2.0, 5.0] %}
+{%- set maps = ref("int_liquidation_maps") %}
+{#- A build of older minutes tells its newest rows again. #}
+{%- set window_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") // 300000 * 300000 %}
+{%- set t = [known_ms(maps, "max(t)"), window_ms] | max %}
+{%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
+with newest as (
+  select
+    market_id, any_value(venue) as venue, any_value(symbol) as symbol, any_value(base) as base,
+    max_by(price, minute_ms) filter (price is not null) as price, max(minute_ms) filter (price is not null) as price_ms,
+    max_by(oi_usd, minute_ms) filter (oi_usd is not null) as oi_usd, max(minute_ms) filter (oi_usd is not null) as oi_ms
+  from {{ ref("int_market_minutes") }}
+  where minute_ms between {{ t - max_age_ms }} and {{ t }} and type = 'perp' and aggregated
+  group by market_id
+),
+
+compositions as (
+  select market_id, components
+  from {{ ref("int_index_components") }}
+  where since_ms <= {{ t }}
+  qualify row_number() over (partition by market_id order by since_ms desc) = 1
+),
+
+-- A leg without weight takes no part; where a venue publishes none at all, all have the same.
+legs as (
+  select market_id, leg.exchange as exchange, leg.pair as pair, coalesce(leg.weight, 1 / len(components)) as weight
+  from (select market_id, components, unnest(components) as leg from compositions)
+  where coalesce(leg.weight, 1) > 0
+),
+
+books as materialized (
+  select venue, base, {{ joined_pair("symbol") }} as pair, tick_ms, depth
+  from {{ ref("int_index_depth") }}
+  where tick_ms between {{ t - max_age_ms }} and {{ t + 300000 }} and depth[1].bid_usd is not null
+  qualify row_number() over (partition by market_id order by tick_ms desc) = 1
+),
+
+-- A leg whose pair is not named is the exchange's deepest book of the coin.
+filled as (
+  select
+    l.market_id, l.weight, b.tick_ms, b.depth
+  from legs as l
+  join compositions as c using (market_id)
+  left join newest as n using (market_id)
+  left join books as b
+    on l.exchange = b.venue and if(l.pair is null, n.base = b.base, {{ joined_pair("l.pair") }} = b.pair)
+  qualify row_number() over (
+    partition by l.market_id, l.exchange, l.pair order by b.depth[-1].bid_usd + b.depth[-1].ask_usd desc nulls last
+  ) = 1
+),
+
+index_depths as (
+  select
+    market_id, band.band_pct as band_pct, any_value(published) as published, any_value(present) as present,
+    any_value(oldest_book_ms) as oldest_book_ms,
+    sum(weight * band.bid_usd) / sum(weight) as bid_depth_usd,
+    sum(weight * band.ask_usd) / sum(weight) as ask_depth_usd,
+    bool_or(band.bid_truncated or band.ask_truncated) as truncated
+  from (
+    select
+      market_id, weight, unnest(depth) as band,
+      count(*) over (partition by market_id) as present, min(tick_ms) over (partition by market_id) as oldest_book_ms
+    from filled
+    where depth is not null
+  )
+  join (select market_id, count(*) as published from filled group by market_id) as of_index using (market_id)
+  group by market_id, band.band_pct
+),
+
+exposures as (
+  select
+    m.market_id, b.band_pct,
+    {% for name, scenario in scenarios.items() %}
+    {% for side in ["long", "short"] %}
+    coalesce(sum(m.usd) filter (
+      m.side = '{{ side }}' and m.scenario = {{ scenario }} and abs({{ bin_price("m.bin") }} / n.price - 1) * 100 <= b.band_pct
+    ), 0) as {{ side }}_exposure{{ name }}_usd,
+    {% endfor %}
+    {% endfor %}
+    any_value(m.t) as map_ms
+  from {{ maps }} as m
+  join newest as n using (market_id)
+  cross join (select unnest({{ bands }}) as band_pct) as b
+  where m.frozen_ms = 0
+  group by m.market_id, b.band_pct
+),
+
+told as (
+  select
+    {{ t }}::bigint as t, c.market_id, n.venue, n.symbol, n.base, b.band_pct::double as band_pct, n.price, n.oi_usd,
+    {% for side in ["long", "short"] %}
+    {% for name in scenarios %}
+    e.{{ side }}_exposure{{ name }}_usd,
+    {% endfor %}
+    {% endfor %}
+    d.bid_depth_usd, d.ask_depth_usd, d.published, coalesce(d.present, 0) as present,
+    case
+      when n.price is null then 'no_price'
+      when n.oi_usd is null then 'no_open_interest'
+      when e.map_ms is null then 'no_positions_seen'
+      when d.bid_depth_usd is null then 'no_books'
+    end as lacks,
+    case when d.present < d.published then 'missing_legs' when d.truncated then 'truncated_book' end as weakness,
+    least(n.price_ms, n.oi_ms, d.oldest_book_ms, e.map_ms) as oldest_input_ms
+  from compositions as c
+  join newest as n using (market_id)
+  cross join (select unnest({{ bands }}) as band_pct) as b
+  left join exposures as e on c.market_id = e.market_id and b.band_pct = e.band_pct
+  left join index_depths as d on c.market_id = d.market_id and b.band_pct = d.band_pct
+  where n.base in (select base from books)
+)
+
+select
+  * exclude (published, present, lacks, weakness),
+  coalesce(present, 0)::integer as legs_present,
+  (select count(*) from legs where legs.market_id = told.market_id)::integer as legs_published,
+  case when lacks is not null then 'insufficient' when weakness is not null then 'partial' else 'full' end as coverage,
+  coalesce(lacks, weakness) as reason,
+  {{ t }}::bigint as tick_ms
+from told
+where {{ t }} > 0

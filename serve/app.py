@@ -1,5 +1,6 @@
 """The server: every declared endpoint on Sanic, each request answered from one edition."""
 
+import asyncio
 import re
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from sanic import Request, Sanic
-from sanic.exceptions import BadURL, NotFound
+from sanic.exceptions import BadURL, MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
 from sanic.response import HTTPResponse
 from sanic.router import Router
 from sanic.worker.loader import AppLoader
@@ -19,6 +20,7 @@ from serve.service import Service, Setup
 
 # Encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
 UNRESERVED = re.compile(r"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
+MCP_PATH = "/mcp"
 PAGES = Path(__file__).parent / "pages"
 
 
@@ -51,9 +53,10 @@ def bare_app(name: str) -> Sanic[Any, Any]:
 
 
 def create_app(setup: Setup) -> Sanic[Any, Any]:
-    """The application: the endpoints, dbt docs at /dbt/, the quality report at /quality/, the API's page at /docs."""
+    """The application: the endpoints, the MCP tools at /mcp, dbt docs at /dbt/, the quality report at /quality/, the
+    API's page at /docs."""
     app = bare_app("tidemark")
-    paths = ["/docs", "/dbt/", "/quality/"]
+    paths = ["/docs", "/dbt/", "/quality/", MCP_PATH]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
@@ -63,6 +66,23 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     for page in sorted(PAGES.iterdir()):
         uri = "/docs" if page.stem == "index" else f"/docs/{page.name}"
         app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.stem}-{page.suffix[1:]}")
+
+    async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
+        ctx = request.app.ctx
+        if ctx.mcp is None:
+            made = await asyncio.to_thread(_mcp, ctx.service, setup)
+            ctx.mcp = ctx.mcp or made
+        answer: HTTPResponse = await ctx.mcp.handle(request, too_large)
+        return answer
+
+    app.add_route(mcp, MCP_PATH, methods=("POST", "OPTIONS"), name="mcp")
+
+    @app.exception(MethodNotAllowed, PayloadTooLarge)
+    async def another_method(request: Request, exception: SanicException) -> HTTPResponse:
+        # Errors of /mcp are JSON-RPC, those too that Sanic finds before it is asked.
+        if request.path.rstrip("/") == MCP_PATH:
+            return await mcp(request, isinstance(exception, PayloadTooLarge))
+        return on_exception(request, exception)
 
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
@@ -76,6 +96,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     async def start(app: Sanic[Any, Any]) -> None:
         # Here and not before: DuckDB is not fork-safe, and each worker has its own.
         app.ctx.service = Service(setup)
+        app.ctx.mcp = None
         await app.ctx.service.store.start()
 
     @app.after_server_stop
@@ -83,6 +104,13 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         await app.ctx.service.stop()
 
     return app
+
+
+def _mcp(service: Service, setup: Setup) -> Any:
+    # Imported at its first use, beside the requests that run: the protocol's types take as long as all else together.
+    from serve.mcp import Mcp
+
+    return Mcp(service, setup.public_hosts, setup.mcp_revision)
 
 
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:

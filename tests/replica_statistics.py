@@ -52,15 +52,13 @@ select $today - n * 86400000 as t, 1 as formula_version, n % 100 as funding_perc
     if(n = 5, null, 'Neutral') as label, n > 0 as final, $last as tick_ms
 from range(0, 400) as days(n);
 
--- A spike of BTC every hour, outcomes of those that are due, the third one missing; one of ETH, not counted yet.
+-- A spike of ADA every hour, outcomes of those that are due, the third one missing.
 insert into spikes by name
 select *, 'binance' as venue, 'perp' as type, base || 'USDT' as symbol, 'binance:perp:' || symbol as market_id,
     false as hip3, 'volume' as kind, 7.5 as sig, 1e6 as volume_usd, 1e4 as baseline_usd, 1440 as baseline_n,
     60000 as price, $last as tick_ms
 from (
-    select n as id, $last - n * 3600000 as ts, 'BTC' as base, if(n % 2 = 0, 'buy', 'sell') as dir from range(30) as t(n)
-    union all
-    select 99, $last, 'ETH', null
+    select n as id, $last - n * 3600000 as ts, 'ADA' as base, if(n % 2 = 0, 'buy', 'sell') as dir from range(30) as t(n)
 );
 insert into spike_outcomes by name
 select id, ts, horizon_min, ts + horizon_min * 60000 + 60000 as due_ms,
@@ -68,6 +66,26 @@ select id, ts, horizon_min, ts + horizon_min * 60000 + 60000 as due_ms,
     if(id = 3, null, 0.01) as "return", if(id = 3, null, if(dir = 'buy', 0.01, -0.01)) as directional_return
 from spikes, (values (5), (15), (60)) as horizons(horizon_min)
 where id between 1 and 29;
+
+-- Spike n began n minutes before the newest closed minute, until two days before: buy, sell, unknown in turn.
+insert into spikes by name
+select 9007199254700000 + n as id, $last - 60000 - n * 60000 as ts, venue || ':perp:' || symbol as market_id, venue,
+    'perp' as type, symbol, base, false as hip3, 'volume' as kind, [ 'buy', 'sell', null ][1 + n % 3] as dir,
+    6 + n % 10 / 3 as sig, 123456.789e0 + n as volume_usd, 2345.6789e0 as baseline_usd, 100 as baseline_n,
+    1234.56789e0 as price, $last as tick_ms
+from (select range as n, range % 4 as i from range(2880))
+join (values (0, 'binance', 'BTCUSDT', 'BTC'), (1, 'bybit', 'BTCUSDT', 'BTC'), (2, 'binance', 'ETHUSDT', 'ETH'),
+    (3, 'hyperliquid', 'xyz:TSLA', 'xyz:TSLA')) as spiked(i, venue, symbol, base) using (i);
+-- Every fifth spike lost the bar that decides; the others went up by one tenth of a percent a horizon.
+insert into spike_outcomes by name
+select id, ts, horizon_min, ts + (horizon_min + 1) * 60000 as due_ms,
+    if(lost, 'unavailable', 'observed') as state, if(lost, 'missing_outcome', null) as reason,
+    if(lost, null, horizon_min / 1e3) as return,
+    if(lost, null, case dir when 'buy' then horizon_min / 1e3 when 'sell' then -horizon_min / 1e3 end)
+        as directional_return, $last as tick_ms
+from (select *, (id - 9007199254700000) % 5 = 4 as lost from spikes where id > 99) cross join unnest([5, 15, 60]) as h(horizon_min)
+where ts + (horizon_min + if(lost, 75, 0)) * 60000 < $last;
+
 insert into spike_stats by name
 select lookback, base, $as_of - 1000 as as_of, $as_of - 86400000 as since_ms, sample, sample > 1 as mixed,
     n < 30 as low_n, 3 * n as measured, 3 as pending, sample - n as unavailable, $as_of - 80000000 as first_ms,

@@ -166,13 +166,13 @@ def test_spike_stats(api: Api) -> None:
 
 @pytest.mark.requirement("spike-stats:coin", "spike-stats:unknown", "spike-stats:recent")
 def test_spike_stats_of_a_coin(api: Api) -> None:
-    content = api.get(f"{SPIKES}/btc?window=all").json
-    assert (content["base"], content["window"], content["sample"], content["low_n"]) == ("BTC", "all", 100, False)
+    content = api.get(f"{SPIKES}/ada?window=all").json
+    assert (content["base"], content["window"], content["sample"], content["low_n"]) == ("ADA", "all", 60, False)
     assert not {"coins", "best", "worst"} & set(content)
     recent = content["recent"]
     assert [spike["ts"] for spike in recent] == [LAST - n * 3_600_000 for n in range(20)]
     assert recent[0] == {
-        "id": 0, "ts": LAST, "venue": "binance", "symbol": "BTCUSDT", "hip3": False, "dir": "buy", "sig": 7.5,
+        "id": 0, "ts": LAST, "venue": "binance", "symbol": "ADAUSDT", "hip3": False, "dir": "buy", "sig": 7.5,
         "volume_usd": 1e6, "price": 60_000.0,
         "outcomes": [{"horizon_min": h, "state": "pending", "reason": None, "return": None, "directional_return": None}
                      for h in (5, 15, 60)],

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import latency, pipeline
+from benchmarks.product import table
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
                 for subject, figures in pipeline.measure(home, universe, tuple(chosen.days), chosen.minutes):
                     _add(tables, subject, figures)
     for subject, rows in tables.items():
-        print(f"\n{subject}\n{_table(rows)}")
+        print(f"\n{subject}\n{table(rows)}")
     if chosen.json:
         chosen.json.write_text(json.dumps(tables, indent=1))
 
@@ -38,13 +39,6 @@ def main() -> None:
 def _add(tables: dict[str, list[dict[str, Any]]], subject: str, figures: dict[str, Any]) -> None:
     print(subject, figures, flush=True)
     tables.setdefault(subject, []).append(figures)
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Rows as a Markdown table."""
-    names = list(rows[0])
-    lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from benchmarks.fullsize import AS_OF_MS
-from benchmarks.product import free_port, percentile, some_address, wait_for
+from benchmarks.product import free_port, percentile, some_address, table, wait_for
 from benchmarks.scans import scanned
 
 CLIENTS = 16
@@ -251,12 +251,6 @@ def measure(folder: Path, count: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    names = list(rows[0])
-    for line in (names, ["---"] * len(names), *([str(row[name]) for name in names] for row in rows)):
-        print("| " + " | ".join(line) + " |")
-
-
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__)
@@ -264,9 +258,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--json", type=Path, help="also write the figures into this file")
     chosen = parser.parse_args()
-    _print(scanned(chosen.folder))
+    print(table(scanned(chosen.folder)))
     rows = measure(chosen.folder, chosen.requests)
-    _print(rows)
+    print(table(rows))
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=1))
 

@@ -62,6 +62,24 @@ select t, market_id, venue, base, aggregated,
 from range({lo}, {hi}, {ms}) as buckets(t), market_list
 where type = 'perp' and venue in ('binance', 'bybit') and i < 140
 """
+# Ten years of hours of the covered coins; those of the running month lie as they came.
+PREMIUM_YEARS = 10
+PREMIUMS_SQL = f"""
+with pairs as (
+    select unnest(['upbit', 'bithumb']) as exchange, base
+    from (select unnest(['BTC', 'ETH', 'XRP', 'SOL']) as base union all select 'B' || range from range(20))
+    union all
+    select 'coinbase', unnest(['BTC', 'ETH'])
+)
+select exchange, base, t, t + 3540000 as minute_ms, round((1e8 + hash(t, base) % 1000000) / 10, 1) as price,
+    round((6e6 + hash(base, t) % 100000) / 100, 2) as reference_price, 1400.0 + hash(t // 86400000) % 100 as usdt_price,
+    1380.0 + hash(t // 86400000) % 50 as usd_rate, 'frankfurter' as rate_source, t - t % 86400000 as rate_ms,
+    (hash(t, base, exchange) % 1000000) / 1e5 - 5 as premium,
+    (hash(base, exchange, t) % 1000000) / 1e5 - 5 as premium_usdt,
+    (hash(exchange, t, base) % 1000000) / 1e3 - 500 as gap, 'minutes' as source, t + 3600000 as tick_ms
+from pairs, range({AS_OF_MS - AS_OF_MS % 3600000 - PREMIUM_YEARS * 8766 * 3600000}, {AS_OF_MS}, 3600000) as hours(t)
+order by t >= {{month}}, if(t >= {{month}}, t, null), exchange, base, t
+"""
 ROWS = {"series_market": MARKET_SQL, "series_base": BASE_SQL, "series_ratios": RATIO_SQL, "series_depth": DEPTH_SQL}
 
 
@@ -79,6 +97,8 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
         for tier in TIERS:
             if tier.stored:
                 _fill(con, tier, year_d)
+        month = next(tier for tier in TIERS if tier.period == "month").period_of(AS_OF_MS)[0]
+        con.execute("create table if not exists premiums as " + PREMIUMS_SQL.format(month=month))
         _views(con, folder)
         _finish(con)
         con.execute("checkpoint")

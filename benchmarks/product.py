@@ -152,3 +152,10 @@ def children_cpu_s(pid: int) -> float:
 def percentile(values: list[float], share: float) -> float:
     """The smallest value that at least `share` of the values do not exceed."""
     return sorted(values)[max(0, math.ceil(len(values) * share) - 1)]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows as a Markdown table."""
+    names = list(rows[0])
+    lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

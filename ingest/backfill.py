@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from os import getpid
 from pathlib import Path
 
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 2
 """Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
+GRACE_S = 1.0
+"""What was asked before the time was up may still be answered."""
 Span = tuple[int, int]
 Job = tuple[History, str, Span]
 
@@ -153,7 +156,7 @@ class Backfill:
         for pause_s in (0.0, *self.pace.again_s):
             if not jobs:
                 return
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(min(pause_s, self._left_s()))
             left, queue = list[Job](), iter(jobs)
 
             async def take(queue: Iterator[Job] = queue, left: list[Job] = left) -> None:
@@ -174,6 +177,8 @@ class Backfill:
         piece: Piece | None = history.first(key, begin, end)
         while piece is not None:
             row = await self._ask(client, history, piece)
+            if row.status is None and self._is_late():
+                return None
             try:
                 if row.error or row.status != 200 or row.body is None:
                     raise ValueError(row.error or "no answer")
@@ -221,18 +226,22 @@ class Backfill:
             timeout_s=30,
         )
         # Its turn comes within a window of the limit: to give up earlier would call the market's span failed.
-        deadline = self._deadline() + client.budgets[history.pool].pool.window_s
+        deadline = self._deadline(client.budgets[history.pool].pool.window_s)
         return await client.fetch(endpoint, Ask(piece.key, self._tick(), 0), history.params(piece), deadline)
 
     def _tick(self) -> int:
         return now_ms() // self.pace.minute_ms * self.pace.minute_ms
 
-    def _deadline(self) -> float:
-        return asyncio.get_running_loop().time() + self.pace.answer_s
+    def _deadline(self, turn_s: float = 0) -> float:
+        """Loop time at which a request is given up: not long after the time that all may take."""
+        return asyncio.get_running_loop().time() + min(self.pace.answer_s + turn_s, self._left_s() + GRACE_S)
+
+    def _left_s(self) -> float:
+        within_s = self.wanted.within_s
+        return inf if within_s is None else max(0.0, within_s - (now_ms() - self.at_ms) / 1000)
 
     def _is_late(self) -> bool:
-        within_s = self.wanted.within_s
-        return within_s is not None and now_ms() - self.at_ms > within_s * 1000
+        return self._left_s() == 0
 
     async def _land_on(self) -> None:
         """One load a minute."""

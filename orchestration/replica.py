@@ -1,8 +1,9 @@
 """What a publish does inside a replica file: copy what builds touched, seal finished periods, drop what is too old.
 
 New rows arrive ordered by time, but readers ask by coin: a finished period of a tier is rewritten ordered by coin
-("sealed"). Everything here runs inside the publish's one transaction, on a connection whose main database is the
-replica and that has the warehouse attached as `warehouse`.
+("sealed"), and so is, when a month has ended, each coin's whole history of premiums. Everything here runs inside the
+publish's one transaction, on a connection whose main database is the replica and that has the warehouse attached as
+`warehouse`.
 """
 
 import time
@@ -10,13 +11,14 @@ from collections.abc import Iterable, Sequence
 
 import duckdb
 
-from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, MINUTE_MS, Tier, series_views, stored
+from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, MINUTE_MS, TIERS, Tier, series_views, stored
 from orchestration.writer import literals
 
 # A period is sealed shortly after its end, and once more when late bars (asked once an hour) are in.
 SEAL_AFTER_MS, RESEAL_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS
 # A publish begins to seal no further period after this long; the next one goes on.
 SEAL_BUDGET_S = 0.5
+MONTHS = next(tier for tier in TIERS if tier.period == "month")
 # Up to so many buckets are named one by one in a query, which is cheaper than a join.
 LITERALS = 20
 STATE = """
@@ -157,6 +159,9 @@ def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
             con.execute(f"insert into {table} select * from warehouse.main.{table} where {where}")
             sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
             con.execute(f"insert into seals values ('{table}', {start}, {sealed}, {sealed and late})")
+    for table, history in HISTORIES.items():
+        if history.read_by:
+            con.execute(f"insert into seals values ('{table}', {_month(as_of_ms)}, true, false)")
 
 
 def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
@@ -184,7 +189,40 @@ def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_m
                 f"and period_ms = {start}"
             )
             count += 1
+    return count + _gather_histories(con, as_of_ms, started)
+
+
+def _gather_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: float) -> int:
+    """Once a month, bring the rows of one coin together: each coin's by themselves, so that a publish does some."""
+    month, count = _month(as_of_ms), 0
+    for table, history in HISTORIES.items():
+        known = f"from seals where table_name = '{table}' and period_ms = {month}"
+        if not history.read_by or con.execute(f"select 1 {known} and is_sealed").fetchone():
+            continue
+        if not con.execute(f"select 1 {known}").fetchone():
+            con.execute(f"insert into seals values ('{table}', {month}, false, false)")
+            con.execute(
+                f"create or replace table {table}_ungathered as "
+                f"select distinct {history.read_by} from {table} order by all"
+            )
+        for values in con.execute(f"from {table}_ungathered order by all").fetchall():
+            if time.monotonic() - started > SEAL_BUDGET_S:
+                return count
+            named = zip(history.read_by.split(", "), values, strict=True)
+            where = " and ".join(f"{column} = {literals(value)}" for column, value in named)
+            con.execute(f"create or replace temp table gathered as select * from {table} where {where}")
+            con.execute(f"delete from {table} where {where}")
+            con.execute(f"insert into {table} select * from gathered order by {history.key}")
+            con.execute(f"delete from {table}_ungathered where {where}")
+            count += 1
+        con.execute(f"drop table {table}_ungathered")
+        con.execute(f"update seals set is_sealed = true where table_name = '{table}' and period_ms = {month}")
+        con.execute(f"delete from seals where table_name = '{table}' and period_ms < {month}")
     return count
+
+
+def _month(as_of_ms: int) -> int:
+    return MONTHS.period_of(as_of_ms)[0]
 
 
 def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:

@@ -21,15 +21,17 @@ class History(NamedTuple):
 
     key: columns of which a row written anew replaces all that have the same
     keep_days: how many days are served (None: all); `time`: the column that says a row's
+    read_by: columns of the key whose values are asked for one by one over years; their rows are brought together
     """
 
     key: str
     keep_days: int | None = None
     time: str = "t"
+    read_by: str | None = None
 
 
 HISTORIES: Mapping[str, History] = {
-    "premiums": History("exchange, base, t"),
+    "premiums": History("exchange, base, t", read_by="exchange, base"),
     "wallet_liquidations": History("venue, symbol, t, tid", 8),
     "liquidation_events": History("tick_ms", 2, "ts"),
     "spikes": History("id"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pprint
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,22 +11,56 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
 from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+from dbt.adapters.duckdb.credentials import DuckDBCredentials
+from dbt.artifacts.resources.base import FileHash
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
+
+from orchestration.dbt_process import PARSED
+from orchestration.settings import Settings
 
 PROJECT = Path(__file__).parent.parent / "dbt_project"
 OPTIONS = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--quiet", "--log-level-file", "none")
 RUN = (*OPTIONS, "--no-write-json")
 
 
+# A warehouse that no test has.
+NOWHERE = "nowhere/warehouse.duckdb"
+
+
 @cache
+def _parsed() -> tuple[Manifest, dict[str, bytes]]:
+    """The project as dbt reads it: in memory, and the files that it leaves."""
+    with TemporaryDirectory() as folder, _warehouse(NOWHERE):
+        parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", folder, "--log-path", folder])
+        assert isinstance(parsed.result, Manifest), parsed.exception
+        return parsed.result, {name: (Path(folder) / name).read_bytes() for name in PARSED}
+
+
 def manifest() -> Manifest:
     """The project as dbt reads it. What a run says about a warehouse does not depend on where that lies."""
-    with TemporaryDirectory() as folder:
-        parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", folder, "--log-path", folder])
-    assert isinstance(parsed.result, Manifest), parsed.exception
-    return parsed.result
+    return _parsed()[0]
+
+
+def give_parsed(settings: Settings) -> None:
+    """Put into a home what the product would read out of the project first: that takes long, and is the same in all.
+
+    dbt keeps a hash of where the warehouse lies, and reads everything again where that is another one.
+    """
+    settings.dbt_target.mkdir(parents=True, exist_ok=True)
+    old, new = (_place_hash(place).encode() for place in (NOWHERE, settings.warehouse))
+    for name, content in _parsed()[1].items():
+        (settings.dbt_target / name).write_bytes(content.replace(old, new))
+
+
+def _place_hash(warehouse: str) -> str:
+    """As ManifestLoader.build_manifest_state_check makes it of a profile."""
+    profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())["tidemark"]["outputs"]["warehouse"]
+    del profile["type"]
+    place = DuckDBCredentials.from_dict(DuckDBCredentials.__pre_deserialize__({**profile, "path": warehouse}))
+    return FileHash.from_contents(pprint.pformat(sorted(place.connection_info()))).checksum
 
 
 @contextmanager

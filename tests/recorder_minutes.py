@@ -1,7 +1,8 @@
 """Recorded minutes without waiting for them: the recorder's own parts ask the stand-ins, whose clock is moved on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable
+import time
+from collections.abc import AsyncIterator, Awaitable, Container, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -18,14 +19,22 @@ MINUTE = 60_000
 
 
 class Minute(Protocol):
-    """Records the minute of a tick and gives up after so many seconds."""
+    """Records the minute of a tick and gives up after so many seconds. The rows are as if asked in that minute.
 
-    def __call__(self, tick_ms: int, patience_s: float = 600) -> Awaitable[list[Row]]: ...
+    Venues that are `down` are given up after a second: they would be asked again to the end.
+    """
+
+    def __call__(self, tick_ms: int, patience_s: float = 600, down: Container[str] = ()) -> Awaitable[list[Row]]: ...
 
 
 def unhurried(venue: Venue, times: int = 1000) -> Venue:
     """The venue with room for many minutes' requests in one: nobody waits for the minutes to pass."""
     return replace(venue, pools=tuple(replace(pool, limit=pool.limit * times) for pool in venue.pools))
+
+
+def only(venue: Venue, kinds: set[str]) -> Venue:
+    """The venue, asked for these kinds alone."""
+    return replace(venue, endpoints=tuple(one for one in venue.endpoints if one.name in kinds))
 
 
 def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
@@ -38,6 +47,11 @@ def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
             then_ms = tick_ms - number % (each.rest_s // 60) * MINUTE
             schedule._asked.setdefault((endpoint.name, key), then_ms)
             schedule._answered.setdefault((endpoint.name, key), then_ms)
+
+
+def _earlier(row: Row, by_ms: int) -> Row:
+    received_ms = None if row.received_ms is None else row.received_ms - by_ms
+    return row._replace(requested_ms=row.requested_ms - by_ms, received_ms=received_ms)
 
 
 @asynccontextmanager
@@ -53,14 +67,20 @@ async def recorder(
         clients = [await stack.enter_async_context(Client(unhurried(venue), stand_ins.url)) for venue in venues]
         asked = [(client, Schedule(client.venue, MINUTE)) for client in clients]
 
-        async def minute(tick_ms: int, patience_s: float = 600) -> list[Row]:
+        async def minute(tick_ms: int, patience_s: float = 600, down: Container[str] = ()) -> list[Row]:
             await stand_ins.clock(tick_ms + 1_000)
+            ahead_ms = time.time_ns() // 1_000_000 - tick_ms - 1_000
             rows: list[Row] = []
-            deadline = asyncio.get_running_loop().time() + patience_s
-            await asyncio.gather(*(record_minute(*one, tick_ms, deadline, rows.append) for one in asked))
+            now_s = asyncio.get_running_loop().time()
+            await asyncio.gather(
+                *(
+                    record_minute(*one, tick_ms, now_s + (1 if one[0].venue.name in down else patience_s), rows.append)
+                    for one in asked
+                )
+            )
             if long_running:
                 for _, schedule in asked:
                     asked_for_an_hour(schedule, tick_ms)
-            return rows
+            return [_earlier(row, ahead_ms) for row in rows]
 
         yield stand_ins, minute

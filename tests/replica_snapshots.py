@@ -28,13 +28,15 @@ insert into venue_totals values
     ('binance', 'Binance', $last, 9000.0, 9000.0, false, 500);
 
 create table listings as
-select venue || ':perp:' || symbol as market_id, venue, symbol, base, 'trading' as status,
+select venue || ':perp:' || symbol as market_id, venue, symbol, base,
+    if(base in ('PEND', 'PEPE'), 'prelaunch', 'trading') as status,
     $as_of - (age * 86400000)::bigint as listed_ms, null::bigint as delisted_ms, first_open::double as first_open
 from (values
     ('binance', 'BTCUSDT', 'BTC', 10.0, 50000.0), ('binance', 'GONEUSDT', 'GONE', 10.0, 2.0),
     ('bybit', 'ETHUSDT', 'ETH', 29.5, 3000.0), ('binance', 'ETHUSDT', 'ETH', 60.25, null),
     ('bybit', 'BTCUSDT', 'BTC', 91.0, 1.0), ('binance', 'SOONUSDT', 'SOON', -1.0, null),
-    ('gate', 'X_USDT', 'X', 1.0, 1.0)
+    ('gate', 'X_USDT', 'X', 1.0, 1.0), ('binance', 'PENDUSDT', 'PEND', 5.0, null),
+    ('binance', '1000PEPEUSDT', 'PEPE', 80.0, null)
 ) as listed(venue, symbol, base, age, first_open);
 
 create table premiums (exchange varchar, base varchar, t bigint, minute_ms bigint, price double, reference_price double,

@@ -152,6 +152,7 @@ DERIVED = {
     "listings:change": Requirement("I 2.7", "change since the listing, of the first venue alone"),
     "listings:sources": Requirement("I 2.7", "failed and missing name venues whose list failed or was never read"),
     "listings:unavailable": Requirement("I 4.15", "503 with Retry-After before the first snapshot"),
+    "listings:real": Requirement("I 2.7", "lists that exchanges really sent come out as plain Python reads them"),
     "listings:pipeline": Requirement("I 2.7", "listings and first prices are those of the venue"),
     "kimchi:shape": Requirement("I 2.7", "t and an array for each Korean exchange, series budget and headers"),
     "kimchi:values": Requirement(
@@ -225,6 +226,27 @@ MODELS = {
     ),
     "xray:rows": Requirement("D X-ray", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
     "options:pipeline": Requirement("I 2.7", "a recorded minute of all venues says what the market holds"),
+
+# States of the snapshots, each reached through a fault of a stand-in: recorded, built, published and served.
+STATES = {
+    "states:markets:null": Requirement("I 2.3", "a change from an hour without answers, or before a listing, is null"),
+    "states:markets:down": Requirement("I 2.3", "nothing is shown as of now that no venue has told for 5 minutes"),
+    "states:coin:down": Requirement("I 4.3", "a coin that no venue tells of lately is tracked still, its figures null"),
+    "states:liquidations:null": Requirement("I 2.5", "without a stream totals are null, not 0, of all and of a coin"),
+    "states:long-short:null": Requirement("I 2.6", "a ratio that its venue does not tell is null"),
+    "states:oi-acceleration:reasons": Requirement("I 2.7", "missing_anchor, listed_recently and contract_changed"),
+    "states:overlay:insufficient": Requirement("I 2.7", "no common baseline: insufficient; nothing is filled"),
+    "states:depth:partial": Requirement("I 2.7", "books older than 10 minutes are missing, the state is partial"),
+    "states:depth:loading": Requirement("I 4.9", "503 with Retry-After and state loading before the first books"),
+    "states:depth:unavailable": Requirement("I 4.9", "503 with Retry-After and state unavailable without a new book"),
+    "states:dex:each": Requirement("I 3", "live, stale, loading and missing; oi_partial where not all of it is told"),
+    "states:listings:sources": Requirement("I 2.7", "failed, missing and live are those of the newest minute"),
+    "states:kimchi:null": Requirement(
+        "I 2.7", "an exchange that is down and a rate that is unknown are null, with gaps"
+    ),
+    "states:movers:sections": Requirement("I 2.7", "sections are unavailable one by one, each with its reason"),
+    "states:movers:unavailable": Requirement("I 2.7", "unavailable: no rows, down null, as_of null for long_short"),
+    "states:wallets:partial": Requirement("I 2.7", "complete false and partial true of a window not recorded whole"),
 }
 
 EDITIONS = {
@@ -335,4 +357,4 @@ MCP = {
     "mcp:fuzz": Requirement("D Status codes", "no message makes a 5xx or hangs"),
 }
 
-REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **STATISTICS, **MODELS, **EDITIONS, **HTTP, **KEYS, **MCP}
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **STATES, **STATISTICS, **MODELS, **EDITIONS, **HTTP, **KEYS, **MCP}

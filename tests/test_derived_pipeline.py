@@ -3,9 +3,6 @@
 The stand-ins' clock is moved minute by minute; the recorder's own parts ask, land and are built, published and served.
 """
 
-import asyncio
-import json
-import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,8 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ingest.landing import land
-from ingest.rows import Row
 from ingest.venues.aster import ASTER
 from ingest.venues.binance import BINANCE
 from ingest.venues.bithumb import BITHUMB
@@ -25,61 +20,43 @@ from ingest.venues.fx import FX
 from ingest.venues.hyperliquid import HYPERLIQUID
 from ingest.venues.lighter import LIGHTER
 from ingest.venues.upbit import UPBIT
-from orchestration.publish import publish
-from orchestration.settings import Settings
-from orchestration.transform import build
-from tests.api_server import Api, free_port, running
-from tests.recorder_minutes import MINUTE, recorder
+from tests.api_server import Api
+from tests.product_minutes import Fault, Moment, Product
+from tests.recorder_minutes import MINUTE
 from tests.replica_snapshots import DAY, HOUR
 
 ASKED = (BINANCE, BYBIT, HYPERLIQUID, ASTER, LIGHTER, UPBIT, BITHUMB, COINBASE, FX)
 MINUTES = 9
-NEVER = {"kind": "outage", "venue": "lighter"}
-SOMETIMES = (
+NEVER: Fault = {"kind": "outage", "venue": "lighter"}
+UNTOLD: Fault = {"kind": "changed_field", "venue": "aster", "path": "/fapi/v1/openInterest", "field": "openInterest",
+                 "as": "null", "where": {"symbol": "BTCUSDT"}}  # fmt: skip
+SOMETIMES: tuple[tuple[range, Fault], ...] = (
     (range(2, MINUTES), {"kind": "outage", "venue": "aster"}),
-    (range(6, MINUTES), {"kind": "500", "venue": "bybit", "path": "/v5/market/orderbook"}),
+    (range(6, MINUTES), {"kind": "truncated", "venue": "bybit", "path": "/v5/market/orderbook"}),
 )
 
 
 class Served(NamedTuple):
-    """The API, and everything that was recorded."""
+    """The API, and the product with everything that was recorded."""
 
     api: Api
-    rows: list[Row]
+    product: Product
     start: int
-
-    def bodies(self, venue: str, endpoint: str) -> Iterator[tuple[Row, Any]]:
-        """The answers of a kind, oldest first."""
-        for row in self.rows:
-            if (row.venue, row.endpoint) == (venue, endpoint) and row.status == 200 and row.body:
-                yield row, json.loads(row.body)
-
-
-async def record(landing: Path, state: Path, start: int) -> list[Row]:
-    """The minutes with their faults in the landing, one load each."""
-    recorded: list[Row] = []
-    async with recorder(ASKED) as (venues, minute):
-        for number in range(MINUTES):
-            await venues.delete("/_sandbox/faults")
-            for fault in [NEVER, *(fault for when, fault in SOMETIMES if number in when)]:
-                assert (await venues.post("/_sandbox/faults", fault)).status < 300
-            rows = await minute(start + number * MINUTE, 20 if number == 0 else 5)
-            recorded += rows
-            await asyncio.to_thread(land, rows, str(landing), state)
-    return recorded
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    home = tmp_path_factory.mktemp("derived")
-    settings = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(home)})
-    # The last minutes are ahead of the clock, so that what is live stays so while the test runs.
-    start = (int(time.time()) // 60 - 4) * MINUTE
-    rows = asyncio.run(record(Path(settings.landing), home / "dlt", start))
-    assert build(settings) is not None
-    assert publish(settings) is not None
-    with running(settings.serving, free_port()) as api:
-        yield Served(api, rows, start)
+    # The last minute is ahead of the clock, so that what is live stays so while the test runs; what was told in the
+    # first two alone is old already.
+    start = (int(time.time()) // 60 - 7) * MINUTE
+    product = Product(tmp_path_factory.mktemp("derived"))
+    moments = [
+        Moment(start + number * MINUTE, (NEVER, UNTOLD, *(fault for when, fault in SOMETIMES if number in when)))
+        for number in range(MINUTES)
+    ]
+    product.record(ASKED, moments)
+    with product.served() as api:
+        yield Served(api, product, start)
 
 
 def levels(body: Any) -> tuple[list[list[float]], list[list[float]]]:
@@ -105,7 +82,11 @@ def cost_bps(side: list[list[float]], mid: float, usd: float = 100_000) -> float
 def test_depth_is_the_recorded_book_summed_by_hand(served: Served) -> None:
     content = served.api.get("/api/order-book-depth").json
     assert content["bands_pct"] == [0.1, 0.5, 1.0, 2.0]
-    newest = {(row.venue, row.key): body for v in ("binance", "bybit") for row, body in served.bodies(v, "order_books")}
+    newest = {
+        (row.venue, row.key): body
+        for v in ("binance", "bybit")
+        for row, body in served.product.bodies(v, "order_books")
+    }
     checked = 0
     for venue in content["venues"]:
         assert (venue["n_universe"], venue["missing"]) == (20, [])
@@ -145,7 +126,7 @@ def perps(api: Api) -> list[dict[str, Any]]:
     return [perp for coin in api.get("/api/markets").json["coins"] for perp in coin["perps"]]
 
 
-@pytest.mark.requirement("dex:pipeline")
+@pytest.mark.requirement("dex:pipeline", "states:dex:each")
 def test_the_ranking_adds_up_the_markets_and_tells_who_is_down(served: Served) -> None:
     content = served.api.get("/api/perp-dex-ranking").json
     venues = {venue["venue"]: venue for venue in content["venues"]}
@@ -155,27 +136,21 @@ def test_the_ranking_adds_up_the_markets_and_tells_who_is_down(served: Served) -
     for figure, of in (("oi_usd", "oi_usd"), ("vol24h_usd", "vol24h")):
         assert venues["hyperliquid"][figure] == pytest.approx(sum(perp[of] or 0 for perp in mine), rel=1e-9)
     # The last good value is that of its last minute.
-    row, tickers = list(served.bodies("aster", "perp_tickers"))[-1]
+    row, tickers = list(served.product.bodies("aster", "perp_tickers"))[-1]
     assert row.tick_ms == served.start + MINUTE
     assert venues["aster"]["vol24h_usd"] == pytest.approx(sum(float(one["quoteVolume"]) for one in tickers), rel=1e-9)
     assert venues["lighter"]["oi_share"] is None
+    # One of its perps is traded, and nobody knows how much of it is held.
+    assert [venues[name]["oi_partial"] for name in ("hyperliquid", "aster", "lighter")] == [False, True, None]
     for share in ("oi_share", "vol_share"):
         assert sum(venue[share] or 0 for venue in content["venues"]) == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.requirement("dex:pipeline")
+@pytest.mark.requirement("dex:pipeline", "states:dex:each", "states:depth:loading")
 def test_in_the_first_minute_an_exchange_without_an_answer_is_loading(tmp_path: Path) -> None:
-    settings = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(tmp_path)})
-
-    async def first_minute() -> list[Row]:
-        async with recorder((HYPERLIQUID, ASTER, LIGHTER)) as (venues, minute):
-            await venues.post("/_sandbox/faults", NEVER)
-            return await minute(int(time.time()) // 60 * MINUTE, 5)
-
-    land(asyncio.run(first_minute()), str(settings.landing), tmp_path / "dlt")
-    assert build(settings) is not None
-    assert publish(settings) is not None
-    with running(settings.serving, free_port()) as api:
+    product = Product(tmp_path)
+    product.record((HYPERLIQUID, ASTER, LIGHTER), [Moment(int(time.time()) // 60 * MINUTE, (NEVER,))])
+    with product.served() as api:
         content = api.get("/api/perp-dex-ranking").json
         status = {venue["venue"]: venue["status"] for venue in content["venues"]}
         assert status == {"hyperliquid": "live", "aster": "live", "lighter": "loading"}
@@ -190,7 +165,7 @@ def test_in_the_first_minute_an_exchange_without_an_answer_is_loading(tmp_path: 
 def test_listings_are_those_of_the_venue_s_list(served: Served) -> None:
     content = served.api.get("/api/new-listings").json
     as_of = content["as_of"]
-    _, body = list(served.bodies("binance", "instruments"))[-1]
+    _, body = list(served.product.bodies("binance", "instruments"))[-1]
     listed = {
         one["symbol"]: one["onboardDate"]
         for one in body["symbols"]
@@ -215,7 +190,7 @@ def test_listings_are_those_of_the_venue_s_list(served: Served) -> None:
 def closes(served: Served, venue: str, symbol: str) -> dict[int, float]:
     """The newest told close of each closed minute."""
     found: dict[int, float] = {}
-    for row, body in served.bodies(venue, "spot_bars"):
+    for row, body in served.product.bodies(venue, "spot_bars"):
         if row.key != symbol:
             continue
         for bar in body:
@@ -239,7 +214,7 @@ def points(own: dict[int, float], reference: dict[int, float]) -> dict[int, int]
 @pytest.mark.requirement("premiums:pipeline")
 def test_premiums_are_those_of_the_recorded_minutes(served: Served) -> None:
     reference = closes(served, "binance", "BTCUSDT")
-    rates = sorted((body[0]["timestamp"], body[0]["basePrice"]) for _, body in served.bodies("fx", "fx_rates"))
+    rates = sorted((body[0]["timestamp"], body[0]["basePrice"]) for _, body in served.product.bodies("fx", "fx_rates"))
     korean = served.api.get("/api/kimchi-premium/history?base=BTC&range=1d").json
     for exchange in ("upbit", "bithumb"):
         own, token = closes(served, exchange, "KRW-BTC"), closes(served, exchange, "KRW-USDT")
@@ -265,10 +240,10 @@ def test_premiums_are_those_of_the_recorded_minutes(served: Served) -> None:
     )
 
 
-@pytest.mark.requirement("wallets:pipeline")
+@pytest.mark.requirement("wallets:pipeline", "states:wallets:partial")
 def test_each_liquidation_that_a_wallet_tells_counts_once(served: Served) -> None:
     events: dict[tuple[str, int, int], tuple[str, float]] = {}
-    for row, body in served.bodies("hyperliquid", "wallet_fills"):
+    for row, body in served.product.bodies("hyperliquid", "wallet_fills"):
         for fill in body:
             if told := fill.get("liquidation"):
                 own = told["liquidatedUser"].lower() == row.key.lower()

@@ -7,7 +7,6 @@ stand-ins know and the recorder itself stands still; what comes of it is read fr
 import asyncio
 import time
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from ingest import streams
 from ingest.client import now_ms
-from ingest.endpoint import Venue
 from ingest.rows import Row
 from ingest.schedule import Schedule
 from ingest.streams import StreamRecorder
@@ -26,7 +24,7 @@ from ingest.venues.gate import GATE
 from ingest.venues.kucoin import KUCOIN
 from ingest.venues.mexc import MEXC
 from ingest.venues.okx import OKX
-from tests.recorder_minutes import MINUTE, recorder
+from tests.recorder_minutes import MINUTE, only, recorder
 from tests.warehouse import Warehouse, seeded
 
 START = (int(time.time()) // 3600 - 1) * 3_600_000
@@ -63,11 +61,6 @@ EXPECTED = {
     (4, 5, "binance", "open_interest", "venue_unreachable"),
     (11, 12, "binance", "spot_tickers", "venue_error"),
 }
-
-
-def only(venue: Venue, kinds: set[str]) -> Venue:
-    """The venue, asked for these kinds alone."""
-    return replace(venue, endpoints=tuple(one for one in venue.endpoints if one.name in kinds))
 
 
 # What is asked every minute, and the bars of one venue.

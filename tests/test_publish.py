@@ -1,5 +1,6 @@
 """Publishes: the replica equals the warehouse, editions only rise, and readers are served whatever happens."""
 
+import itertools
 import json
 import random
 import subprocess
@@ -7,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
+from orchestration import replica
 from orchestration.edition import Edition, read_current
 from orchestration.publish import publish_locked
 from orchestration.served import (
@@ -265,6 +268,41 @@ def test_late_rows_restate_sealed_periods(warehouse: Warehouse) -> None:
             served(warehouse), f"select base, t from series_market_1m where t < {T0 + HOUR_MS} order by rowid"
         )
         assert stored == sorted(stored)
+
+
+def test_a_coin_s_premiums_are_brought_together_when_a_month_has_ended(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hours come one after the other, all coins in each. A publish gathers what its time allows, the next more."""
+    order = "select base, t from premiums order by rowid"
+    for hour in range(0, 9, 3):
+        warehouse.build(T0 + hour * HOUR_MS)
+        warehouse.publish()
+        warehouse.publish(force=True)
+    stored = rows(served(warehouse), order)
+    assert stored != sorted(stored)
+    april, clock, left = T0 + 40 * DAY_MS, itertools.count(), list[int]()
+    monkeypatch.setattr(replica, "time", SimpleNamespace(monotonic=lambda: next(clock) / 9))
+    gathered = "select count(*) from seals where table_name = 'premiums' and is_sealed"
+    waiting = "select count(*) from duckdb_tables() where table_name = 'premiums_ungathered'"
+    for minute in range(100):
+        warehouse.build(april + minute * MINUTE_MS)
+        warehouse.publish()
+        everything = "select * from premiums order by all"
+        assert rows(served(warehouse), everything) == rows(warehouse.path, everything)
+        if rows(served(warehouse), waiting) == [(1,)]:
+            left += [number for (number,) in rows(served(warehouse), "select count(*) from premiums_ungathered")]
+        elif left and rows(served(warehouse), gathered) == [(1,)]:
+            break
+    assert 0 < min(left) < max(left) < len(COINS)
+    # The running hour is written anew each minute.
+    stored = [row for row in rows(served(warehouse), order) if row[1] < april]
+    assert stored == sorted(stored)
+    # Until the next month what is new stays as it comes.
+    warehouse.build(april + 5 * HOUR_MS)
+    warehouse.publish()
+    stored = rows(served(warehouse), order)
+    assert stored != sorted(stored)
 
 
 def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehouse: Warehouse) -> None:

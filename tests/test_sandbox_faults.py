@@ -95,6 +95,21 @@ async def test_a_changed_field_is_renamed_removed_or_of_another_type(client: San
         await client.delete(f"/_sandbox/faults?id={identity}")
 
 
+async def test_a_number_of_one_contract_is_multiplied(client: SandboxClient) -> None:
+    path = "/api.gateio.ws/api/v4/futures/usdt/contracts"
+    before = {row["name"]: row for row in (await client.get(path)).json}
+    where = {"name": "ETH_USDT"}
+    await on(client, kind="changed_field", venue="gate", field="quanto_multiplier", times=10, where=where)
+    await on(client, kind="changed_field", venue="gate", field="funding_interval", times=2, where=where)
+    after = {row["name"]: row for row in (await client.get(path)).json}
+    assert {name for name in before if before[name] != after[name]} == {"ETH_USDT"}
+    # Text stays text, a number a number.
+    changed = {name: after["ETH_USDT"][name] for name in ("quanto_multiplier", "funding_interval")}
+    assert changed["quanto_multiplier"] == "0.10"
+    assert float(before["ETH_USDT"]["quanto_multiplier"]) * 10 == float(changed["quanto_multiplier"])
+    assert changed["funding_interval"] == before["ETH_USDT"]["funding_interval"] * 2
+
+
 async def test_a_ws_drop_cuts_the_stream_and_lets_it_return(client: SandboxClient) -> None:
     ws = await client.session.ws_connect(client.url + STREAM)
     identity = await on(client, kind="ws_drop", venue="binance")
@@ -115,6 +130,9 @@ async def test_a_ws_drop_cuts_the_stream_and_lets_it_return(client: SandboxClien
         ({"kind": "slow", "venue": "binance", "delay_s": "x"}, "delay_s"),
         ({"kind": "slow", "venue": "binance", "retry_after": 1}, "retry_after"),
         ({"kind": "changed_field", "venue": "binance", "field": "x"}, "rename"),
+        ({"kind": "changed_field", "venue": "binance", "field": "x", "as": "null", "times": 2}, "one of"),
+        ({"kind": "changed_field", "venue": "binance", "field": "x", "times": "2"}, "times"),
+        ({"kind": "changed_field", "venue": "binance", "field": "x", "times": 2, "where": "y"}, "where"),
         ([], "object"),
     ],
 )

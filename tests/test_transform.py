@@ -17,6 +17,7 @@ from orchestration.transform import build
 from orchestration.watermark import close_window, prepare
 from orchestration.windows import LandingFileError, next_window
 from orchestration.writer import PipelineError, WriterBusyError, connection, writer_lock
+from tests.dbt_project import give_parsed
 from tests.pipeline_home import MINUTE, T0, command_env, land_minutes, run, settings_for, start, tables
 
 MINUTES = [T0 + n * MINUTE for n in range(4)]
@@ -28,10 +29,9 @@ def quiet(_: str) -> None:
 
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A home with four landed minutes, its manifest made, nothing built."""
+    """A home with four landed minutes, nothing built."""
     settings = settings_for(tmp_path_factory.mktemp("landed"))
     land_minutes(settings, MINUTES)
-    dbt_process.prepare_manifest(settings, quiet)
     return settings
 
 
@@ -45,8 +45,9 @@ def undisturbed(landed: Settings, tmp_path_factory: pytest.TempPathFactory) -> S
 
 
 def copied(settings: Settings, home: Path) -> Settings:
-    """A home of its own with the same landing and manifest."""
+    """A home of its own with the same landing, and the project read."""
     shutil.copytree(settings.home, home, dirs_exist_ok=True)
+    give_parsed(settings_for(home))
     return settings_for(home)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import time
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import orjson
@@ -16,9 +17,10 @@ KINDS = {
     "418": {"retry_after"},
     "500": {"body"},
     "truncated": {"at", "cut"},
-    "changed_field": {"field", "rename", "as"},
+    "changed_field": {"field", "rename", "as", "times", "where"},
     "ws_drop": {"refuse"},
 }
+CHANGES = ("rename", "as", "times")
 TYPES = ("string", "number", "null", "removed")
 _COMMON = {"kind", "venue", "host", "path", "count", "seconds"}
 
@@ -70,11 +72,13 @@ class Faults:
             raise ValueError("venue must name a venue, or * for all")
         if unknown := set(wanted) - _COMMON - KINDS[kind]:
             raise ValueError(f"{kind} does not take {', '.join(sorted(unknown))}")
-        for name in ("count", "seconds", "delay_s", "retry_after", "at"):
+        for name in ("count", "seconds", "delay_s", "retry_after", "at", "times"):
             if name in wanted and (not isinstance(wanted[name], int | float) or wanted[name] < 0):
                 raise ValueError(f"{name} must be a number of at least 0, not {wanted[name]!r}")
-        if kind == "changed_field" and (not wanted.get("field") or ("rename" in wanted) == ("as" in wanted)):
-            raise ValueError("changed_field takes field and either rename or as")
+        if kind == "changed_field" and (not wanted.get("field") or len(set(CHANGES) & set(wanted)) != 1):
+            raise ValueError(f"changed_field takes field and one of {', '.join(CHANGES)}")
+        if not isinstance(wanted.get("where", {}), dict):
+            raise ValueError(f"where must be an object of fields and their values, not {wanted['where']!r}")
         if wanted.get("as", "null") not in TYPES:
             raise ValueError(f"as must be one of {', '.join(TYPES)}, not {wanted['as']!r}")
         seconds = wanted.get("seconds")
@@ -118,12 +122,15 @@ def _changed(value: Any, name: str, options: dict[str, Any]) -> Any:
         return [_changed(one, name, options) for one in value]
     if not isinstance(value, dict):
         return value
+    meant = all(value.get(key) == wanted for key, wanted in options.get("where", {}).items())
     out = {}
     for key, one in value.items():
-        if key != name:
+        if key != name or not meant:
             out[key] = _changed(one, name, options)
         elif "rename" in options:
             out[options["rename"]] = one
+        elif "times" in options:
+            out[key] = _times(one, options["times"])
         elif options["as"] == "null":
             out[key] = None
         elif options["as"] == "string":
@@ -136,8 +143,21 @@ def _changed(value: Any, name: str, options: dict[str, Any]) -> Any:
     return out
 
 
+def _times(value: Any, factor: float) -> Any:
+    """The number multiplied, as text where it was text; what is no number stays."""
+    if not isinstance(value, str):
+        return value * factor if isinstance(value, int | float) else value
+    try:
+        return f"{Decimal(value) * Decimal(str(factor)):f}"
+    except InvalidOperation:
+        return value
+
+
 def changed_field(fault: Fault, body: bytes) -> bytes:
-    """The body with the named field renamed, removed or of another type, wherever it occurs."""
+    """The body with the named field renamed, removed, of another type or multiplied, wherever it occurs.
+
+    With `where` only in objects that have these values: one contract of a list.
+    """
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:

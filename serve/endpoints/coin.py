@@ -54,6 +54,8 @@ UNKNOWN = ", ".join(f"\"{window}\": {{long: null, short: null, 'count': null}}" 
 OWN = ", ".join(
     f""" "{window}": {{long: l.totals['{window}'].long, short: l.totals['{window}'].short}}""" for window in WINDOWS
 )
+# A coin none of whose markets was observed lately is tracked for another day, without figures.
+UNSEEN = {"base": "$base", "venues": "[]", "hip3": "bool_and(hip3)"}
 # A coin that no feed covers has no row of liquidations: its totals are unknown.
 SQL = f"""
 with spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until),
@@ -74,10 +76,18 @@ select to_json({{
         select sum(taker_buy_usd - taker_sell_usd) from series_base_1m
         where base = $base and type = 'perp' and t >= $since and t < $until)
 }})::varchar
-from (select {", ".join(MARKET)} from markets where base = $base) as m
+from (
+    select {", ".join(MARKET)} from markets where base = $base
+    union all by name
+    select {", ".join(f"{UNSEEN.get(name, 'null')} as {name}" for name in MARKET)}
+    from market_index where base = $base and base not in (select base from markets) having count(*) > 0
+) as m
 cross join (select since from liquidations where base is null) as every
 left join (select totals, by_venue from liquidations where base = $base) as l on true
 left join (from long_short where base = $base) as r on true
+"""
+TRACKED = """
+select exists (from markets where base = $base) or exists (from market_index where base = $base and last_ms > $since)
 """
 
 
@@ -99,7 +109,8 @@ def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
 )
 def coin_detail(query: str, db: Reader) -> Body:
     """One coin: its figures, liquidations, long/short ratios, spike alerts and net taker flow of 24 hours."""
-    if not db.value("select 1 from markets where base = ?", [query]):
+    args = {"base": query, "since": db.edition.as_of_ms - DAY_MS}
+    if not db.value(TRACKED, args):
         raise ApiError(404, "unknown coin")  # it was recorded once and is listed no more
     until = db.edition.as_of_ms // MINUTE_MS * MINUTE_MS
     return snapshot_body(

@@ -44,6 +44,7 @@ SCHEMA: Schema = {
         "source": {"type": "string"},
     },
 }
+# What an exchange only announces is listed when it opens; what it lets trade before that is observed.
 SQL = """
 with listed as (
     select * from listings where venue in (select unnest($venues)) and listed_ms between $since and $now
@@ -60,6 +61,7 @@ select
     if(venue = $with_change, price / nullif(first_open, 0) - 1, null) as change, oi_usd, vol_24h, funding,
     live.t is not null and coalesce(delisted_ms > $now, true) as live, live.t as live_ms
 from listed left join live using (market_id)
+where status is distinct from 'prelaunch' or live.t is not null
 order by listed_ms desc, market_id
 """
 # An outcome stands until the list is asked again: a failed one reaches up to the newest minute.
@@ -96,7 +98,7 @@ def new_listings(query: Values, db: Reader) -> Body:
             "as_of": now,
             "live_as_of": max(seen, default=None),
             "counts": {venue: sum(row["venue"] == venue for row in rows) for venue in LISTING if venue in read},
-            "failed": [row["venue"] for row in db.rows(FAILED_SQL, scope)],
+            "failed": [row["venue"] for row in db.rows(FAILED_SQL, {**scope, "venues": sorted(read)})],
             "missing": [venue for venue in LISTING if venue not in read],
             "listings": rows,
             "source": f"listings@e{db.edition.edition_id}",

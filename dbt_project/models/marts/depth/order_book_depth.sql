@@ -7,7 +7,7 @@
 with asked as (
   select distinct venue, key as symbol, tick_ms as asked_ms
   from {{ ref("raw_window") }}
-  where endpoint = 'order_books'
+  where endpoint = 'order_books' and key <> ''  -- without any: nobody knew whom to ask for
   qualify tick_ms = max(tick_ms) over (partition by venue)
 ),
 

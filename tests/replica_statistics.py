@@ -83,7 +83,8 @@ select id, ts, horizon_min, ts + (horizon_min + 1) * 60000 as due_ms,
     if(lost, null, horizon_min / 1e3) as return,
     if(lost, null, case dir when 'buy' then horizon_min / 1e3 when 'sell' then -horizon_min / 1e3 end)
         as directional_return, $last as tick_ms
-from (select *, (id - 9007199254700000) % 5 = 4 as lost from spikes where id > 99) cross join unnest([5, 15, 60]) as h(horizon_min)
+from (select *, (id - 9007199254700000) % 5 = 4 as lost from spikes where id > 99)
+cross join unnest([5, 15, 60]) as h(horizon_min)
 where ts + (horizon_min + if(lost, 75, 0)) * 60000 < $last;
 
 insert into spike_stats by name

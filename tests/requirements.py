@@ -226,6 +226,7 @@ MODELS = {
     ),
     "xray:rows": Requirement("D X-ray", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
     "options:pipeline": Requirement("I 2.7", "a recorded minute of all venues says what the market holds"),
+}
 
 # States of the snapshots, each reached through a fault of a stand-in: recorded, built, published and served.
 STATES = {

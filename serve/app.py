@@ -7,13 +7,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from sanic import Request, Sanic
-from sanic.exceptions import BadURL, NotFound
+from sanic.exceptions import BadURL, MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
 from sanic.response import HTTPResponse
 from sanic.router import Router
 from sanic.worker.loader import AppLoader
 
 from serve.endpoint import Endpoint, all_endpoints
 from serve.errors import ApiError, closest, shown
+from serve.mcp import PATH as MCP_PATH
+from serve.mcp import Mcp
 from serve.replies import METHODS, error, on_exception, options
 from serve.service import Service, Setup
 
@@ -51,9 +53,10 @@ def bare_app(name: str) -> Sanic[Any, Any]:
 
 
 def create_app(setup: Setup) -> Sanic[Any, Any]:
-    """The application: the endpoints, dbt docs at /dbt/, the quality report at /quality/, the API's page at /docs."""
+    """The application: the endpoints, the MCP tools at /mcp, dbt docs at /dbt/, the quality report at /quality/, the
+    API's page at /docs."""
     app = bare_app("tidemark")
-    paths = ["/docs", "/dbt/", "/quality/"]
+    paths = ["/docs", "/dbt/", "/quality/", MCP_PATH]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
@@ -63,6 +66,19 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     for page in sorted(PAGES.iterdir()):
         uri = "/docs" if page.stem == "index" else f"/docs/{page.name}"
         app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.stem}-{page.suffix[1:]}")
+
+    async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
+        found: Mcp = request.app.ctx.mcp
+        return await found.handle(request, too_large)
+
+    app.add_route(mcp, MCP_PATH, methods=("POST", "OPTIONS"), name="mcp")
+
+    @app.exception(MethodNotAllowed, PayloadTooLarge)
+    async def another_method(request: Request, exception: SanicException) -> HTTPResponse:
+        # Errors of /mcp are JSON-RPC, those too that Sanic finds before it is asked.
+        if request.path.rstrip("/") == MCP_PATH:
+            return await mcp(request, isinstance(exception, PayloadTooLarge))
+        return on_exception(request, exception)
 
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
@@ -76,6 +92,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     async def start(app: Sanic[Any, Any]) -> None:
         # Here and not before: DuckDB is not fork-safe, and each worker has its own.
         app.ctx.service = Service(setup)
+        app.ctx.mcp = Mcp(app.ctx.service, setup.public_hosts, setup.mcp_revision)
         await app.ctx.service.store.start()
 
     @app.after_server_stop

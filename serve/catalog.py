@@ -53,6 +53,7 @@ class Metric:
     grouped: the expressions are aggregates over the rows of a bucket.
     finest: the finest step that has it; empty where all have.
     venues: those that are taken together where none is asked for.
+    formula, caveats: how it is computed and what to beware of, for people.
     endpoints: the recorded kinds that it is made of; their gaps are its gaps. A kind has its own.
     shared_endpoints: those that it is made of too, but that venues without the metric are asked for as well.
     """
@@ -75,6 +76,8 @@ class Metric:
     venues: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     shared_endpoints: tuple[str, ...] = ()
+    formula: str = ""
+    caveats: tuple[str, ...] = ()
     max_range_d: int = 730
     max_range_with_key_d: int = 3650
 

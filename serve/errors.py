@@ -1,26 +1,39 @@
 """What can go wrong in a request, as exceptions; every one of them becomes a JSON body `{"error": message}`."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 SHOWN = 64  # characters of a received value that a message repeats
 
 
 class ApiError(Exception):
-    """An answer other than 200: status, message and extra headers."""
+    """An answer other than 200: status, message and extra headers.
 
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+    `about` says the same as the message in parts, where it is about a parameter: see `wrong`.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        headers: dict[str, str] | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.headers = headers or {}
+        self.about = about or {}
 
 
 class BadParameter(ApiError):
     """400: names the parameter, the value received, what is allowed and the closest allowed value."""
 
     def __init__(self, name: str, value: str, allowed: str, choices: Iterable[str] = ()) -> None:
-        super().__init__(400, f"{name}: {shown(value)} is not valid; {allowed}{closest(value, choices)}")
+        near = nearest(value, choices)
+        message = f"{name}: {shown(value)} is not valid; {allowed}{_meant(near)}"
+        super().__init__(400, message, about=wrong(name, value, allowed, near))
 
 
 class Unavailable(Exception):
@@ -36,8 +49,22 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= SHOWN else value[:SHOWN] + "…")
 
 
-def closest(value: str, choices: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the choice nearest to what was received, or nothing."""
+def wrong(name: str, value: Any, allowed: str, near: str | None = None) -> dict[str, Any]:
+    """What is wrong with a parameter: its name, the value received, what is allowed, the nearest allowed value."""
+    return {"argument": name, "value": value, "allowed": allowed, "nearest": near}
+
+
+def nearest(value: str, choices: Iterable[str]) -> str | None:
+    """The choice nearest to what was received, if any is near."""
     folded = {choice.lower(): choice for choice in choices}
     match = difflib.get_close_matches(value[:SHOWN].lower(), folded, n=1, cutoff=0.5)
-    return f"; did you mean {folded[match[0]]!r}?" if match else ""
+    return folded[match[0]] if match else None
+
+
+def closest(value: str, choices: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the choice nearest to what was received, or nothing."""
+    return _meant(nearest(value, choices))
+
+
+def _meant(near: str | None) -> str:
+    return f"; did you mean {near!r}?" if near else ""

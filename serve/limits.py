@@ -30,7 +30,8 @@ class Budget(NamedTuple):
     keyed: int | None
 
 
-BUDGETS = {"series": Budget(30, 120), "general": Budget(120, None)}
+BUDGETS = {"series": Budget(30, 120), "general": Budget(120, None), "mcp": Budget(60, None)}
+CHALLENGE = {"www-authenticate": 'ApiKey realm="tidemark"'}
 BAD_KEY = "the API key is not valid: it is unknown or revoked; leave X-API-Key and api_key out to ask without one"
 
 
@@ -80,13 +81,26 @@ class Admission:
             key_id = self.keys.find(texts[0])
             if key_id is None:
                 told = await self._told(request, budget, None, count=False)
-                raise _refused(401, BAD_KEY, in_url, {**told.headers, "www-authenticate": 'ApiKey realm="tidemark"'})
+                raise _refused(401, BAD_KEY, in_url, {**told.headers, **CHALLENGE})
+        told = await self.charge(request, budget, key_id, in_url)
+        return Access(key_id is not None, in_url, query_string, told)
+
+    def key_in_header(self, request: Request) -> str | None:
+        """The id of the key in X-API-Key, where there is one; raises the 401 of a wrong key. Counts nothing."""
+        texts = request.headers.getall("x-api-key", ())
+        found = self.keys.find(texts[0]) if len(texts) == 1 else None
+        if texts and found is None:
+            raise ApiError(401, BAD_KEY, dict(CHALLENGE))
+        return found
+
+    async def charge(self, request: Request, budget: str | None, key_id: str | None, in_url: bool = False) -> Told:
+        """Count one request of whoever has the key or, without one, the address; raises the 429 of a spent budget."""
         told = await self._told(request, budget, key_id, count=True)
         if told.spent:
             more = "" if key_id or not budget or not BUDGETS[budget].keyed else "; an API key raises it"
             limit = told.headers["x-ratelimit-limit"]
             raise _refused(429, f"more than {limit} requests in this minute{more}", in_url, told.headers)
-        return Access(key_id is not None, in_url, query_string, told)
+        return told
 
     async def _told(self, request: Request, budget: str | None, key_id: str | None, count: bool) -> Told:
         """What is told of a budget after counting (or only looking)."""

@@ -35,7 +35,7 @@ class Param:
     def schema_for(self, catalog: Catalog) -> Schema:
         """The JSON Schema of the parameter as this edition allows it."""
         schema = self.schema(catalog) if callable(self.schema) else self.schema
-        return {**schema, "default": self.default} if isinstance(self.default, str) else schema
+        return schema if self.default is None else {**schema, "default": self.default}
 
 
 def one_of(description: str, *choices: str, default: str | None = None) -> Param:

@@ -5,9 +5,18 @@ from typing import NamedTuple
 
 from serve.catalog import Metric
 from serve.edition import Edition
-from serve.errors import ApiError, BadParameter
+from serve.errors import ApiError, BadParameter, wrong
 from serve.params import Values
-from serve.timerange import POINT_LIMIT, POINT_LIMIT_WITH_KEY, Span, aligned, check_length, choose_tier, span_of
+from serve.timerange import (
+    POINT_LIMIT,
+    POINT_LIMIT_WITH_KEY,
+    Span,
+    aligned,
+    check_length,
+    choose_tier,
+    span_of,
+    step_about,
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,11 @@ class Selected(NamedTuple):
     type: str
 
 
-def resolve_series(values: Values, edition: Edition, keyed: bool) -> SeriesQuery:
-    """The canonical query, or the 400 or 404 that the request deserves."""
+def resolve_series(values: Values, edition: Edition, keyed: bool, about: int | None = None) -> SeriesQuery:
+    """The canonical query, or the 400 or 404 that the request deserves.
+
+    Without a step it is the finest that may be; with `about`, the one that gives about so many points.
+    """
     metric = edition.catalog.by_name.get(values["metric"])
     if metric is None:
         names = edition.catalog.names
@@ -58,7 +70,8 @@ def resolve_series(values: Values, edition: Edition, keyed: bool) -> SeriesQuery
     check_length(span, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
     limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
-    wanted = max(widths.get(values["step"], 0), widths.get(metric.finest, 0))
+    usual = step_about(edition.tiers, span, about) if about and values["step"] is None else 0
+    wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
     tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)
     span = aligned(span, tier.step_ms)
     return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"])
@@ -85,9 +98,12 @@ def _selected(values: Values, metric: Metric, edition: Edition) -> Selected:
                 raise BadParameter(name, values[name], f"{metric.name} is of all coins together: leave {name} out")
         return Selected(None, None, None, metric.fixed_type)
     if len(given) != 1:
-        raise ApiError(400, f"base, market: give exactly one of them, got {' and '.join(given) or 'neither'}")
+        got = " and ".join(given) or "neither"
+        about = wrong("base, market", got, "exactly one of them")
+        raise ApiError(400, f"base, market: give exactly one of them, got {got}", about=about)
     if given[0] not in metric.selectors:
-        raise ApiError(400, f"{given[0]}: {metric.name} takes {' or '.join(metric.selectors)} only")
+        only = f"{metric.name} takes {' or '.join(metric.selectors)} only"
+        raise ApiError(400, f"{given[0]}: {only}", about=wrong(given[0], values[given[0]], only))
     if given == ["market"]:
         return _market(values, metric, edition)
     base = edition.base(values["base"])

@@ -28,7 +28,8 @@ RETRY_AFTER_S = 5
 
 @dataclass(frozen=True)
 class Setup:
-    """How to serve: where replicas, generated dbt docs, keys and the quality report are; what is shared with whom."""
+    """How to serve: where replicas, generated dbt docs, keys and the quality report are; what is shared with whom;
+    under which names it is published, and the newest MCP revision that it speaks where that is not the usual one."""
 
     serving: Path
     docs: Path | None = None
@@ -37,6 +38,8 @@ class Setup:
     trusted_proxies: tuple[str, ...] = ()
     workers: int = 1
     quality: Path | None = None
+    public_hosts: tuple[str, ...] = ()
+    mcp_revision: str = ""
 
 
 class Service:

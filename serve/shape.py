@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -32,6 +33,16 @@ class Body:
 def json_body(content: dict[str, Any], degraded: bool = False, ttl: int | None = None) -> Body:
     """A JSON body; NaN and infinities become null."""
     return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded, ttl)
+
+
+def significant(values: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, Any]:
+    """Numbers rounded to so many significant digits; 0 and NaN stay. Powers of ten that are whole numbers are exact, so
+    the result is the double nearest to the rounded decimal."""
+    size = np.where(np.isfinite(values) & (values != 0), np.abs(values), 1.0)
+    places = digits - 1 - np.floor(np.log10(size))
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    rounded: np.ndarray[Any, Any] = np.round(values * up / down) / up * down
+    return rounded
 
 
 def strict_json(text: bytes) -> bytes:

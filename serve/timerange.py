@@ -1,10 +1,11 @@
 """Which time a series request means and which tier answers it. All times in UTC epoch milliseconds."""
 
 from collections.abc import Sequence
+from math import log
 from typing import NamedTuple
 
 from serve.catalog import Tier
-from serve.errors import ApiError, BadParameter
+from serve.errors import ApiError, BadParameter, wrong
 from serve.params import UNIT_MS
 
 DEFAULT_RANGE_MS = UNIT_MS["d"]
@@ -25,7 +26,7 @@ def span_of(start: int | None, end: int | None, length: int | None, now: int) ->
         return Span(end - (length or DEFAULT_RANGE_MS), end)
     if end is None:
         if length is None:
-            raise ApiError(400, "start: needs end or range beside it")
+            raise ApiError(400, "start: needs end or range beside it", about=wrong("start", start, "with end or range"))
         # A start after as_of means a range of which nothing is known yet: empty, not wrong.
         return Span(start, max(start, min(start + length, now)))
     if end <= start:
@@ -39,7 +40,8 @@ def check_length(span: Span, max_days: int, max_days_with_key: int, keyed: bool)
     if span.end - span.start > most * UNIT_MS["d"]:
         more = f" ({max_days_with_key}d with an API key)" if max_days_with_key > most else ""
         days = (span.end - span.start) / UNIT_MS["d"]
-        raise ApiError(400, f"range: {days:.6g}d is too long; at most {most}d{more}")
+        about = wrong("range", f"{days:.6g}d", f"at most {most}d{more}", f"{most}d")
+        raise ApiError(400, f"range: {days:.6g}d is too long; at most {most}d{more}", about=about)
 
 
 def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, limit: int = POINT_LIMIT) -> Tier:
@@ -50,11 +52,17 @@ def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, lim
     fitting = [tier for tier in tiers if tier.step_ms >= wanted_ms and points(span, tier.step_ms) < limit]
     if not fitting:
         longest = max(tier.step_ms for tier in tiers) * (limit - 2) // UNIT_MS["d"]
-        raise ApiError(400, f"range: too long for the coarsest step; at most {longest}d")
+        about = wrong("range", f"{(span.end - span.start) / UNIT_MS['d']:.6g}d", f"at most {longest}d", f"{longest}d")
+        raise ApiError(400, f"range: too long for the coarsest step; at most {longest}d", about=about)
     for tier in fitting:
         if tier.keep_days is None or span.start >= now - tier.keep_days * UNIT_MS["d"]:
             return tier
     return fitting[-1]
+
+
+def step_about(tiers: Sequence[Tier], span: Span, count: int) -> int:
+    """The width of the tier whose number of points in the range is nearest to `count`, as a ratio."""
+    return min(tiers, key=lambda tier: abs(log(max(points(span, tier.step_ms), 1) / count))).step_ms
 
 
 def aligned(span: Span, step_ms: int) -> Span:

@@ -1,9 +1,13 @@
 """GET /api/markets: every tracked coin with its markets, as the mart holds it."""
 
+from typing import Any
+
+import orjson
+
 from serve.edition import Reader
 from serve.endpoint import endpoint
 from serve.params import Schema, Values
-from serve.shape import Body
+from serve.shape import Body, strict_json
 from serve.snapshot import NUMBER_OR_NULL, STAMPS, array_of, object_of, snapshot_body
 
 COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
@@ -43,6 +47,12 @@ SQL = """
 select '{"coins":[' || coalesce(string_agg(to_json(m)::varchar, ',' order by perp_vol24h desc nulls last, base), '')
     || ']}' from markets as m
 """
+
+
+def market_row(db: Reader, base: str) -> dict[str, Any] | None:
+    """One coin of the snapshot, by its canonical name; None if it is not listed now."""
+    text = db.value("select to_json(m)::varchar from markets as m where base = ?", [base])
+    return orjson.loads(strict_json(text.encode())) if text else None
 
 
 @endpoint("/api/markets", ttl=15, statuses=(200, 400, 503), schema=object_of({"coins": array_of(COIN), **STAMPS}))

@@ -129,11 +129,17 @@ def _gaps(query: SeriesQuery, db: Reader, definition: Metric, t: np.ndarray[Any,
     return before_recording(db, t, query.step_ms, query.span) + recorded
 
 
-def _json(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
+def series_content(query: SeriesQuery, db: Reader) -> dict[str, Any]:
+    """The JSON response before it is text: what is said of the values, `t` and the fields as arrays, and the gaps."""
+    definition = db.edition.catalog.by_name[query.metric]
     found = db.arrays(series_sql(definition, query))
     if not found["t"].size:
         _check_venue(query, db, definition)
-    return json_body({**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition, found["t"])})
+    return {**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition, found["t"])}
+
+
+def _json(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
+    return json_body(series_content(query, db))
 
 
 def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:

@@ -146,6 +146,8 @@ def serve() -> None:
         trusted_proxies=chosen.trusted_proxies,
         workers=chosen.api_workers,
         quality=chosen.quality_docs,
+        public_hosts=chosen.public_hosts,
+        mcp_revision=chosen.mcp_revision,
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 

@@ -6,6 +6,7 @@ sentence within a blink.
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from urllib.parse import urlsplit
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 UNIVERSES = ("small", "full")
+MCP_REVISIONS = ("2025-11-25", "2026-07-28")
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 class SettingsError(ValueError):
@@ -64,6 +67,18 @@ SETTINGS = (
         "unset",
         "Addresses or networks of reverse proxies, comma-separated, whose `X-Forwarded-For` names the client.",
     ),
+    Setting(
+        "TIDEMARK_PUBLIC_HOSTS",
+        "unset",
+        "Host names, comma-separated, under which a reverse proxy publishes `/mcp`; it answers no other `Host` or "
+        "`Origin` than these and this machine's own.",
+    ),
+    Setting(
+        "TIDEMARK_MCP_REVISION",
+        "2025-11-25",
+        "Newest protocol revision that `/mcp` speaks: `2025-11-25`, which includes `2025-06-18`, or `2026-07-28` as "
+        "well.",
+    ),
 )
 
 
@@ -82,6 +97,8 @@ class Settings:
     api_workers: int
     redis_url: str | None
     trusted_proxies: tuple[str, ...]
+    public_hosts: tuple[str, ...]
+    mcp_revision: str
 
     @property
     def keys(self) -> Path:
@@ -150,6 +167,8 @@ class Settings:
             api_workers=_workers(env, "TIDEMARK_API_WORKERS", redis_url),
             redis_url=redis_url,
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
+            public_hosts=_hosts(env, "TIDEMARK_PUBLIC_HOSTS"),
+            mcp_revision=_choice(env, "TIDEMARK_MCP_REVISION", MCP_REVISIONS),
         )
 
     def environ(self) -> dict[str, str]:
@@ -166,6 +185,8 @@ class Settings:
             "TIDEMARK_API_WORKERS": str(self.api_workers),
             "TIDEMARK_REDIS_URL": self.redis_url or "",
             "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
+            "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
+            "TIDEMARK_MCP_REVISION": self.mcp_revision,
         }
 
 
@@ -252,6 +273,16 @@ def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
     if int(text) > 1 and redis_url is None:
         raise SettingsError(f"{name} is {text!r}, but more than 1 need TIDEMARK_REDIS_URL: they share what they count.")
     return int(text)
+
+
+def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = tuple(filter(None, map(str.strip, _text(env, name).lower().split(","))))
+    for text in found:
+        if not HOST.fullmatch(text):
+            raise SettingsError(
+                f"{name} has {text!r}, but it must be host names without a port, such as 'api.example.org'."
+            )
+    return found
 
 
 def _networks(env: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -11,8 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
 from serve.edition import Edition
 from serve.errors import BadParameter
 from serve.params import Param, Schema, Values
@@ -26,7 +24,7 @@ def text(param: Param, required: bool = False) -> Param:
 
     def read(name: str, value: Any) -> Any:
         if not isinstance(value, str) or not value:
-            raise BadParameter(name, _json(value), f"use a string: {param.description}")
+            raise BadParameter(name, value, f"use a string: {param.description}")
         return param.read(name, value)
 
     return replace(param, read=read, required=required)
@@ -36,13 +34,11 @@ def whole(description: str, low: int, high: int, default: int) -> Param:
     """A whole number within bounds."""
 
     def read(name: str, value: Any) -> int:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or value != value // 1
-            or not low <= value <= high
-        ):
-            raise BadParameter(name, _json(value), f"use a whole number from {low} to {high}")
+        if not _is_number(value):
+            raise BadParameter(name, value, f"use a whole number from {low} to {high}")
+        if value != value // 1 or not low <= value <= high:
+            near = int(min(max(value, low), high))
+            raise BadParameter(name, value, f"use a whole number from {low} to {high}", near=near)
         return int(value)
 
     return Param(description, read, {"type": "integer", "minimum": low, "maximum": high}, default)
@@ -52,8 +48,8 @@ def at_least(description: str, low: float, default: float | None = None) -> Para
     """A number from a bound up."""
 
     def read(name: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < 1e18:
-            raise BadParameter(name, _json(value), f"use a number from {low:g} up")
+        if not _is_number(value) or not low <= value < 1e18:
+            raise BadParameter(name, value, f"use a number from {low:g} up")
         return float(value)
 
     return Param(description, read, {"type": "number", "minimum": low}, default)
@@ -61,11 +57,13 @@ def at_least(description: str, low: float, default: float | None = None) -> Para
 
 def one_number(description: str, *choices: float, default: float) -> Param:
     """One of a few numbers."""
-    listed = [f"{choice:g}" for choice in choices]
+    allowed = f"use one of {', '.join(f'{choice:g}' for choice in choices)}"
 
     def read(name: str, value: Any) -> float:
-        if isinstance(value, bool) or value not in choices:
-            raise BadParameter(name, _json(value), f"use one of {', '.join(listed)}", listed)
+        if not _is_number(value):
+            raise BadParameter(name, value, allowed)
+        if value not in choices:
+            raise BadParameter(name, value, allowed, near=min(choices, key=lambda choice: abs(choice - value)))
         return float(value)
 
     return Param(description, read, {"type": "number", "enum": list(choices)}, default)
@@ -77,7 +75,7 @@ def utc_time(description: str) -> Param:
 
     def read(name: str, value: Any) -> int:
         if not isinstance(value, str) or not UTC_TIME.fullmatch(value):
-            raise BadParameter(name, _json(value), allowed)
+            raise BadParameter(name, value, allowed)
         try:
             ms = int(datetime.fromisoformat(value).timestamp() * 1000)
         except ValueError:
@@ -97,10 +95,10 @@ def ids(description: str, most: int) -> Param:
 
     def read(name: str, value: Any) -> tuple[int, ...]:
         if not isinstance(value, list) or not 1 <= len(value) <= most:
-            raise BadParameter(name, _json(value), allowed)
+            raise BadParameter(name, value, allowed)
         for one in value:
             if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= MAX_SAFE:
-                raise BadParameter(name, _json(one), allowed)
+                raise BadParameter(name, one, allowed)
         return tuple(dict.fromkeys(value))
 
     items = {"type": "integer", "minimum": 0, "maximum": MAX_SAFE}
@@ -135,5 +133,5 @@ def iso(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _json(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

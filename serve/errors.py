@@ -4,6 +4,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import orjson
+
 SHOWN = 64  # characters of a received value that a message repeats
 
 
@@ -28,10 +30,14 @@ class ApiError(Exception):
 
 
 class BadParameter(ApiError):
-    """400: names the parameter, the value received, what is allowed and the closest allowed value."""
+    """400: names the parameter, the value received, what is allowed and the closest allowed value.
 
-    def __init__(self, name: str, value: str, allowed: str, choices: Iterable[str] = ()) -> None:
-        near = nearest(value, choices)
+    The closest is `near` where it is known, else the one of `choices` that is spelled most like the value.
+    """
+
+    def __init__(self, name: str, value: Any, allowed: str, choices: Iterable[str] = (), near: Any = None) -> None:
+        if near is None:
+            near = nearest(str(value), choices)
         message = f"{name}: {shown(value)} is not valid; {allowed}{_meant(near)}"
         super().__init__(400, message, about=wrong(name, value, allowed, near))
 
@@ -44,9 +50,11 @@ class Unavailable(Exception):
         self.missing = missing
 
 
-def shown(value: str) -> str:
-    """A received value as a message may repeat it: quoted, bounded, printable."""
-    return repr(value if len(value) <= SHOWN else value[:SHOWN] + "…")
+def shown(value: Any) -> str:
+    """A received value as a message may repeat it: a text quoted, anything else as JSON; bounded, printable."""
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    text = text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return repr(text) if isinstance(value, str) else text
 
 
 def wrong(name: str, value: Any, allowed: str, near: str | None = None) -> dict[str, Any]:
@@ -66,5 +74,5 @@ def closest(value: str, choices: Iterable[str]) -> str:
     return _meant(nearest(value, choices))
 
 
-def _meant(near: str | None) -> str:
-    return f"; did you mean {near!r}?" if near else ""
+def _meant(near: Any) -> str:
+    return "" if near is None else f"; did you mean {near!r}?"

@@ -50,7 +50,8 @@ INSTRUCTIONS = (
     " shows a coin's markets and their ids. Times are UTC; t, ts and *_ms are epoch milliseconds. Funding is a fraction"
     " per 8 hours (times 1095 a year). null is unknown, never zero. Look at status, freshness and warnings before you"
     " rely on numbers: partial means that a part of the range was not recorded; unavailable means try again after"
-    " retry_after_s seconds. Read data.summary first; ask for a coarser step rather than for many points."
+    " retry_after_s seconds. coverage.gaps lists unrecorded periods, where values are unknown and not zero. Read"
+    " data.summary first; ask for a coarser step rather than for many points."
 )
 log = logging.getLogger("tidemark.serve")
 
@@ -124,7 +125,8 @@ class Mcp:
         told = {name.lower(): value.strip() for name, value in request.headers.items()}
         version = told.get("mcp-protocol-version")
         modern = self.modern and mcp_modern.speaks(message, version)
-        asked = Asked(request, message, key_id, mcp_modern.REVISION if modern else version or REVISIONS[0], headers)
+        spoken = mcp_modern.REVISION if modern else version if version in REVISIONS else REVISIONS[0]
+        asked = Asked(request, message, key_id, spoken, headers)
         try:
             if message.id is None or message.method != "tools/call":
                 await asked.count(self.service.admission, "mcp")

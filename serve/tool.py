@@ -16,11 +16,10 @@ import orjson
 
 from serve.catalog import Catalog
 from serve.edition import Edition, Reader
-from serve.endpoints.series import GAP
 from serve.errors import ApiError, closest, nearest, shown, wrong
 from serve.params import UNIT_MS, Param, Schema, Values
 from serve.shape import OPTIONS
-from serve.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.timerange import Span
 
 DIGITS = 6  # significant digits of a served number; prices have PRICE_DIGITS
@@ -111,44 +110,37 @@ class Tool:
             value = given.get(name)
             if value is None and param.required:
                 message = f"{name}: a value is required: {param.description}"
-                raise ApiError(400, message, about=wrong(name, None, param.description, param.example))
+                raise ApiError(400, message, about=wrong(name, None, param.description))
             values[name] = param.default if value is None else param.read(name, value)
         return values
 
 
+NULLABLE: Schema = {"type": ["integer", "null"]}
 BOUNDS = object_of({"start": INTEGER, "end": INTEGER}, nullable=True)
+# Said once to clients, in the instructions: here it would be read again with each tool.
 ENVELOPE: Schema = {
-    "status": {
-        "enum": ["ok", "partial", "unavailable"],
-        "description": "partial: in a part of the range nothing was recorded; unavailable: see reason.",
-    },
-    "as_of": {"type": ["integer", "null"], "description": "Time of the newest data, UTC epoch ms."},
+    "status": {"enum": ["ok", "partial", "unavailable"]},
+    "as_of": {**NULLABLE, "description": "Time of the newest data, UTC epoch ms."},
     "freshness": {
         "enum": ["fresh", "historical", "stale", None],
-        "description": "fresh: current, newest bucket at most a step plus 15 minutes old; historical: completed window;"
-        " stale: meant to be current, but older.",
+        "description": "historical: a completed window; stale: meant to be current, but too old.",
     },
     "provenance": object_of(
-        {
-            "edition": {"type": ["integer", "null"], "description": "Published state that was read."},
-            "source": {"type": ["string", "null"], "description": "Tables that were read."},
-            "method": {"type": "string", "description": "How the numbers are made."},
-            "caveats": array_of(TEXT),
-        }
+        {"edition": NULLABLE, "source": TEXT_OR_NULL, "method": TEXT, "caveats": array_of(TEXT)},
     ),
     "coverage": object_of(
         {
-            "requested": {**BOUNDS, "description": "Range asked for (end exclusive), UTC epoch ms."},
-            "available": {**BOUNDS, "description": "Part of it of which something is known."},
-            "gaps": array_of(GAP, "Unrecorded periods: unknown, not zero. venue null: the recorder itself."),
-            "gaps_omitted": {"type": "integer", "description": "Shorter gaps that are not listed."},
+            "requested": BOUNDS,
+            "available": BOUNDS,
+            "gaps": array_of(object_of({"start": INTEGER, "end": INTEGER, "venue": TEXT_OR_NULL, "reason": TEXT})),
+            "gaps_omitted": INTEGER,
         }
     ),
-    "units": {"type": "object", "additionalProperties": TEXT, "description": "Unit of each field."},
+    "units": {"type": "object", "additionalProperties": TEXT},
     "warnings": array_of(object_of({"code": TEXT, "message": TEXT, "url": TEXT}, optional=("url",))),
     "data": {},
-    "reason": {**TEXT, "description": "Why it is unavailable."},
-    "retry_after_s": {"type": "integer", "description": "When unavailable: ask again after so many seconds."},
+    "reason": TEXT,
+    "retry_after_s": INTEGER,
 }
 
 

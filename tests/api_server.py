@@ -22,10 +22,11 @@ import sys
 from pathlib import Path
 from serve.app import run_server
 from serve.service import Setup
-serving, port, docs, keys, redis_url, workers, quality = sys.argv[1:]
+serving, port, docs, keys, redis_url, workers, quality, revision = sys.argv[1:]
 if __name__ == "__main__":
     shared = {"redis_url": redis_url or None, "trusted_proxies": ("127.0.0.0/8",), "workers": int(workers)}
-    shared["quality"] = Path(quality) if quality else None
+    shared |= {"quality": Path(quality) if quality else None, "mcp_revision": revision}
+    shared["public_hosts"] = ("mcp.example.org",)
     run_server(Setup(Path(serving), Path(docs) if docs else None, Path(keys), **shared), "127.0.0.1", int(port))
 """
 T = TypeVar("T")
@@ -110,12 +111,13 @@ def running(
     redis_url: str = "",
     workers: int = 1,
     quality: Path | None = None,
+    revision: str = "",
 ) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM."""
     log = serving.parent / f"server-{port}.log"
     with log.open("wb") as out:
         folders = [str(serving), str(port), str(docs or ""), str(serving.parent / "keys.json")]
-        command = [sys.executable, "-c", RUN, *folders, redis_url, str(workers), str(quality or "")]
+        command = [sys.executable, "-c", RUN, *folders, redis_url, str(workers), str(quality or ""), revision]
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )

@@ -47,6 +47,8 @@ def test_a_setting_that_is_empty_counts_as_unset() -> None:
         ("TIDEMARK_VENUES_URL", "http://127.0.0.1:9100/"),
         ("TIDEMARK_UNIVERSE", "full"),
         ("TIDEMARK_API_PORT", "65535"),
+        ("TIDEMARK_PUBLIC_HOSTS", "API.example.org, mcp.example.org"),
+        ("TIDEMARK_MCP_REVISION", "2026-07-28"),
     ],
 )
 def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_path: Path) -> None:
@@ -66,6 +68,9 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
         ("TIDEMARK_HOME", "s3://bucket", "folder on this machine"),
         ("TIDEMARK_LANDING", "s3://", "URL such as"),
         ("TIDEMARK_WAREHOUSE", "postgres://host/db", "DuckDB file"),
+        ("TIDEMARK_PUBLIC_HOSTS", "https://api.example.org", "api.example.org"),
+        ("TIDEMARK_PUBLIC_HOSTS", "api.example.org:443", "without a port"),
+        ("TIDEMARK_MCP_REVISION", "2024-11-05", "2025-11-25, 2026-07-28"),
         ("TIDEMARK_VENUES_URL", "127.0.0.1:9100", "http://127.0.0.1:9100"),
         ("TIDEMARK_VENUES_URL", "http://127.0.0.1:port", "http://127.0.0.1:9100"),
     ],

@@ -1,5 +1,6 @@
 """The server: every declared endpoint on Sanic, each request answered from one edition."""
 
+import asyncio
 import re
 from functools import partial
 from pathlib import Path
@@ -14,13 +15,12 @@ from sanic.worker.loader import AppLoader
 
 from serve.endpoint import Endpoint, all_endpoints
 from serve.errors import ApiError, closest, shown
-from serve.mcp import PATH as MCP_PATH
-from serve.mcp import Mcp
 from serve.replies import METHODS, error, on_exception, options
 from serve.service import Service, Setup
 
 # Encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
 UNRESERVED = re.compile(r"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
+MCP_PATH = "/mcp"
 PAGES = Path(__file__).parent / "pages"
 
 
@@ -68,8 +68,12 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.stem}-{page.suffix[1:]}")
 
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
-        found: Mcp = request.app.ctx.mcp
-        return await found.handle(request, too_large)
+        ctx = request.app.ctx
+        if ctx.mcp is None:
+            made = await asyncio.to_thread(_mcp, ctx.service, setup)
+            ctx.mcp = ctx.mcp or made
+        answer: HTTPResponse = await ctx.mcp.handle(request, too_large)
+        return answer
 
     app.add_route(mcp, MCP_PATH, methods=("POST", "OPTIONS"), name="mcp")
 
@@ -92,7 +96,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     async def start(app: Sanic[Any, Any]) -> None:
         # Here and not before: DuckDB is not fork-safe, and each worker has its own.
         app.ctx.service = Service(setup)
-        app.ctx.mcp = Mcp(app.ctx.service, setup.public_hosts, setup.mcp_revision)
+        app.ctx.mcp = None
         await app.ctx.service.store.start()
 
     @app.after_server_stop
@@ -100,6 +104,13 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         await app.ctx.service.stop()
 
     return app
+
+
+def _mcp(service: Service, setup: Setup) -> Any:
+    # Imported at its first use, beside the requests that run: the protocol's types take as long as all else together.
+    from serve.mcp import Mcp
+
+    return Mcp(service, setup.public_hosts, setup.mcp_revision)
 
 
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+DEEP = "a deeply nested value"
 SHOWN = 64  # characters of a received value that a message repeats
 
 
@@ -50,9 +51,17 @@ class Unavailable(Exception):
         self.missing = missing
 
 
+def as_json(value: Any) -> str:
+    """A received value as JSON again; one that is nested too deeply for that is only named."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return DEEP
+
+
 def shown(value: Any) -> str:
     """A received value as a message may repeat it: a text quoted, anything else as JSON; bounded, printable."""
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    text = value if isinstance(value, str) else as_json(value)
     text = text if len(text) <= SHOWN else text[:SHOWN] + "…"
     return repr(text) if isinstance(value, str) else text
 

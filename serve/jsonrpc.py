@@ -7,11 +7,11 @@ import orjson
 from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR
 from sanic.response import HTTPResponse
 
-from serve.errors import shown
+from serve.errors import DEEP, as_json, shown
 from serve.replies import NO_STORE
 from serve.shape import JSON
 
-SHOWN_BYTES = 200  # of a received value that an error repeats as it is
+SHOWN_CHARS = 200  # of a received value that an error repeats as it is
 
 
 class RpcError(Exception):
@@ -80,5 +80,5 @@ def error_response(error: RpcError, number: int | str | None, headers: Mapping[s
 
 
 def _short(value: Any) -> Any:
-    text = orjson.dumps(value)
-    return value if len(text) <= SHOWN_BYTES else shown(text.decode())
+    text = as_json(value)
+    return value if len(text) <= SHOWN_CHARS and text != DEEP else shown(text)

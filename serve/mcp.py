@@ -26,7 +26,6 @@ from serve.service import RETRY_AFTER_S, Service
 from serve.tool import Tool, envelope, unavailable
 from serve.tools import TOOLS
 
-PATH = "/mcp"
 REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; what an unknown one is answered with is the first
 MAX_REQUEST, MAX_RESULT = 32 * 1024, 1024 * 1024
 MOST_CALLS = 4
@@ -101,7 +100,7 @@ class Mcp:
             code = TOO_MANY if error.status == 429 else REFUSED
             failure = RpcError(error.status, code, error.message, headers=error.headers)
         except Exception:
-            log.exception("%s failed", PATH)
+            log.exception("/mcp failed")
             failure = RpcError(500, INTERNAL_ERROR, "internal error")
         return error_response(failure, message.id if message else None, headers)
 
@@ -237,7 +236,7 @@ class Mcp:
             async def make() -> Stored:
                 return await self.service.store.execute(edition, compute)
 
-            asked = f"{edition.edition_id}:{edition.published_ms}:{PATH}:{tool.name}:{query!r}:{origin}"
+            asked = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
             return await self.service.cache.build(f"{asked}|stale" if stale else asked, make)
 
         found = await kept(stale=False)

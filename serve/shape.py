@@ -39,7 +39,7 @@ def significant(values: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, An
     """Numbers rounded to so many significant digits; 0 and NaN stay. Powers of ten that are whole numbers are exact, so
     the result is the double nearest to the rounded decimal."""
     size = np.where(np.isfinite(values) & (values != 0), np.abs(values), 1.0)
-    places = digits - 1 - np.floor(np.log10(size))
+    places = np.clip(digits - 1 - np.floor(np.log10(size)), -300, 300)
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
     rounded: np.ndarray[Any, Any] = np.round(values * up / down) / up * down
     return rounded

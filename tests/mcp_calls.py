@@ -19,7 +19,7 @@ class Mcp:
     api: Api
     schemas: dict[str, Draft202012Validator] = field(default_factory=dict)
 
-    def send(self, body: bytes, method: str = "POST", path: str = "/mcp", **headers: str | None) -> Answer:
+    def send(self, body: bytes, method: str = "POST", path: str = "/mcp", **headers: Any) -> Answer:
         """Any bytes. Header names with underscores for dashes; None leaves a usual one out."""
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         sent = {**HEADERS, "X-Forwarded-For": some_address(), **named}
@@ -32,12 +32,12 @@ class Mcp:
         finally:
             connection.close()
 
-    def ask(self, method: str, params: Any = None, **headers: str | None) -> Answer:
+    def ask(self, method: str, params: Any = None, **headers: Any) -> Answer:
         """A request with the id 7."""
         body = {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params})}
         return self.send(orjson.dumps(body), **headers)
 
-    def result(self, method: str, params: Any = None, **headers: str | None) -> Any:
+    def result(self, method: str, params: Any = None, **headers: Any) -> Any:
         """The result of a request that must succeed."""
         answer = self.ask(method, params, **headers)
         assert (answer.status, set(answer.json)) == (200, {"jsonrpc", "id", "result"}), answer
@@ -48,7 +48,7 @@ class Mcp:
         """The definitions by name."""
         return {tool["name"]: tool for tool in self.result("tools/list")["tools"]}
 
-    def call(self, name: str, arguments: Any = None, **headers: str | None) -> Any:
+    def call(self, name: str, arguments: Any = None, **headers: Any) -> Any:
         """The envelope of a tool's answer, which satisfies the tool's schema and is the same as text."""
         if not self.schemas:
             self.schemas |= {tool: Draft202012Validator(said["outputSchema"]) for tool, said in self.tools().items()}
@@ -61,7 +61,7 @@ class Mcp:
         assert result["isError"] == (envelope["status"] == "unavailable")
         return envelope
 
-    def wrong(self, name: str, arguments: Any, **headers: str | None) -> Any:
+    def wrong(self, name: str, arguments: Any, **headers: Any) -> Any:
         """The error of a call whose arguments are wrong: the data says the same as the message."""
         answer = self.ask("tools/call", {"name": name, "arguments": arguments}, **headers)
         assert (answer.status, answer.json["id"]) == (200, 7), answer

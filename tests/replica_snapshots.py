@@ -47,7 +47,7 @@ where (t // 3600000) % 7 <> 0 and (exchange <> 'bithumb' or n < 3);
 
 -- Spike n began n minutes before the newest closed minute, until two days before: buy, sell, unknown in turn.
 create table spikes as
-select 9007199254740000 + n as id, $last - 60000 - n * 60000 as ts, venue || ':perp:' || symbol as market_id, venue,
+select 9007199254700000 + n as id, $last - 60000 - n * 60000 as ts, venue || ':perp:' || symbol as market_id, venue,
     'perp' as type, symbol, base, false as hip3, 'volume' as kind, [ 'buy', 'sell', null ][1 + n % 3] as dir,
     6 + n % 10 / 3 as sig, 123456.789e0 + n as volume_usd, 2345.6789e0 as baseline_usd, 100 as baseline_n,
     1234.56789e0 as price, $last as tick_ms
@@ -61,7 +61,7 @@ select id, ts, horizon_min, ts + (horizon_min + 1) * 60000 as due_ms,
     if(lost, null, horizon_min / 1e3) as return,
     if(lost, null, case dir when 'buy' then horizon_min / 1e3 when 'sell' then -horizon_min / 1e3 end)
         as directional_return, $last as tick_ms
-from (select *, (id - 9007199254740000) % 5 = 4 as lost from spikes) cross join unnest([5, 15, 60]) as h(horizon_min)
+from (select *, (id - 9007199254700000) % 5 = 4 as lost from spikes) cross join unnest([5, 15, 60]) as h(horizon_min)
 where ts + (horizon_min + if(lost, 75, 0)) * 60000 < $last;
 create table liquidation_events (ts bigint, venue varchar, symbol varchar, base varchar, side varchar, usd double,
     price double);

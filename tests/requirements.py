@@ -231,4 +231,51 @@ KEYS = {
     "cache:shared": Requirement("G 8", "with Redis, workers and hosts share finished answers"),
 }
 
-REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **EDITIONS, **HTTP, **KEYS}
+MCP = {
+    "mcp:get": Requirement("I 7", "GET, DELETE and other methods are 405 with Allow: POST and -32600"),
+    "mcp:batch": Requirement("I 7", "a batch is 405 and -32600"),
+    "mcp:session": Requirement("I 7", "a session id is 405 and -32600"),
+    "mcp:origin": Requirement("P 1.3", "a page of another site is 403"),
+    "mcp:host": Requirement("P 1.3", "a Host that is neither this machine nor configured is 403"),
+    "mcp:cors": Requirement("P 2", "a page that may ask is told so by its own origin, never by *"),
+    "mcp:version": Requirement("P 1.3", "an unsupported MCP-Protocol-Version is 400 with supported and requested"),
+    "mcp:initialize": Requirement("P 1.3", "an unknown revision is answered with 2025-11-25, never an error"),
+    "mcp:accept": Requirement("P 1.3", "who does not take JSON gets 406 with what to send"),
+    "mcp:content-type": Requirement("P 1.3", "a body that is not JSON by its type is 415"),
+    "mcp:size": Requirement("I 8", "a body has at most 32 KiB, else 413"),
+    "mcp:json": Requirement("P 1.3", "bad JSON is 400 and -32700, what is no request 400 and -32600; ids come back"),
+    "mcp:notification": Requirement("P 1.3", "a notification is 202 without a body"),
+    "mcp:method": Requirement("P 1.3", "an unknown method is -32601 at HTTP 200"),
+    "mcp:arguments": Requirement("I 7", "an unknown tool and wrong arguments are -32602 at HTTP 200"),
+    "mcp:errors:data": Requirement(
+        "P 1.3", "-32602 names argument, value, what is allowed and the nearest, in error.data as well"
+    ),
+    "mcp:tools-list": Requirement("P 1.3", "eight tools in a fixed order, closed inputs, outputs, read-only hints"),
+    "mcp:envelope": Requirement("I 2.8", "every result is the envelope, structured and as text, and fits its schema"),
+    "mcp:unavailable": Requirement("I 7", "a store that is down: unavailable, isError, retry_after_s, fits its schema"),
+    "mcp:partial": Requirement("I 3", "partial with recording_gap where the recorder was down in the range"),
+    "mcp:freshness": Requirement("I 3", "fresh up to a step and 15 minutes after the newest bucket; historical"),
+    "mcp:edition": Requirement("G 6", "an answer is of the newest edition"),
+    "mcp:key": Requirement("I 5", "a key is read from X-API-Key alone: in the URL it is a 400, a bad one a 401"),
+    "mcp:budget": Requirement("I 8", "tool calls share the series budget, cached ones too; all else 60 a minute by IP"),
+    "mcp:429": Requirement("P 1.3", "a spent budget is 429 with Retry-After and the request's id"),
+    "mcp:concurrent": Requirement("I 8", "at most 4 calls at once, a fifth is 429 with Retry-After"),
+    "mcp:history": Requirement("I 4.24", "history tools have the series' selectors, limits and numbers"),
+    "mcp:summary": Requirement("D MCP", "a summary stands before the arrays"),
+    "mcp:digits": Requirement("P 1.3", "numbers carry six significant digits, prices eight"),
+    "mcp:points": Requirement("P 1.3", "without a step there are about 200 points"),
+    "mcp:coarsened": Requirement("I 4.24", "a step that is too fine is raised and reported"),
+    "mcp:tokens": Requirement("P 1.3", "a default call has fewer than 10,000 tokens"),
+    "mcp:large": Requirement("P 1.3", "a large answer names the JSON API's URL; none passes 1 MiB"),
+    "mcp:snapshot": Requirement("I 4.24", "a coin's markets by OI, at most 50"),
+    "mcp:feed": Requirement("I 4.24", "spikes newest first, in a window of at most 24 hours, page by page"),
+    "mcp:outcomes": Requirement("I 3", "pending until due, unavailable with missing_outcome, otherwise observed"),
+    "mcp:xray": Requirement(
+        "I 4.24", "only fresh full rows are ranked, partial ones apart, others counted; 300 points"
+    ),
+    "mcp:modern": Requirement("P 1.1", "2026-07-28 behind a setting, off by default"),
+    "mcp:clients": Requirement("P 1.1", "the official Python client works, in each of its modes"),
+    "mcp:fuzz": Requirement("D Status codes", "no message makes a 5xx or hangs"),
+}
+
+REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **EDITIONS, **HTTP, **KEYS, **MCP}

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from serve.keys import create_key
 from tests.api_server import Answer, free_port, running, some_address, until
@@ -333,8 +333,8 @@ def test_the_next_revision_is_off_unless_it_is_set(mcp: Mcp) -> None:
 
 @pytest.mark.requirement("mcp:modern")
 def test_the_next_revision(modern: Mcp) -> None:
-    def ask(method: str, params: dict[str, Any] | None = None, **headers: str | None) -> Answer:
-        named = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method, **headers}
+    def ask(method: str, params: dict[str, Any] | None = None, **headers: Any) -> Answer:
+        named: dict[str, Any] = {"MCP_Protocol_Version": MODERN, "Mcp_Method": method, **headers}
         return modern.ask(method, {"_meta": META, **(params or {})}, **named)
 
     found = ask("server/discover").json["result"]
@@ -348,8 +348,8 @@ def test_the_next_revision(modern: Mcp) -> None:
     for name in ("market_snapshot", " market_snapshot  ", encoded):
         answer = ask("tools/call", call, Mcp_Name=name)
         assert (answer.status, answer.json["result"]["resultType"]) == (200, "complete"), answer
-    for name in (None, "spike_feed", "=?base64?%%?=", "=?base64?/w==?="):
-        refused(ask("tools/call", call, Mcp_Name=name), 400, -32020, 7)
+    for other in (None, "spike_feed", "=?base64?%%?=", "=?base64?/w==?="):
+        refused(ask("tools/call", call, Mcp_Name=other), 400, -32020, 7)
     refused(ask("tools/list", Mcp_Method="tools/call"), 400, -32020, 7)
     refused(ask("tools/list", Mcp_Method=None), 400, -32020, 7)
     refused(ask("tools/list", MCP_Protocol_Version="2025-11-25"), 400, -32020, 7)

@@ -4,10 +4,10 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from serve.arguments import in_order, iso, known_coin, known_market, text, utc_time
-from serve.catalog import Catalog
+from serve.catalog import Catalog, Metric
 from serve.edition import Edition, Reader
 from serve.endpoints.series import series_content
-from serve.params import Param, Schema, Values, coin, duration, market, one_of, venue
+from serve.params import UNIT_MS, Param, Schema, Values, coin, duration, market, one_of, venue
 from serve.series_query import SeriesQuery, resolve_series
 from serve.shape import significant
 from serve.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
@@ -123,18 +123,23 @@ def _answer(query: HistoryQuery, db: Reader) -> Found:
         gaps=content["gaps"],
         venue=asked.venue,
         warnings=warnings,
-        rest=f"/api/series/{asked.metric}?{_rest(asked)}",
+        rest=f"/api/series/{asked.metric}?{_rest(asked, definition)}",
     )
 
 
-def _rest(asked: SeriesQuery) -> str:
+def _rest(asked: SeriesQuery, metric: Metric) -> str:
     """The same question to the JSON API, as CSV."""
     if asked.market:
         chosen = {"market": asked.market}
     else:
         chosen = {"base": asked.base or "", "type": asked.type, **({"venue": asked.venue} if asked.venue else {})}
     step = {"step": asked.step} if asked.step in STEPS else {}
-    return urlencode({**chosen, "start": asked.start, "end": asked.end, **step, "format": "csv"}, safe=":")
+    start = asked.start
+    for most in (metric.max_range_d, metric.max_range_with_key_d):
+        # The query begins with its first bucket, which may be before the longest range that may be asked for.
+        if 0 < asked.end - start - most * UNIT_MS["d"] < asked.step_ms:
+            start = asked.end - most * UNIT_MS["d"]
+    return urlencode({**chosen, "start": start, "end": asked.end, **step, "format": "csv"}, safe=":")
 
 
 FUNDING_HISTORY = _history(

@@ -9,13 +9,14 @@ COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; ffl
 LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --no-strip-extras --quiet
 .DEFAULT_GOAL := help
-.PHONY: help demo up test lint format bench lock clean
+.PHONY: help demo up test lint format conformance bench lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
 	@echo "make up     the same against the real exchanges"
 	@echo "make test   the test suite"
 	@echo "make lint   formatting, lint, types, SQL"
+	@echo "make conformance  the official MCP suites against the tools; needs npm"
 	@echo "make bench  measurements, as a table"
 	@echo "make lock   resolve the requirements anew"
 
@@ -37,6 +38,9 @@ lint: .venv/installed-dev
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+conformance: .venv/installed-dev .venv/node/installed
+	@$(BIN)/python -m tests.mcp_suites .venv/node
 
 bench: .venv/installed-dev
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -67,6 +71,15 @@ clean:
 	@rm -f .venv/failed
 	@{ $(PIP) --require-hashes -r requirements-dev.lock || touch .venv/failed; } | $(COUNT)
 	@test ! -e .venv/failed
+	@touch $@
+
+# The suites need Node.js 22, which comes as a package too.
+.venv/node/installed: tests/node/package.json tests/node/package-lock.json
+	@command -v npm >/dev/null || { echo "make conformance needs npm (of any Node.js) to fetch the MCP suites; it was not found."; exit 1; }
+	@mkdir -p .venv/node && cp tests/node/package.json tests/node/package-lock.json .venv/node
+	@echo "Fetching the MCP suites and Node.js 22 into .venv/node"
+	@npm ci --prefix .venv/node --no-audit --no-fund --loglevel=error
+	@.venv/node/node_modules/node/bin/node --version >/dev/null || { echo "npm did not install Node.js 22: its package unpacks it with an install script, which npm may have been told to leave out."; exit 1; }
 	@touch $@
 
 .venv/lock/bin/uv: .venv/bin/python

@@ -9,6 +9,22 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tests.api_server import Answer, Api, some_address
 
+TOOLS = [
+    "market_snapshot", "funding_history", "oi_history", "liquidations_history", "spike_feed", "spike_outcomes",
+    "xray_risk_ranking", "xray_risk_history",
+]  # fmt: skip
+# The least that each tool takes.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "market_snapshot": {"base": "BTC"},
+    "funding_history": {"base": "BTC"},
+    "oi_history": {"market": "binance:perp:BTCUSDT"},
+    "liquidations_history": {"base": "BTC"},
+    "spike_feed": {},
+    "spike_outcomes": {"ids": [1]},
+    "xray_risk_ranking": {},
+    "xray_risk_history": {"market": "binance:perp:BTCUSDT"},
+}
+MODERN = "2026-07-28"
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 

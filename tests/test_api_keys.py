@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from serve.keys import KeyFileError, KeyRing, create_key, digest, read_keys, revoke_key
 from serve.limits import BUDGETS
-from tests.api_server import Answer, Api, free_port, running, some_address, until
+from tests.api_server import Answer, Api, free_port, in_one_minute, running, some_address, until
 from tests.redis_server import redis_server
 from tests.replica import AS_OF_MS, DAY, publish
 
@@ -36,15 +36,6 @@ def key(api: Api) -> str:
     _, text = create_key(api.keys, "tests")
     until(lambda: api.get(SERIES, X_API_Key=text).status, lambda status: status == 200)
     return text
-
-
-def in_one_minute(scenario: Callable[[], Any]) -> Any:
-    """What a scenario gives that lies within one minute of the clock, as budgets do; begun again where it does not."""
-    while True:
-        minute = time.time() // 60
-        result = scenario()
-        if time.time() // 60 == minute:
-            return result
 
 
 def budget(answer: Answer) -> tuple[int, int]:

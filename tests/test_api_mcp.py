@@ -11,19 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from serve.keys import create_key
-from tests.api_server import Answer, free_port, running, some_address, until
-from tests.mcp_calls import HEADERS, Mcp
+from tests.api_server import Answer, free_port, in_one_minute, running, some_address, until
+from tests.mcp_calls import HEADERS, MODERN, TOOLS, Mcp
 from tests.replica import publish
-from tests.test_api_keys import in_one_minute
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
-MODERN = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
-TOOLS = [
-    "market_snapshot", "funding_history", "oi_history", "liquidations_history", "spike_feed", "spike_outcomes",
-    "xray_risk_ranking", "xray_risk_history",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """/mcp by the official Python client in each of its modes, and by whatever hypothesis thinks of."""
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.api_server import Api, free_port, running, some_address
-from tests.mcp_calls import Mcp
+from tests.mcp_calls import ARGUMENTS, MODERN, TOOLS, Mcp
 from tests.replica import publish
-from tests.test_api_mcp import TOOLS
-from tests.test_api_mcp_outage import ARGUMENTS
-
-MODERN = "2026-07-28"
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +113,6 @@ CALLS = st.fixed_dictionaries(
 
 def dumped(content: Any) -> bytes:
     """JSON as any client might write it: integers beyond 64 bits too."""
-    import json
-
     return json.dumps(content).encode()
 
 

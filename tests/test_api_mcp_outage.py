@@ -9,20 +9,9 @@ import duckdb
 import pytest
 
 from tests.api_server import free_port, running, until
-from tests.mcp_calls import Mcp, warned
+from tests.mcp_calls import ARGUMENTS, TOOLS, Mcp, warned
 from tests.replica import AS_OF_MS, LAST, MINUTE, publish, write_pointer
-from tests.test_api_mcp import TOOLS
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "market_snapshot": {"base": "BTC"},
-    "funding_history": {"base": "BTC"},
-    "oi_history": {"market": "binance:perp:BTCUSDT"},
-    "liquidations_history": {"base": "BTC"},
-    "spike_feed": {},
-    "spike_outcomes": {"ids": [1]},
-    "xray_risk_ranking": {},
-    "xray_risk_history": {"market": "binance:perp:BTCUSDT"},
-}
 # Spikes that are not read within the server's time limit.
 SLOW = """
 alter table spikes rename to told;

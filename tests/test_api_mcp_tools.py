@@ -15,9 +15,8 @@ import pytest
 from serve.keys import create_key
 from serve.shape import significant
 from tests.api_server import free_port, running, until
-from tests.mcp_calls import Mcp, warned
+from tests.mcp_calls import ARGUMENTS, TOOLS, Mcp, warned
 from tests.replica import AS_OF_MS, CATALOG, DAY, GAPS, LAST, MINUTE, publish
-from tests.test_api_mcp import TOOLS
 
 FIRST = 9007199254700000  # the newest spike's id; the others count up
 # The greatest share of digits in a text that a tokenizer of today was seen to need: 2.1 characters a token.
@@ -132,11 +131,8 @@ def test_a_step_that_is_too_fine_is_raised_and_told(mcp: Mcp) -> None:
 
 @pytest.mark.requirement("mcp:tokens")
 def test_answers_to_default_calls_fit_a_context_window(mcp: Mcp) -> None:
-    defaults: dict[str, dict[str, Any]] = {name: {} for name in TOOLS}
-    defaults |= {name: {"base": "BTC"} for name in ("market_snapshot", *HISTORIES)}
-    defaults["spike_outcomes"] = {"ids": [FIRST + number for number in range(20)]}
-    defaults["xray_risk_history"] = {"market": "binance:perp:BTCUSDT"}
-    for name, arguments in defaults.items():
+    assert list(ARGUMENTS) == TOOLS
+    for name, arguments in {**ARGUMENTS, "spike_outcomes": {"ids": [FIRST + n for n in range(20)]}}.items():
         answer = mcp.ask("tools/call", {"name": name, "arguments": arguments})
         text = answer.json["result"]["content"][0]["text"]
         assert len(text) / CHARS_A_TOKEN < 10_000, name

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from benchmarks import history, minutes, serving
+from benchmarks import history, minutes, serving, tools
 from benchmarks.product import Cost, Product, children_cpu_s, wait_until
 
 BUILD_ONE = (
@@ -23,9 +23,9 @@ WARM_UP = 2
 
 
 def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each number of days of history: the median cost of one more minute, then the request path over it.
+    """For each number of days of history: the median cost of one more minute, then request path and tools over it.
 
-    Yields ("pipeline", figures) and ("serving", figures).
+    Yields ("pipeline", figures), ("serving", figures) and ("tools", figures).
     """
     origin = Product(folder / "origin", universe)
     # From a quarter past an hour: the measured minutes seal no hour and fall into no cadence of an hour.
@@ -40,6 +40,8 @@ def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> I
             measured = [(_build_one(product, dbt), product.run("publish")) for _ in range(WARM_UP + count)]
         yield "pipeline", _summary(universe, number, rows, product, measured[WARM_UP:])
         yield "serving", {"universe": universe, "days": number, **serving.measure(product)}
+        with product.running("serve", ready=f"{product.api}/api/status"):
+            yield "tools", {"universe": universe, "days": number, **tools.measure(product.api)}
         shutil.rmtree(product.home)
     shutil.rmtree(origin.home)
 

@@ -51,7 +51,7 @@ select '{"coins":[' || coalesce(string_agg(to_json(m)::varchar, ',' order by per
 
 def market_row(db: Reader, base: str) -> dict[str, Any] | None:
     """One coin of the snapshot, by its canonical name; None if it is not listed now."""
-    text = db.value("select to_json(m)::varchar from markets as m where base = ?", [base])
+    text = db.value("select to_json(m)::varchar from (select * from markets where base = ? limit 1) as m", [base])
     return orjson.loads(strict_json(text.encode())) if text else None
 
 

@@ -22,6 +22,7 @@ SAMPLE_S = 45.0
 HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
 ADDRESSES = """
   API          {api}   (description: {api}/openapi.json)
+  MCP          {api}/mcp   (the same data as tools for models)
   Dagster      {dagster}   (runs, schedules, lineage from venue to served table)
   dbt docs     {api}/dbt/   (what every table, column and metric means)
   quality      {api}/quality/   (what is expected of the data, and what each hour's checks found)

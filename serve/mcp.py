@@ -291,6 +291,6 @@ def _tool_result(text: bytes, failed: bool, version: str) -> bytes:
     parts = (kind, orjson.dumps(text.decode()), text, b"true" if failed else b"false")
     result = b'{%b"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":%b}' % parts
     if len(result) > MAX_RESULT:
-        message = f"the answer would be larger than {MAX_RESULT} bytes: ask for a shorter range or a coarser step"
-        raise ApiError(400, message)
+        allowed = f"the answer would be larger than {MAX_RESULT} bytes: ask for a shorter range or a coarser step"
+        raise ApiError(400, allowed, about=wrong("range", None, allowed))
     return result

@@ -78,7 +78,7 @@ clean:
 	@command -v npm >/dev/null || { echo "make conformance needs npm (of any Node.js) to fetch the MCP suites; it was not found."; exit 1; }
 	@mkdir -p .venv/node && cp tests/node/package.json tests/node/package-lock.json .venv/node
 	@echo "Fetching the MCP suites and Node.js 22 into .venv/node"
-	@npm ci --prefix .venv/node --no-audit --no-fund --loglevel=error
+	@cd .venv/node && npm ci --no-audit --no-fund --loglevel=error
 	@.venv/node/node_modules/node/bin/node --version >/dev/null || { echo "npm did not install Node.js 22: its package unpacks it with an install script, which npm may have been told to leave out."; exit 1; }
 	@touch $@
 

@@ -94,15 +94,18 @@ def _answer(query: HistoryQuery, db: Reader) -> Found:
     definition = db.edition.catalog.by_name[asked.metric]
     content = series_content(asked, db)
     t, fields = content["t"], {name: content[name] for name in definition.fields}
-    known = Span(int(t[0]), int(t[-1]) + asked.step_ms) if t.size else None
+    known = Span(int(t[0]), min(int(t[-1]) + asked.step_ms, asked.end)) if t.size else None
     warnings = []
     if query.asked and query.asked != asked.step:
         message = f"step {query.asked} is too fine for this range: coarsened to {asked.step}."
         warnings.append({"code": "coarsened", "message": message})
     since = db.edition.recorded_since_ms
-    if t.size and (since is None or int(t[0]) < since):
+    if t.size and (since is None or int(t[0]) + asked.step_ms <= since):
         before = f" before {iso(since)}" if since is not None else ""
-        message = f"Values{before} are the venues' own history: whether it is complete is not known."
+        message = (
+            f"Values{before} are the venues' own history, which may lack venues and markets: sums before and after"
+            " are not comparable."
+        )
         warnings.append({"code": "coverage_unknown", "message": message})
     selected = {"base": asked.base, "market": asked.market, "venue": asked.venue, "type": asked.type}
     return Found(

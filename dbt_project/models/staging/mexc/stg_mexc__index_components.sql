@@ -1,5 +1,5 @@
 -- indexOrigin of contract/detail; one row per exchange that a perp's index is made of. Neither weights nor pairs are
--- published.
+-- published. Exchanges under the names that they have here.
 with recorded as (
     {{ recorded('mexc', 'instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"indexOrigin\":[\"VARCHAR\"]}]')") }}
@@ -17,7 +17,7 @@ select
     received_ms,
     endpoint,
     r.symbol as symbol,
-    lower(origin) as exchange,
+    case lower(origin) when 'gateio' then 'gate' else lower(origin) end as exchange,
     null::varchar as pair,
     null::double as weight,
     {{ reject(['symbol', 'exchange']) }}

@@ -50,27 +50,6 @@ from (select range as n, $last - $last % 3600000 - range * 3600000 as t from ran
     (values ('upbit', 'BTC'), ('bithumb', 'BTC'), ('upbit', 'PEPE'), ('coinbase', 'BTC')) as covered(exchange, base)
 where (t // 3600000) % 7 <> 0 and (exchange <> 'bithumb' or n < 3);
 
-<<<<<<< HEAD
-=======
--- Spike n began n minutes before the newest closed minute, until two days before: buy, sell, unknown in turn.
-create table spikes as
-select 9007199254700000 + n as id, $last - 60000 - n * 60000 as ts, venue || ':perp:' || symbol as market_id, venue,
-    'perp' as type, symbol, base, false as hip3, 'volume' as kind, [ 'buy', 'sell', null ][1 + n % 3] as dir,
-    6 + n % 10 / 3 as sig, 123456.789e0 + n as volume_usd, 2345.6789e0 as baseline_usd, 100 as baseline_n,
-    1234.56789e0 as price, $last as tick_ms
-from (select range as n, range % 4 as i from range(2880))
-join (values (0, 'binance', 'BTCUSDT', 'BTC'), (1, 'bybit', 'BTCUSDT', 'BTC'), (2, 'binance', 'ETHUSDT', 'ETH'),
-    (3, 'hyperliquid', 'xyz:TSLA', 'xyz:TSLA')) as spiked(i, venue, symbol, base) using (i);
--- Every fifth spike lost the bar that decides; the others went up by one tenth of a percent a horizon.
-create table spike_outcomes as
-select id, ts, horizon_min, ts + (horizon_min + 1) * 60000 as due_ms,
-    if(lost, 'unavailable', 'observed') as state, if(lost, 'missing_outcome', null) as reason,
-    if(lost, null, horizon_min / 1e3) as return,
-    if(lost, null, case dir when 'buy' then horizon_min / 1e3 when 'sell' then -horizon_min / 1e3 end)
-        as directional_return, $last as tick_ms
-from (select *, (id - 9007199254700000) % 5 = 4 as lost from spikes) cross join unnest([5, 15, 60]) as h(horizon_min)
-where ts + (horizon_min + if(lost, 75, 0)) * 60000 < $last;
->>>>>>> mcp
 create table liquidation_events (ts bigint, venue varchar, symbol varchar, base varchar, side varchar, usd double,
     price double);
 create table wallet_liquidations (venue varchar, symbol varchar, coin varchar, t bigint, tid varchar, wallet varchar,

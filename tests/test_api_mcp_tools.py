@@ -324,11 +324,11 @@ def test_the_feeds_window_and_cursor_are_checked(mcp: Mcp) -> None:
 
 @pytest.mark.requirement("mcp:outcomes")
 def test_outcomes_are_pending_observed_or_unavailable(mcp: Mcp) -> None:
-    asked = [FIRST + 200, FIRST, FIRST + 40, FIRST + 104, FIRST + 200, 5]
+    asked = [FIRST + 200, FIRST, FIRST + 40, FIRST + 104, FIRST + 200, 77]
     got = mcp.call("spike_outcomes", {"ids": asked})
     found = {one["id"]: one for one in got["data"]["outcomes"]}
     assert list(found) == [FIRST + 200, FIRST, FIRST + 40, FIRST + 104]
-    assert (got["data"]["unknown_ids"], "unknown_id" in warned(got)) == ([5], True)
+    assert (got["data"]["unknown_ids"], "unknown_id" in warned(got)) == ([77], True)
 
     def states(number: int) -> list[tuple[str, Any, Any, Any]]:
         spike = found[FIRST + number]

@@ -166,7 +166,8 @@ def test_spike_stats(api: Api) -> None:
 
 @pytest.mark.requirement("spike-stats:coin", "spike-stats:unknown", "spike-stats:recent")
 def test_spike_stats_of_a_coin(api: Api) -> None:
-    content = api.get(f"{SPIKES}/ada?window=all").json
+    assert api.get(f"{SPIKES}/btc?window=all").json["base"] == "BTC"
+    content = api.get(f"{SPIKES}/ADA?window=all").json
     assert (content["base"], content["window"], content["sample"], content["low_n"]) == ("ADA", "all", 60, False)
     assert not {"coins", "best", "worst"} & set(content)
     recent = content["recent"]

@@ -346,7 +346,7 @@ def test_outcomes_are_pending_observed_or_unavailable(mcp: Mcp) -> None:
     feed = mcp.call("spike_feed", {"range": "4h", "limit": 200})["data"]["spikes"]
     mine = {name: value for name, value in found[FIRST + 40].items() if name != "returns"}
     assert mine in feed
-    empty = mcp.call("spike_outcomes", {"ids": [1]})
+    empty = mcp.call("spike_outcomes", {"ids": [77]})
     assert (empty["status"], empty["data"]["outcomes"]) == ("ok", [])
     final = mcp.call("spike_outcomes", {"ids": [FIRST + 1000]})
     assert (final["freshness"], final["data"]["summary"]["pending"]) == ("historical", 0)

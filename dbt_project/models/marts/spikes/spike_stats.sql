@@ -29,17 +29,22 @@
       n_independent: coalesce(n_independent, 0), low_n: coalesce(n, 0) < {{ few }}
     } order by g.horizon_min)
 {%- endset %}
-with alerts as materialized (
-  select
-    id, ts, coalesce(base, symbol) as coin, venue, coalesce(hip3, false) as hip3, dir,
-    not coalesce(hip3, false) or bool_and(coalesce(hip3, false)) over (partition by coalesce(base, symbol)) as counted
+with coins as materialized (
+  select coalesce(base, symbol) as coin, bool_and(coalesce(hip3, false)) as hip3_alone
   from {{ ref("spikes") }}
+  group by coin
+),
+
+alerts as materialized (
+  select id, ts, coin, venue, coalesce(hip3, false) as hip3, dir, hip3_alone or not coalesce(hip3, false) as counted
+  from {{ ref("spikes") }} as s
+  join coins on coalesce(s.base, s.symbol) = coins.coin
 ),
 
 -- Coins whose turn it is, and those that never had one.
 due as materialized (
-  select distinct coin
-  from alerts
+  select coin
+  from coins
   {% if is_incremental() %}
   where hash(coin) % 24 = {{ hour }} or coin not in (select base from {{ this }} where lookback = 'all')
   {% endif %}
@@ -60,7 +65,7 @@ spiked as materialized (
 ),
 
 judged as materialized (
-  select s.*, o.horizon_min, o.state, o.return as moved, o.directional_return as turned
+  select s.* exclude (id), o.horizon_min, o.state, o.return as moved, o.directional_return as turned
   from spiked as s
   join {{ ref("spike_outcomes") }} as o on s.id = o.id
 ),
@@ -120,7 +125,7 @@ splits as (
 known as (
   select lookback, since_ms, coin as base
   from asked
-  cross join (select distinct coin from alerts)
+  cross join coins
   where lookback <> 'all' or coin in (select due.coin from due)
   union all
   select lookback, since_ms, '' from asked where exists (select 1 from alerts) and (lookback <> 'all' or {{ together }})

@@ -7,8 +7,8 @@
 {%- set max_age_ms, bands = 600000, [0.5, 1.0, 2.0, 5.0] %}
 {%- set maps = ref("int_liquidation_maps") %}
 {#- A build of older minutes tells its newest rows again. #}
-{%- set window_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") // 300000 * 300000 %}
-{%- set t = [known_ms(maps, "max(t)"), window_ms] | max %}
+{%- set tick_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") %}
+{%- set t = [known_ms(maps, "max(t)"), tick_ms // 300000 * 300000] | max %}
 {%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
 with newest as (
   select
@@ -122,6 +122,6 @@ select
   (select count(*) from legs where legs.market_id = told.market_id)::integer as legs_published,
   case when lacks is not null then 'insufficient' when weakness is not null then 'partial' else 'full' end as coverage,
   coalesce(lacks, weakness) as reason,
-  {{ t }}::bigint as tick_ms
+  {{ tick_ms }}::bigint as tick_ms
 from told
 where {{ t }} > 0

@@ -154,7 +154,7 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 
 def is_history(endpoints: set[str]) -> bool:
     """Whether a part of the venues' past is among what was asked."""
-    return any(endpoint.startswith("history_") for endpoint in endpoints)
+    return any(endpoint.startswith("history_") or endpoint.endswith("_history") for endpoint in endpoints)
 
 
 def occasions_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:

@@ -261,7 +261,8 @@ def test_occasions() -> None:
         assert after(65, 66) == set()
         assert after(65, 10) == set()
         assert after(66, 300) == {"every_5m", "every_1h"}
-        assert after(66, 67, "history_perp_bars", told="told") == set()
+        for past in ("history_perp_bars", "open_interest_history"):
+            assert after(66, 67, past, told="told") == set()
         assert after(66, 67, "perp_bars", told="told") == {"after_history"}
 
 

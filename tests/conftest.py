@@ -1,10 +1,14 @@
-"""Fixtures that every test file shares: free ports and the folder of real venue recordings."""
+"""Fixtures that every test file shares: free ports, the API over the small replica, the folder of real recordings."""
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.api_server import Api
+from tests.replica_server import replica_server
 
 
 @pytest.fixture
@@ -13,6 +17,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A server of the small replica, for all who only ask it. Whoever changes what is served has one of their own."""
+    with replica_server(tmp_path_factory.mktemp("api")) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")

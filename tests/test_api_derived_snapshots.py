@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,6 @@ from tests.replica_snapshots import DAY, HOUR, MINUTE
 KIMCHI, COINBASE = "/api/kimchi-premium/history?base=BTC", "/api/coinbase-premium/history?base=BTC"
 LOADING = ("/api/order-book-depth", "/api/perp-dex-ranking", "/api/new-listings")
 DB_FALSE = (KIMCHI, COINBASE, "/api/hyperliquid/liquidations")
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    serving = tmp_path_factory.mktemp("snapshots") / "serving"
-    publish(serving, 7)
-    with running(serving, free_port()) as api:
-        yield api
 
 
 @pytest.mark.requirement("depth:shape", "depth:order", "depth:missing")

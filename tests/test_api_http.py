@@ -17,6 +17,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from serve.replies import on_exception
 from tests.api_server import Api, free_port, running
 from tests.replica import AS_OF_MS, CATALOG, publish
+from tests.replica_server import replica_server
 
 PATHS = ["/", "/api/markets", "/api/series/price?base=BTC", "/api/status", "/openapi.json", "/dbt/", "/docs"]
 SERIES = "/api/series/price?base=BTC&range=6h"
@@ -25,12 +26,11 @@ SERIES = "/api/series/price?base=BTC&range=6h"
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     root = tmp_path_factory.mktemp("http")
-    publish(root / "serving", 1842)
     (root / "docs").mkdir()
     (root / "docs" / "index.html").write_text("<html>" + "tables " * 1000)
     (root / "docs" / "manifest.json").write_text("{}")
     (root / "secret.txt").write_text("hidden words")
-    with running(root / "serving", free_port(), root / "docs") as api:
+    with replica_server(root, root / "docs") as api:
         yield api
 
 

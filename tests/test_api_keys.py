@@ -17,6 +17,7 @@ from serve.limits import BUDGETS
 from tests.api_server import Answer, Api, free_port, in_one_minute, running, some_address, until
 from tests.redis_server import redis_server
 from tests.replica import AS_OF_MS, DAY, publish
+from tests.replica_server import replica_server
 
 SERIES = "/api/series/price?base=BTC&range=2h"
 TIDEMARK = Path(sys.executable).parent / "tidemark"
@@ -24,9 +25,8 @@ TIDEMARK = Path(sys.executable).parent / "tidemark"
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    serving = tmp_path_factory.mktemp("keys") / "serving"
-    publish(serving, 1)
-    with running(serving, free_port()) as api:
+    """A server of its own: budgets are spent and keys made."""
+    with replica_server(tmp_path_factory.mktemp("keys")) as api:
         yield api
 
 

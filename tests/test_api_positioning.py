@@ -1,25 +1,16 @@
 """The series of positioning and of order books over HTTP: kinds, venues, ranges, steps, gaps."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.api_server import Api, free_port, running
-from tests.replica import CATALOG, DAY, LAST, MINUTE, publish
+from tests.api_server import Api
+from tests.replica import CATALOG, DAY, LAST, MINUTE
 
 KINDS = ("accounts", "top_acct", "top_pos", "taker_buy")
 OF_RATIOS = ("long-short", "net-positioning", "top-vs-crowd", "whale-vs-retail")
 OF_BOOKS = ("ob-depth", "bid-ask-ratio")
 DOWN = {"start": LAST - 100 * MINUTE, "end": LAST - 89 * MINUTE, "venue": None, "reason": "recorder_down"}
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    serving = tmp_path_factory.mktemp("positioning") / "serving"
-    publish(serving, 7)
-    with running(serving, free_port()) as api:
-        yield api
 
 
 def bad(api: Api, query: str, *named: str) -> None:
@@ -53,8 +44,8 @@ def test_a_coins_long_short_is_the_mean_of_binance_and_bybit_where_present(api: 
     binance = rows(api.series("long-short", **asked, venue="binance"))
     bybit = rows(api.series("long-short", **asked, venue="bybit")) if kind == "accounts" else {}
     got = api.series("long-short", **asked)
-    assert got["source"] == "series_1h@e7 (binance, bybit)"
-    assert api.series("long-short", **asked, venue="binance")["source"] == "series_1h@e7"
+    assert got["source"] == "series_1h@e1842 (binance, bybit)"
+    assert api.series("long-short", **asked, venue="binance")["source"] == "series_1h@e1842"
     assert got["t"] == sorted({*binance, *bybit})
     for t, v in rows(got).items():
         known = [share for found in (binance, bybit) if (share := found.get(t)) is not None]
@@ -70,7 +61,7 @@ def test_a_coins_long_short_is_the_mean_of_binance_and_bybit_where_present(api: 
 def test_net_positioning_sums_open_interest_by_share(api: Api) -> None:
     asked: dict[str, Any] = {"range": "20h", "step": "1h"}
     whole = api.series("net-positioning", base="BTC", **asked)
-    assert whole["source"] == "series_1h@e7 (binance, bybit, okx, gate, bitget)"
+    assert whole["source"] == "series_1h@e1842 (binance, bybit, okx, gate, bitget)"
     markets = ["binance:perp:BTCUSDT", "binance:perp:BTCUSDC", "bybit:perp:BTCUSDT"]
     parts = [api.series("net-positioning", market=name, **asked) for name in markets]
     for field in whole["fields"]:
@@ -95,7 +86,7 @@ def test_top_traders_are_binances(api: Api, metric: str, kind: str, top: str, cr
     asked: dict[str, Any] = {"base": "BTC", "range": "60d", "step": "1h"}
     got = api.series(metric, **asked)
     assert got["fields"] == ["v", top, crowd]
-    assert got["source"].endswith("@e7 (binance)")
+    assert got["source"].endswith("@e1842 (binance)")
     alone = api.series(metric, **asked, venue="binance")
     assert [alone[name] for name in ("t", *got["fields"])] == [got[name] for name in ("t", *got["fields"])]
     high = rows(api.series("long-short", **asked, venue="binance", kind=kind))
@@ -115,7 +106,7 @@ def test_top_traders_are_binances(api: Api, metric: str, kind: str, top: str, cr
 def test_order_books_are_summed_and_take_a_base_alone(api: Api) -> None:
     asked: dict[str, Any] = {"base": "BTC", "range": "2d", "step": "15m"}
     depth = api.series("ob-depth", **asked)
-    assert (depth["fields"], depth["source"]) == (["bid", "ask"], "series_15m@e7 (binance, bybit)")
+    assert (depth["fields"], depth["source"]) == (["bid", "ask"], "series_15m@e1842 (binance, bybit)")
     for side in depth["fields"]:
         parts = [rows(api.series("ob-depth", **asked, venue=venue), side) for venue in ("binance", "bybit")]
         assert rows(depth, side) == {t: sum(part[t] or 0 for part in parts if t in part) for t in depth["t"]}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from serve.keys import create_key
-from tests.api_server import ROOT, free_port, running, until
-from tests.replica import publish
+from tests.api_server import ROOT, until
+from tests.replica_server import replica_server
 
 # Relations between parameters (exactly one of base and market, a range that is not too long, a coin that is tracked)
 # cannot be said in OpenAPI: what its schemas allow may still be a 400 or a 404.
@@ -39,10 +39,9 @@ def map_query(context, query):
 
 @pytest.mark.requirement("openapi:true")
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
-    publish(tmp_path / "serving", 1842)
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     (tmp_path / "hooks_of_this_run.py").write_text(HOOKS)
-    with running(tmp_path / "serving", free_port()) as api:
+    with replica_server(tmp_path) as api:
         _, key = create_key(api.keys, "schemathesis")
         until(lambda: api.get("/api/status", X_API_Key=key).status, lambda status: status == 200)
         url = f"http://127.0.0.1:{api.port}/openapi.json"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api_server import Api, free_port, running
-from tests.replica import AS_OF_MS, CATALOG, DAY, LAST, MARKETS, MINUTE, TIERS, build_replica, publish
+from tests.replica import AS_OF_MS, CATALOG, DAY, LAST, MARKETS, MINUTE, TIERS, build_replica
 
 HOUR = 60 * MINUTE
 # Metrics that are columns of the tiers as they are; the others are in test_api_formulas.py.
@@ -23,14 +23,6 @@ PLAIN = {
     name for name, definition in CATALOG.items() if all("column" in field for field in definition["fields"].values())
 }
 UNITS = {"m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY, "y": 365 * DAY}
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    serving = tmp_path_factory.mktemp("series") / "serving"
-    publish(serving, 1842)
-    with running(serving, free_port()) as api:
-        yield api
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -17,14 +16,6 @@ from tests.replica import AS_OF_MS, DAY, MARKETS, MINUTE, publish, write_pointer
 
 COIN = {"base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "perps", "spots", "hip3", "cat"}
 ENTRY = {"venue", "symbol", "quote", "price", "vol24h", "funding", "oi_usd"}
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    serving = tmp_path_factory.mktemp("snapshots") / "serving"
-    publish(serving, 7)
-    with running(serving, free_port()) as api:
-        yield api
 
 
 @pytest.mark.requirement("markets:shape", "markets:values")

@@ -32,7 +32,9 @@ select
 {{ return(told_ms <= now_ms - 600000) }}
 {%- endmacro %}
 
-{#- The first of some days, as a query lists them, as a number for scans of long tables; `otherwise` if there is none. -#}
-{% macro first_of(days, otherwise) -%}
-{{ return((run_query("select min(t) from (" ~ days ~ ")").rows[0][0] if execute else none) or otherwise) }}
+{#- The first of some days of a table, as a query lists them, as a number for scans of long tables; `otherwise` if there is
+    none. -#}
+{% macro first_of(relation, days, otherwise) -%}
+{%- set known = execute and load_relation(relation) -%}
+{{ return((run_query("select min(t) from (" ~ days ~ ")").rows[0][0] if known else none) or otherwise) }}
 {%- endmacro %}

@@ -11,7 +11,7 @@
   where t between {{ last - (year - 1) * day_ms }} and {{ last }}
   {%- if is_incremental() %} and t not in (select t from {{ this }} where final and version = {{ version }}){% endif %}
 {%- endset %}
-{%- set first = first_of(open_days, last + day_ms) %}
+{%- set first = first_of(bases, open_days, last + day_ms) %}
 with days as (
   {{ open_days }} and t >= {{ first }}
 ),

@@ -14,7 +14,7 @@
   where t between {{ today - 2 * year * day_ms }} and {{ today }}
   {%- if is_incremental() %} and t not in (select t from {{ this }} where final and formula_version = {{ version }}){% endif %}
 {%- endset %}
-{%- set first = first_of(open_days, today) %}
+{%- set first = first_of(ref("series_base_1d"), open_days, today) %}
 with days as (
   {{ open_days }}
 ),

@@ -44,7 +44,9 @@ longs as (
   from (
     select t, base, venue, {{ weighted_mean("accounts", "oi_usd", fallback="avg(accounts)") }} as share
     from {{ ratios }}
-    where t between {{ first }} and {{ today }} and aggregated and venue in ('{{ venues | join("', '") }}') and accounts is not null
+    where
+      t between {{ first }} and {{ today }} and aggregated and accounts is not null
+      and venue in ('{{ venues | join("', '") }}')
     group by t, base, venue
   )
   group by t, base
@@ -78,7 +80,10 @@ long_form as (
 ),
 
 ranks as (
-  select now.t, now.component, count(*) as n, 100 * (count(*) filter (past.reading < now.reading) + count(*) filter (past.reading = now.reading) / 2) / count(*) as percentile
+  select
+    now.t, now.component, count(*) as n,
+    100 * (count(*) filter (past.reading < now.reading) + count(*) filter (past.reading = now.reading) / 2) / count(*)
+      as percentile
   from long_form as now
   join long_form as past
     on now.component = past.component and past.t between now.t - {{ year * day_ms }} and now.t - {{ day_ms }}
@@ -89,7 +94,10 @@ ranks as (
 
 indices as (
   select
-    t, {% for component in components %}max(if(component = '{{ component }}', percentile, null)) as {{ component }}_percentile, {% endfor %}
+    t,
+    {% for component in components %}
+    max(if(component = '{{ component }}', percentile, null)) as {{ component }}_percentile,
+    {% endfor %}
     list(component) as present
   from ranks
   group by t
@@ -97,14 +105,21 @@ indices as (
 
 scored as (
   select
-    *, ({% for component in components %}coalesce({{ component }}_percentile, 0){{ " + " if not loop.last }}{% endfor %}) / len(present) as exact,
+    *,
+    (
+      {% for component in components %}
+      coalesce({{ component }}_percentile, 0){{ " + " if not loop.last }}
+      {% endfor %}
+    ) / len(present) as exact,
     floor(exact + 0.5)::integer as value
   from indices
 )
 
 select
   t, {{ version }} as formula_version, readings.funding, readings.oi, readings.ls, readings.liq,
-  {% for component in components %}scored.{{ component }}_percentile, {% endfor %}
+  {% for component in components %}
+  scored.{{ component }}_percentile,
+  {% endfor %}
   scored.exact, scored.value,
   case
     when scored.value <= 24 then 'Extreme Fear' when scored.value <= 44 then 'Fear' when scored.value <= 55 then 'Neutral'

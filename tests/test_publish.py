@@ -65,6 +65,8 @@ class Warehouse:
                 "order_book_depth", "venue_totals", "listings", "funding_percentiles", "funding_persistence",
             ):  # fmt: skip
                 con.execute(f"create table {table} as select 'v' as venue")
+            for table in ("option_expiries", "option_coins", "xray_index", "heatmap_verdicts"):
+                con.execute(f"create table {table} as select 'C0' as base")
             con.execute("create table premiums (exchange text, base text, t bigint, premium double, tick_ms bigint)")
             con.execute(
                 "create table wallet_liquidations (venue text, symbol text, t bigint, tid text, tick_ms bigint)"
@@ -76,6 +78,10 @@ class Warehouse:
             con.execute("create table altcoin_season (t bigint, version integer, value double, tick_ms bigint)")
             con.execute("create table altcoin_season_coins (t bigint, version integer, base text, tick_ms bigint)")
             con.execute("create table fear_greed (t bigint, formula_version integer, tick_ms bigint)")
+            con.execute("create table xray_risk (t bigint, market_id text, band_pct double, tick_ms bigint)")
+            con.execute(
+                "create table liquidation_map_scores (frozen_ms bigint, horizon_h int, market_id text, tick_ms bigint)"
+            )
             con.execute(
                 "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
             )
@@ -147,6 +153,10 @@ class Warehouse:
         con.execute("insert into altcoin_season values (?, 1, ?, ?)", [day, float(self.builds), tick])
         con.execute("insert into altcoin_season_coins select ?, 1, c, ? from unnest(?) u(c)", [day, tick, COINS])
         con.execute("insert into fear_greed values (?, 1, ?)", [day, tick])
+        con.execute("delete from xray_risk where t = ?", [tick - tick % (5 * MINUTE_MS)])
+        con.execute("insert into xray_risk values (?, 'v:perp:C0', 2, ?)", [tick - tick % (5 * MINUTE_MS), tick])
+        con.execute("delete from liquidation_map_scores where frozen_ms = ?", [hour - 4 * HOUR_MS])
+        con.execute("insert into liquidation_map_scores values (?, 4, 'v:perp:C0', ?)", [hour - 4 * HOUR_MS, tick])
 
     def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
         return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)

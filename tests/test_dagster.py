@@ -72,7 +72,7 @@ def test_every_asset_explains_itself(definitions: ModuleType) -> None:
     assert groups == {
         "venues", "landing", "reference_data", "staging", "intermediate", "marts_series", "marts_gaps", "marts_live",
         "marts_quality", "marts_spikes", "marts_depth", "marts_venues", "marts_listings", "marts_premiums",
-        "marts_wallets",
+        "marts_wallets", "marts_funding", "marts_indices", "marts_options", "marts_risk",
         "serving",
     }  # fmt: skip
     assert [key for key in assets.get_all_asset_keys() if not assets.get(key).description] == []

@@ -36,8 +36,11 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None) -> int:
             for tier, subject in stored(TIERS)
             if tier.step in cuts
         ]
+        made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
         con.execute("begin")
         for table, where in wanted:
+            if table not in made:
+                continue  # a model that is newer than the last build
             deleted = con.execute(f"delete from main.{table} where {where}").fetchone()
             removed += deleted[0] if deleted else 0
         con.execute(

@@ -255,12 +255,13 @@ def test_openapi(api: Api) -> None:
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "2026-10-20"
     assert set(document["paths"]) == {
-        "/", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay", "/api/heatmap-validation",
-        "/api/hyperliquid/liquidations",
+        "/", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay",
+        "/api/derivatives-fear-greed", "/api/funding-percentiles", "/api/funding-persistence",
+        "/api/heatmap-validation", "/api/hyperliquid/liquidations",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
         "/api/order-book-depth", "/api/perp-dex-ranking",
-        "/api/series/{metric}", "/api/status", "/openapi.json",
+        "/api/series/{metric}", "/api/spike-stats", "/api/spike-stats/{COIN}", "/api/status", "/openapi.json",
     }  # fmt: skip
     series = document["paths"]["/api/series/{metric}"]["get"]
     parameters = {parameter["name"]: parameter for parameter in series["parameters"]}

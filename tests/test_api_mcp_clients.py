@@ -68,8 +68,8 @@ async def test_the_official_client(server: str, mode: str, spoken: str, request:
             # The client holds the result against the tool's schema.
             result = await connected.call_tool(name, arguments)
             assert result.structured_content is not None
-            unavailable = name.startswith("xray")
-            assert (result.is_error, result.structured_content["status"] == "unavailable") == (unavailable, unavailable)
+            assert not result.is_error
+            assert result.structured_content["status"] in ("ok", "partial")
             [block] = result.content
             assert block.type == "text"
             assert orjson.loads(block.text) == result.structured_content

@@ -19,7 +19,7 @@ create view spikes as
 select * from told where (select count(*) from range(100000000000) as r(n) where n % 7 = 3) > 0;
 """
 XRAY = """
-create table xray_risk as
+insert into xray_risk by name
 select t, market_id, 'binance' as venue, split_part(market_id, ':', 3) as symbol, base, band_pct::double as band_pct,
     100.0::double as price, oi_usd, e::double as long_exposure_usd, e / 2 as short_exposure_usd,
     e / 10 as long_exposure_low_usd, e * 10 as long_exposure_high_usd, e / 20 as short_exposure_low_usd,
@@ -34,7 +34,7 @@ from range($last - 86400000, $last + 1, 300000) as times(t), (values (0.5), (1),
         ('bybit:perp:ETHUSDT', 'ETH', 7e9, null, 1000e0, 'full', 0),
         ('hyperliquid:perp:BTC', 'BTC', 6e9, 1e0, 0e0, 'insufficient', 0))
     as perps(market_id, base, oi_usd, e, d, coverage, age);
-create table xray_index as
+insert into xray_index by name
 select market_id, exchange, pair, weight::double as weight from (values
     ('binance:perp:BTCUSDT', 'binance', 'BTCUSDT', 0.6), ('binance:perp:BTCUSDT', 'coinbase', 'BTC-USD', 0.4),
     ('binance:perp:ETHUSDT', 'okx', 'ETH-USDT', 1.0)) as legs(market_id, exchange, pair, weight);
@@ -77,6 +77,8 @@ def test_a_replica_that_is_lost_and_comes_back(serving: Path) -> None:
 
 @pytest.mark.requirement("mcp:unavailable", "mcp:xray")
 def test_a_table_that_is_not_published_is_unavailable(serving: Path) -> None:
+    with duckdb.connect(str(serving / "replica_a.duckdb")) as con:
+        con.execute("drop table xray_risk; drop table xray_index")
     with running(serving, free_port()) as api:
         mcp = Mcp(api)
         for tool in ("xray_risk_ranking", "xray_risk_history"):

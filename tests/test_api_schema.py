@@ -5,17 +5,26 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from serve.keys import create_key
-from tests.api_server import ROOT, until
-from tests.replica_server import replica_server
+from tests.api_server import ROOT, free_port, running, until
+from tests.replica import publish
 
 # Relations between parameters (exactly one of base and market, a range that is not too long, a coin that is tracked)
 # cannot be said in OpenAPI: what its schemas allow may still be a 400 or a 404.
 CONFIG = """
 [checks.positive_data_acceptance]
 expected-statuses = ["200", "400", "404"]
+"""
+# What the small replica has nothing of, so that its tests see how that is told: a 503, which is none of a whole one.
+FILLED = """
+insert into option_coins select * replace ('ETH' as coin) from option_coins;
+insert into option_expiries select * replace ('ETH' as coin) from option_expiries;
+delete from spike_stats where lookback = '7d';
+insert into spike_stats select * replace ('7d' as lookback) from spike_stats where lookback = '30d';
+insert into spike_stats select * replace ('ETH' as base) from spike_stats where base = 'BTC';
 """
 HOOKS = """
 import schemathesis
@@ -41,7 +50,9 @@ def map_query(context, query):
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     (tmp_path / "hooks_of_this_run.py").write_text(HOOKS)
-    with replica_server(tmp_path) as api:
+    with duckdb.connect(str(publish(tmp_path / "serving", 1842))) as con:
+        con.execute(FILLED)
+    with running(tmp_path / "serving", free_port()) as api:
         _, key = create_key(api.keys, "schemathesis")
         until(lambda: api.get("/api/status", X_API_Key=key).status, lambda status: status == 200)
         url = f"http://127.0.0.1:{api.port}/openapi.json"

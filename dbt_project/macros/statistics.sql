@@ -38,3 +38,8 @@ select
 {%- set known = execute and load_relation(relation) -%}
 {{ return((run_query("select min(t) from (" ~ days ~ ")").rows[0][0] if known else none) or otherwise) }}
 {%- endmacro %}
+
+{#- The tick by which a publish finds what a build wrote; outside of a window the newest minute. -#}
+{% macro written_tick() -%}
+coalesce((select max(tick_ms) from {{ source("pipeline", "window_ticks") }}), {{ newest_minute_ms() }})
+{%- endmacro %}

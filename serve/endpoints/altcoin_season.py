@@ -27,7 +27,7 @@ SCHEMA = object_of(
         "zone": {"enum": ["altcoin_season", "bitcoin_season", "neutral"]},
         "date": {**TEXT, "description": "The completed UTC day of the value."},
         "history": array_of(
-            {"type": "array", "prefixItems": [INTEGER, NUMBER], "minItems": 2, "maxItems": 2},
+            {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2},
             "[UTC midnight in epoch ms, value], oldest first; a completed day never changes.",
         ),
         "coins": array_of(object_of(COIN), "Those that count, by rank."),

@@ -5,55 +5,118 @@ Nothing is lost: the landing keeps every response. Late rows for a trimmed day m
 """
 
 import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import duckdb
 
 from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, TIERS, stored
 from orchestration.settings import Settings
-from orchestration.writer import connection
+from orchestration.writer import POLL_S, Say, connection, writer_lock
 
 # A replica that has not been brought up to date for this long is made anew.
 BUILDS_KEPT_DAYS = 3
 # Kept longer than served, so that a replica made anew finds everything.
 MARGIN_DAYS = 2
+# After so long the lock is given up for a moment, so that a trim hardly delays a minute's build.
+SLICE_S = 1.0
+LOCK_WAIT_S = 600.0
 
 
-def trim_warehouse(settings: Settings, now_ms: int | None = None) -> int:
-    """Delete what is too old; returns the number of rows. The caller holds the writer lock."""
+class _Forgotten(NamedTuple):
+    """Rows of a table that are older than a time, by the column that tells it, and that meet a further condition."""
+
+    table: str
+    column: str
+    before_ms: int
+    also: str = "true"
+
+
+def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = print) -> int:
+    """Delete what is too old; returns the number of rows. Takes the writer lock itself, for a second at a time."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    today = now_ms - now_ms % DAY_MS
-    removed = 0
-    with connection(settings.warehouse) as con:
-        cuts = {tier.step: today - (tier.keep_days + MARGIN_DAYS) * DAY_MS for tier in TIERS if tier.keep_days}
-        minutes, xray_days = cuts["1m"], HISTORIES["xray_risk"].keep_days or 0
-        wanted = [
-            ("int_market_minutes", f"minute_ms < {minutes}"),
-            ("int_market_bars", f"minute_ms < {minutes}"),
-            # What is told of an hour and more stays, as the tiers of it do.
-            ("int_ratios", f"t < {cuts['5m']} and period_ms < {HOUR_MS}"),
-            ("xray_risk", f"t < {today - (xray_days + MARGIN_DAYS) * DAY_MS}"),
-        ]
-        wanted += [
-            (f"{subject.name}_{tier.step}", f"t < {cuts[tier.step]}")
-            for tier, subject in stored(TIERS)
-            if tier.step in cuts
-        ]
-        made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
-        con.execute("begin")
-        for table, where in wanted:
-            if table not in made:
-                continue  # a model that is newer than the last build
-            deleted = con.execute(f"delete from main.{table} where {where}").fetchone()
-            removed += deleted[0] if deleted else 0
+    with _warehouse(settings, say) as con:
+        # First: from here on late rows make a build take their whole day, whatever of it is deleted yet.
+        minutes = _cuts(now_ms)["1m"]
         con.execute(
             "insert or replace into pipeline.settings "
             "select 'trimmed_before_ms', greatest($cut, coalesce(max(value::bigint), 0))::varchar "
             "from pipeline.settings where name = 'trimmed_before_ms'",
             {"cut": minutes},
         )
-        old = now_ms - BUILDS_KEPT_DAYS * DAY_MS
-        newest = "(select max(build_id) from pipeline.builds)"
-        con.execute(f"delete from pipeline.builds where finished_ms < {old} and build_id < {newest}")
-        for notes in ("late_rows", "late_ranges"):
-            con.execute(f"delete from pipeline.{notes} where build_id not in (select build_id from pipeline.builds)")
-        con.execute("commit")
-        con.execute("checkpoint")
+        _trim_notes(con, now_ms)
+        made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
+    # A table may be missing: a model that is newer than the last build.
+    left, removed = deque(rows for rows in _all_forgotten(now_ms) if rows.table in made), 0
+    while left:
+        time.sleep(2 * POLL_S)  # a build that waits asks for the lock so often
+        with _warehouse(settings, say) as con:
+            removed += _slice(con, left)
     return removed
+
+
+def _slice(con: duckdb.DuckDBPyConnection, left: deque[_Forgotten]) -> int:
+    """Delete hour by hour until the slice's time is over, at least one hour; takes from `left` what is done."""
+    removed, until = 0, time.monotonic() + SLICE_S
+    while left:
+        if deleted := _delete_an_hour(con, left[0]):
+            removed += deleted
+            if time.monotonic() >= until:
+                break
+        else:
+            left.popleft()
+    return removed
+
+
+@contextmanager
+def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnection]:
+    with (
+        writer_lock(settings.home, "trim of the warehouse", wait_s=LOCK_WAIT_S, say=say),
+        connection(settings.warehouse) as con,
+    ):
+        yield con
+
+
+def _cuts(now_ms: int) -> dict[str, int]:
+    """From when on a tier is kept, by its step."""
+    today = now_ms - now_ms % DAY_MS
+    return {tier.step: today - (tier.keep_days + MARGIN_DAYS) * DAY_MS for tier in TIERS if tier.keep_days}
+
+
+def _all_forgotten(now_ms: int) -> list[_Forgotten]:
+    cuts, today, xray_days = _cuts(now_ms), now_ms - now_ms % DAY_MS, HISTORIES["xray_risk"].keep_days or 0
+    return [
+        _Forgotten("int_market_minutes", "minute_ms", cuts["1m"]),
+        _Forgotten("int_market_bars", "minute_ms", cuts["1m"]),
+        # What is told of an hour and more stays, as the tiers of it do.
+        _Forgotten("int_ratios", "t", cuts["5m"], f"period_ms < {HOUR_MS}"),
+        _Forgotten("xray_risk", "t", today - (xray_days + MARGIN_DAYS) * DAY_MS),
+        *(
+            _Forgotten(f"{subject.name}_{tier.step}", "t", cuts[tier.step])
+            for tier, subject in stored(TIERS)
+            if tier.step in cuts
+        ),
+    ]
+
+
+def _delete_an_hour(con: duckdb.DuckDBPyConnection, rows: _Forgotten) -> int:
+    """Delete the oldest hour that there is of these rows; how many they were."""
+    table, column, before_ms, also = rows
+    oldest = con.execute(f"select min({column}) from main.{table} where {column} < {before_ms} and {also}").fetchone()
+    if oldest is None or oldest[0] is None:
+        return 0
+    end = min(oldest[0] + HOUR_MS, before_ms)
+    deleted = con.execute(f"delete from main.{table} where {column} < {end} and {also}").fetchone()
+    return deleted[0] if deleted else 0
+
+
+def _trim_notes(con: duckdb.DuckDBPyConnection, now_ms: int) -> None:
+    """What publishing needs to know of builds that every replica has."""
+    old, newest = now_ms - BUILDS_KEPT_DAYS * DAY_MS, "(select max(build_id) from pipeline.builds)"
+    con.execute("begin")
+    con.execute(f"delete from pipeline.builds where finished_ms < {old} and build_id < {newest}")
+    for notes in ("late_rows", "late_ranges"):
+        con.execute(f"delete from pipeline.{notes} where build_id not in (select build_id from pipeline.builds)")
+    con.execute("commit")

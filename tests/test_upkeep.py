@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import duckdb
@@ -13,7 +14,7 @@ import fsspec
 import pytest
 
 from ingest.landing import committed_loads
-from orchestration import compaction
+from orchestration import compaction, trim
 from orchestration.compaction import compact_landing
 from orchestration.served import DAY_MS, TIERS, series_tables
 from orchestration.settings import Settings
@@ -21,7 +22,7 @@ from orchestration.trim import trim_warehouse
 from orchestration.upkeep import end_dead_runs, mark_alive, prune_runs, remove_old_logs
 from orchestration.watermark import prepare
 from orchestration.windows import next_window
-from orchestration.writer import connection
+from orchestration.writer import connection, writer_lock
 from tests.pipeline_home import MINUTE, T0, land_minutes, settings_for
 
 LATER = "2999-01-01"
@@ -112,6 +113,58 @@ def test_an_interrupted_compaction_loses_nothing(
     assert len(committed_loads(settings.landing)) == 1
     with connection(settings.warehouse) as con:
         assert next_window(con, settings.landing) is None
+
+
+def test_no_build_waits_while_a_day_is_compacted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[str] = []
+    write = compaction._write
+
+    def beside_a_build(*arguments: Any) -> None:
+        with writer_lock(settings.home, "a build", wait_s=0):
+            held.append("while the file is written")
+        write(*arguments)
+
+    monkeypatch.setattr(compaction, "_write", beside_a_build)
+    assert compact_landing(settings, LATER) == 1
+    assert held == ["while the file is written"]
+
+
+def test_a_warehouse_made_anew_meanwhile_keeps_its_files(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, write = landed(settings), compaction._write
+
+    def beside_a_rebuild(*arguments: Any) -> None:
+        write(*arguments)
+        with connection(settings.warehouse) as con:
+            con.execute("delete from pipeline.loads")
+
+    monkeypatch.setattr(compaction, "_write", beside_a_rebuild)
+    assert compact_landing(settings, LATER) == 0
+    assert len(list(Path(settings.landing).rglob("responses/*/*"))) == len(committed_loads(settings.landing)) == 3
+    assert landed(settings) == before
+
+
+def test_what_an_ended_compaction_left_is_removed(settings: Settings) -> None:
+    folder = Path(settings.landing, committed_loads(settings.landing)[0].files[0]).parent
+    (folder / "1.0.compacted-1.parquet.partial").write_text("half of it")
+    assert compact_landing(settings, LATER) == 1
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_build_comes_between_the_slices_of_a_trim(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trim, "SLICE_S", 0)
+    with connection(settings.warehouse) as con:
+        con.execute(
+            f"create table int_market_minutes as select t as minute_ms from range({T0}, {T0 + DAY_MS}, 60000) r(t)"
+        )
+    left = []
+
+    def build(seconds: float) -> None:
+        with writer_lock(settings.home, "a build", wait_s=0), connection(settings.warehouse) as con:
+            left.append(con.execute("select count(*) from int_market_minutes").fetchall()[0][0])
+
+    monkeypatch.setattr("orchestration.trim.time.sleep", build)
+    assert trim_warehouse(settings, T0 + 40 * DAY_MS) == 1440
+    assert left == [1440 - 60 * n for n in range(25)]
 
 
 def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from orchestration import replica
+from orchestration import replica, sealing
 from orchestration.dbt_process import prepare_manifest
 from orchestration.edition import Edition, point_to, read_current
 from orchestration.served import HISTORIES, SMALL_TABLES, TIERS, Tier, series_tables, series_views
@@ -224,7 +224,7 @@ def _fill(
         build_id=source.build_id,
         replica=name,
     )
-    con.execute(replica.STATE)
+    con.execute(replica.STATE + sealing.STATE)
     if state is None:
         # Not in the transaction: what is cut off here has no published state and is begun anew.
         replica.copy_all(con, tiers, source.as_of_ms)
@@ -234,12 +234,14 @@ def _fill(
         con.execute("set threads = 1")
         replica.copy_touched(con, tiers, state[0], source.as_of_ms)
         replica.copy_written(con)
-        if replica.seal_finished(con, tiers, source.as_of_ms):
+        if sealing.seal_finished(con, tiers, source.as_of_ms):
             con.execute("reset threads")
         else:
             # Measured: the checkpoint of what is rewritten until it is sealed costs a third without the thorough
             # methods and without joining small row groups, which would write most of them again every minute.
-            con.execute(f"set disabled_compression_methods = '{THOROUGH}'; set max_vacuum_tasks = 0")
+            con.execute("set max_vacuum_tasks = 0")
+            if not sealing.gather_some(con, tiers, source.as_of_ms):
+                con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, tiers, source.as_of_ms)
     replica.copy_views(con, tiers)
     for table in SMALL_TABLES:

@@ -1,29 +1,21 @@
-"""What a publish does inside a replica file: copy what builds touched, seal finished periods, drop what is too old.
+"""What a publish copies into a replica file and drops from it: what builds touched comes, what is too old goes.
 
-New rows arrive ordered by time, but readers ask by coin: a finished period of a tier is rewritten ordered by coin
-("sealed"), and so is, when a month has ended, each coin's whole history of premiums. Everything here runs inside the
-publish's one transaction, on a connection whose main database is the replica and that has the warehouse attached as
-`warehouse`.
+Everything here runs inside the publish's one transaction, on a connection whose main database is the replica and that
+has the warehouse attached as `warehouse`. In which order the rows lie is a matter of `sealing`.
 """
 
-import time
 from collections.abc import Iterable, Sequence
 
 import duckdb
 
-from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, MINUTE_MS, TIERS, Tier, series_views, stored
+from orchestration.sealing import note_dropped, note_filled, note_histories, note_touched, periods_to_fill
+from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, Tier, series_views, stored
 from orchestration.writer import literals
 
-# A period is sealed shortly after its end, and once more when late bars (asked once an hour) are in.
-SEAL_AFTER_MS, RESEAL_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS
-# A publish begins to seal no further period after this long; the next one goes on.
-SEAL_BUDGET_S = 0.5
-MONTHS = next(tier for tier in TIERS if tier.period == "month")
 # Up to so many buckets are named one by one in a query, which is cheaper than a join.
 LITERALS = 20
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
-create table if not exists seals (table_name varchar, period_ms bigint, is_sealed boolean, is_late boolean);
 create table if not exists edition (
     edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint, build_id bigint);
 create table if not exists catalog (metric varchar, definition json);
@@ -76,7 +68,7 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
         _replace(con, table, "late", f"t, {subject.key}", subject.order)
         if subject.late:
             _replace_stretches(con, table, tier, subject.key, subject.order, kept_from)
-        _mark_touched(con, table, tier)
+        note_touched(con, table, tier)
 
 
 def copy_written(con: duckdb.DuckDBPyConnection) -> None:
@@ -133,16 +125,6 @@ def _replace_stretches(
     )
 
 
-def _mark_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> None:
-    touched = con.execute("select distinct t from whole union select distinct t from late").fetchall()
-    for period in sorted({tier.period_of(t)[0] for (t,) in touched}):
-        known = con.execute(
-            f"update seals set is_late = is_sealed where table_name = '{table}' and period_ms = {period} returning 1"
-        ).fetchone()
-        if known is None:
-            con.execute(f"insert into seals values ('{table}', {period}, false, false)")
-
-
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
     """Fill an empty replica: every period of every tier, sealed as far as it is finished, and the histories."""
     for table, history in HISTORIES.items():
@@ -154,75 +136,12 @@ def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
         found = con.execute(
             f"select distinct t from warehouse.main.{table} where t >= {tier.kept_from(as_of_ms)}"
         ).fetchall()
-        for start, end in sorted({tier.period_of(t) for (t,) in found}):
+        times = [t for (t,) in found]
+        for start, end in periods_to_fill(tier, times, as_of_ms):
             where = f"t >= {start} and t < {end} order by {subject.order}"
             con.execute(f"insert into {table} select * from warehouse.main.{table} where {where}")
-            sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
-            con.execute(f"insert into seals values ('{table}', {start}, {sealed}, {sealed and late})")
-    for table, history in HISTORIES.items():
-        if history.read_by:
-            con.execute(f"insert into seals values ('{table}', {_month(as_of_ms)}, true, false)")
-
-
-def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
-    """Rewrite finished periods in the order of reading; returns how many."""
-    started, count = time.monotonic(), 0
-    for tier, subject in stored(tiers):
-        table = f"{subject.name}_{tier.step}"
-        waiting = con.execute(
-            f"select period_ms, is_sealed from seals where table_name = '{table}' and (not is_sealed or is_late) "
-            "order by 1"
-        ).fetchall()
-        for start, is_sealed in waiting:
-            end = tier.period_of(start)[1]
-            if end + (RESEAL_AFTER_MS if is_sealed else SEAL_AFTER_MS) > as_of_ms:
-                continue
-            if time.monotonic() - started > SEAL_BUDGET_S:
-                return count
-            where = f"t >= {start} and t < {end}"
-            con.execute(f"create or replace temp table finished as select * from {table} where {where}")
-            con.execute(f"delete from {table} where {where}")
-            con.execute(f"insert into {table} select * from finished order by {subject.order}")
-            con.execute("drop table finished")
-            con.execute(
-                f"update seals set is_sealed = true, is_late = false where table_name = '{table}' "
-                f"and period_ms = {start}"
-            )
-            count += 1
-    return count + _gather_histories(con, as_of_ms, started)
-
-
-def _gather_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: float) -> int:
-    """Once a month, bring the rows of one coin together: each coin's by themselves, so that a publish does some."""
-    month, count = _month(as_of_ms), 0
-    for table, history in HISTORIES.items():
-        known = f"from seals where table_name = '{table}' and period_ms = {month}"
-        if not history.read_by or con.execute(f"select 1 {known} and is_sealed").fetchone():
-            continue
-        if not con.execute(f"select 1 {known}").fetchone():
-            con.execute(f"insert into seals values ('{table}', {month}, false, false)")
-            con.execute(
-                f"create or replace table {table}_ungathered as "
-                f"select distinct {history.read_by} from {table} order by all"
-            )
-        for values in con.execute(f"from {table}_ungathered order by all").fetchall():
-            if time.monotonic() - started > SEAL_BUDGET_S:
-                return count
-            named = zip(history.read_by.split(", "), values, strict=True)
-            where = " and ".join(f"{column} = {literals(value)}" for column, value in named)
-            con.execute(f"create or replace temp table gathered as select * from {table} where {where}")
-            con.execute(f"delete from {table} where {where}")
-            con.execute(f"insert into {table} select * from gathered order by {history.key}")
-            con.execute(f"delete from {table}_ungathered where {where}")
-            count += 1
-        con.execute(f"drop table {table}_ungathered")
-        con.execute(f"update seals set is_sealed = true where table_name = '{table}' and period_ms = {month}")
-        con.execute(f"delete from seals where table_name = '{table}' and period_ms < {month}")
-    return count
-
-
-def _month(as_of_ms: int) -> int:
-    return MONTHS.period_of(as_of_ms)[0]
+        note_filled(con, table, tier, times, as_of_ms)
+    note_histories(con, as_of_ms)
 
 
 def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
@@ -231,7 +150,7 @@ def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
         if kept_from := tier.kept_from(as_of_ms):
             table = f"{subject.name}_{tier.step}"
             con.execute(f"delete from {table} where t < {kept_from}")
-            con.execute(f"delete from seals where table_name = '{table}' and period_ms < {kept_from}")
+            note_dropped(con, table, kept_from)
     _drop_old_histories(con, as_of_ms)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from orchestration import replica
+from orchestration import sealing
 from orchestration.edition import Edition, read_current
 from orchestration.publish import publish_locked
 from orchestration.served import (
@@ -280,6 +280,64 @@ def test_late_rows_restate_sealed_periods(warehouse: Warehouse) -> None:
         assert stored == sorted(stored)
 
 
+def test_a_finished_day_of_minutes_is_brought_together(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sealed by hours first, then by coins for the whole day: some coins a publish, each replica by itself."""
+    clock = itertools.count()
+    monkeypatch.setattr(sealing, "GATHER_ROWS", 4 * 3)
+    monkeypatch.setattr(sealing, "LATE_ROWS", 2)
+    stored = f"select base, t from series_market_1m where t < {T0 + DAY_MS} order by rowid"
+    state = f"select through, is_done from gathered where table_name = 'series_market_1m' and period_ms = {T0}"
+
+    def gathered() -> list[str]:
+        """Publish until the served day lies by coin; how far the publishes came."""
+        steps = list[str]()
+        for _ in range(100):
+            warehouse.publish(force=True)
+            assert_same(warehouse)
+            found = rows(served(warehouse), state)
+            if found and found[0][1]:
+                assert (lying := rows(served(warehouse), stored)) == sorted(lying)
+                return steps
+            steps += [through for through, _ in found if through]
+        raise AssertionError("not gathered")
+
+    for hour in (0, 2, 23):
+        warehouse.build(T0 + hour * HOUR_MS)
+    warehouse.build(T0 + DAY_MS + HOUR_MS)
+    for _ in range(2):
+        warehouse.publish(force=True)
+    assert rows(served(warehouse), state) == [], "late bars may still come"
+    lying = rows(served(warehouse), stored)
+    assert lying != sorted(lying)
+
+    monkeypatch.setattr(sealing, "time", SimpleNamespace(monotonic=lambda: next(clock) / 8))
+    warehouse.build(T0 + DAY_MS + 3 * HOUR_MS)
+    assert gathered(), "some coins at a time"
+    gathered()  # the other replica
+    # A late row is read where it lies; a whole minute begins the day again.
+    warehouse.build(T0 + DAY_MS + 3 * HOUR_MS, late=((T0 + 2 * HOUR_MS, "C3"),))
+    warehouse.publish()
+    assert_same(warehouse)
+    assert rows(served(warehouse), state) == [("", True)]
+    lying = rows(served(warehouse), stored)
+    assert lying != sorted(lying)
+    warehouse.build(T0 + 4 * HOUR_MS, T0 + DAY_MS + 4 * HOUR_MS)
+    warehouse.publish()
+    assert rows(served(warehouse), state) != [("", True)]
+    gathered()
+
+
+def test_a_replica_made_anew_lies_as_one_that_grew(warehouse: Warehouse) -> None:
+    for hour in (1, 2, 3, 30):
+        warehouse.build(T0 + hour * HOUR_MS)
+    warehouse.publish()
+    lying = rows(served(warehouse), f"select base, t from series_market_1m where t < {T0 + DAY_MS} order by rowid")
+    assert len(lying) > 2 * len(COINS)
+    assert lying == sorted(lying)
+    done = "select period_ms, is_done from gathered where table_name = 'series_market_1m'"
+    assert rows(served(warehouse), done) == [(T0, True)]
+
+
 def test_a_coin_s_premiums_are_brought_together_when_a_month_has_ended(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,7 +350,7 @@ def test_a_coin_s_premiums_are_brought_together_when_a_month_has_ended(
     stored = rows(served(warehouse), order)
     assert stored != sorted(stored)
     april, clock, left = T0 + 40 * DAY_MS, itertools.count(), list[int]()
-    monkeypatch.setattr(replica, "time", SimpleNamespace(monotonic=lambda: next(clock) / 9))
+    monkeypatch.setattr(sealing, "time", SimpleNamespace(monotonic=lambda: next(clock) / 9))
     gathered = "select count(*) from seals where table_name = 'premiums' and is_sealed"
     waiting = "select count(*) from duckdb_tables() where table_name = 'premiums_ungathered'"
     for minute in range(100):
@@ -376,7 +434,8 @@ def test_only_kept_periods_are_served(warehouse: Warehouse) -> None:
         assert rows(served(warehouse), f"select min(t) >= {tier.kept_from(as_of)} from series_market_{tier.step}") == [
             (True,)
         ]
-    assert tiers[0].kept_from(as_of) == T0 + 2 * DAY_MS + HOUR_MS
+    # What lies together goes together.
+    assert tiers[0].kept_from(as_of) == T0 + 2 * DAY_MS
 
 
 def test_periods_are_whole_in_utc() -> None:

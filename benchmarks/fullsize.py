@@ -10,7 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from orchestration.replica import copy_views
+from orchestration.replica import KEYED, copy_views, number_coins
+from orchestration.sealing import period_to_fill
 from orchestration.served import DAY_MS, TIERS, Tier, stored
 from serve.catalog import VENUES
 from tests.mart_facts import Warehouse
@@ -131,16 +132,16 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
     tables = {f"{subject.name}_{tier.step}": subject for _, subject in stored((tier,))}
     for table, subject in tables.items():
         empty = ROWS[subject.name].format(step=tier.step, ms=tier.step_ms, lo=0, hi=0)
-        con.execute(f"create table if not exists {table} as {empty}")
+        con.execute(f"create table if not exists {table} as select {KEYED} from ({empty})")
     began = time.monotonic()
     while start < AS_OF_MS:
-        period, end = tier.period_of(start)
+        period, end = period_to_fill(tier, start, AS_OF_MS)
         end = min(end, AS_OF_MS)
         done = con.execute("select table_name from done where period = ?", [period]).fetchall()
         for table in sorted(tables.keys() - {name for (name,) in done}, key=list(tables).index):
             rows = ROWS[tables[table].name].format(step=tier.step, ms=tier.step_ms, lo=start, hi=end)
             con.execute("begin")
-            con.execute(f"insert into {table} by name {rows} order by {tables[table].order}")
+            con.execute(f"insert into {table} by name select {KEYED} from ({rows}) order by {tables[table].order}")
             con.execute("insert into done values (?, ?)", [table, period])
             con.execute("commit")
         start = end + (-end) % tier.step_ms
@@ -167,6 +168,7 @@ def _finish(con: duckdb.DuckDBPyConnection) -> None:
         "select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ? from market_list",
         [AS_OF_MS - YEAR_D * DAY_MS, AS_OF_MS],
     )
+    number_coins(con)
     con.execute("insert into edition values (1, ?, ?, ?, 1)", [AS_OF_MS, AS_OF_MS + 5000, AS_OF_MS - YEAR_D * DAY_MS])
     con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
     con.executemany("insert into tiers values (?, ?, ?)", [(tier.step, tier.step_ms, tier.keep_days) for tier in TIERS])

@@ -40,7 +40,7 @@ THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
 @dataclass(frozen=True)
 class _Source:
-    """What the warehouse offers: its newest build and the columns of its published tables."""
+    """What the warehouse offers: its newest build, and what a replica's tables must have: their columns."""
 
     build_id: int
     finished_ms: int
@@ -113,7 +113,7 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     if missing := [table for table, found in columns if not found]:
         raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
     build_id, finished_ms, as_of_ms, since_ms = newest
-    return _Source(build_id, finished_ms, as_of_ms, since_ms, json.dumps(columns))
+    return _Source(build_id, finished_ms, as_of_ms, since_ms, json.dumps([*columns, ("base_key", replica.BASE_KEY)]))
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -244,8 +244,7 @@ def _fill(
                 con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, tiers, source.as_of_ms)
     replica.copy_views(con, tiers)
-    for table in SMALL_TABLES:
-        con.execute(f"create or replace table {table} as from warehouse.main.{table}")
+    replica.copy_small(con)
     con.execute("delete from catalog")
     for metric, definition in catalog.items():
         con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")

@@ -33,12 +33,13 @@ create table if not exists gathered (table_name varchar, period_ms bigint, throu
 
 def periods_to_fill(tier: Tier, times: Iterable[int], as_of_ms: int) -> list[tuple[int, int]]:
     """The periods in which an empty replica is filled, each in order: as long as sealing and gathering leave them."""
+    return sorted({period_to_fill(tier, t, as_of_ms) for t in times})
 
-    def of(t: int) -> tuple[int, int]:
-        long = tier.gathered_of(t)
-        return long if long[1] + GATHER_AFTER_MS <= as_of_ms else tier.period_of(t)
 
-    return sorted({of(t) for t in times})
+def period_to_fill(tier: Tier, t: int, as_of_ms: int) -> tuple[int, int]:
+    """Start and end of the longest period with this time whose rows lie together by now."""
+    long = tier.gathered_of(t)
+    return long if long[1] + GATHER_AFTER_MS <= as_of_ms else tier.period_of(t)
 
 
 def note_filled(con: duckdb.DuckDBPyConnection, table: str, tier: Tier, times: Sequence[int], as_of_ms: int) -> None:

@@ -43,10 +43,18 @@ class Edition:
     tiers: tuple[Tier, ...]
     markets: dict[str, Market]
     bases: dict[str, str]
+    base_keys: dict[str, int]
+    keyed_tables: frozenset[str]
     queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0
     retired: bool = False
+
+    def of_base(self, base: str, table: str) -> str:
+        """The condition that a row is of this coin. Where rows have the coin's number, DuckDB finds them by that in a
+        third of the time; the number may be another coin's too, and so the name decides."""
+        key = self.base_keys.get(base) if table in self.keyed_tables else None
+        return f"base = {literal(base)}" + (f" and base_key = {key}" if key is not None else "")
 
     @property
     def day_step(self) -> str:
@@ -92,6 +100,11 @@ class Reader:
         return self.edition.memo[key]  # type: ignore[no-any-return]
 
 
+def literal(text: str) -> str:
+    """A string as SQL writes it; the quote is the only character with a meaning inside."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _filled(column: Any) -> np.ndarray[Any, Any]:
     return column.filled(np.nan) if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
 
@@ -106,6 +119,8 @@ def open_edition(path: Path) -> Edition:
         definitions = connection.execute("select metric, definition::varchar from catalog order by 1").fetchall()
         tiers = connection.execute("select step, step_ms, keep_days from tiers order by step_ms").fetchall()
         index = connection.execute("select market_id, venue, type, base from market_index order by base").fetchall()
+        keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
+        keys = connection.execute("select base, base_key from base_keys where base is not null").fetchall()
     except BaseException:
         connection.close()
         raise
@@ -115,5 +130,6 @@ def open_edition(path: Path) -> Edition:
     catalog, kept = read_catalog(definitions), tuple(Tier(*tier) for tier in tiers)
     edition_id, as_of_ms, published_ms, recorded_since_ms = row
     return Edition(
-        connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases
-    )
+        connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
+        dict(keys), frozenset(name for (name,) in keyed),
+    )  # fmt: skip

@@ -1,25 +1,21 @@
 """The SQL of a series: a metric's definition, for what a request selects."""
 
 from serve.catalog import Metric
+from serve.edition import Edition, literal
 from serve.series_query import SeriesQuery
 
 
-def literal(text: str) -> str:
-    """A string as SQL writes it; the quote is the only character with a meaning inside."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def series_sql(metric: Metric, query: SeriesQuery) -> str:
+def series_sql(metric: Metric, query: SeriesQuery, edition: Edition) -> str:
     """`t` and the metric's fields, ascending; only buckets in which something is known, null for what is not a number.
 
     Literals, because DuckDB plans a statement with parameters twice.
     """
     table = metric.table(query.selector, query.step)
-    scope = {"base": query.base, "venue": query.venue}
+    of_base = edition.of_base(query.base, table) if query.base else ""
     pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}
     taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
     outer = [*_equal(pick), metric.where.get(query.selector, "")]
-    inner = [*_equal(scope), taken, f"t >= {query.start:d}", f"t < {query.end:d}"]
+    inner = [of_base, *_equal({"venue": query.venue}), taken, f"t >= {query.start:d}", f"t < {query.end:d}"]
     if metric.rows:
         source = f"({metric.rows}) as found"
         before = f"with scope as (select * from {table} where {_all(inner)}) "

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import yaml
 
+from orchestration.replica import BASE_KEY, number_coins
 from tests.replica_snapshots import MARTS, build_snapshots, tables_of
 from tests.replica_statistics import build_statistics
 
@@ -69,7 +70,7 @@ GAPS = (
 # One market's values in the bucket that starts at t. i is the market's number. Unknown now and then, by design.
 MARKET_SQL = """
 create table series_market_{step} as
-select t, market_id, venue, type, symbol, base, 'USDT' as quote, hip3, aggregated,
+select t, market_id, venue, type, symbol, base, {key} as base_key, 'USDT' as quote, hip3, aggregated,
     case when (t // {ms} + i) % 41 <> 0 then level * (1 + sin(t / 1e8 + i) / 20) end as price,
     1e6 * (i + 1) as vol24h_usd,
     case when (t // {ms} + i) % 37 <> 0 then 1000.0 * (1 + (t // {ms} + i) % 97) end as volume_usd,
@@ -94,7 +95,7 @@ from series_market_{step} where aggregated
 """
 BASE_SQL = f"""
 create table series_base_{{step}} as
-select t, base, case when grouping(type) = 0 then type else 'all' end as type, {ACROSS_SQL}
+select t, base, case when grouping(type) = 0 then type else 'all' end as type, {BASE_KEY} as base_key, {ACROSS_SQL}
 group by grouping sets ((t, base, type), (t, base))
 order by base, type, t
 """
@@ -214,7 +215,13 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
         con.executemany("insert into market_list values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         for step, ms, days, _ in TIERS:
-            bounds = {"step": step, "ms": ms, "lo": (as_of_ms - min(days, max_days) * DAY) // ms * ms, "hi": as_of_ms}
+            bounds = {
+                "step": step,
+                "ms": ms,
+                "key": BASE_KEY,
+                "lo": (as_of_ms - min(days, max_days) * DAY) // ms * ms,
+                "hi": as_of_ms,
+            }
             con.execute(MARKET_SQL.format(**bounds))
             con.execute(BASE_SQL.format(**bounds))
             con.execute(VENUE_SQL.format(**bounds))
@@ -228,6 +235,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             " from market_list",
             [as_of_ms - 3000 * DAY, as_of_ms],
         )
+        number_coins(con)
         con.executemany("insert into gaps values (?, ?, ?, ?, ?)", GAPS)
         minute = as_of_ms - as_of_ms % MINUTE
         con.executemany("insert into recording_status values (?, ?, ?, ?, ?, ?)", [

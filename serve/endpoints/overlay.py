@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from serve.edition import Edition, Reader
+from serve.edition import Edition, Reader, literal
 from serve.endpoint import endpoint
 from serve.errors import BadParameter, Unavailable
 from serve.gaps import gaps_within
 from serve.params import UNIT_MS, Schema, Values, coins, one_of
-from serve.series_sql import literal
 from serve.shape import Body, json_body
 from serve.snapshot import TEXT, array_of, object_of
 from serve.timerange import Span, aligned

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from serve.catalog import VENUES
-from serve.edition import Edition, Reader
+from serve.edition import Edition, Reader, literal
 from serve.endpoint import endpoint
 from serve.errors import ApiError, BadParameter, Unavailable
 from serve.gaps import before_recording, gaps_of
 from serve.params import UNIT_MS, Param, Schema, Values, coin, duration
-from serve.series_sql import literal
 from serve.shape import Body, json_body
 from serve.timerange import Span, aligned, points, span_of
 

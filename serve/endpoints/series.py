@@ -132,7 +132,7 @@ def _gaps(query: SeriesQuery, db: Reader, definition: Metric, t: np.ndarray[Any,
 def series_content(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     """The JSON response before it is text: what is said of the values, `t` and the fields as arrays, and the gaps."""
     definition = db.edition.catalog.by_name[query.metric]
-    found = db.arrays(series_sql(definition, query))
+    found = db.arrays(series_sql(definition, query, db.edition))
     if not found["t"].size:
         _check_venue(query, db, definition)
     return {**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition, found["t"])}
@@ -148,7 +148,7 @@ def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
         f"""select string_agg(
             concat_ws(',', strftime(make_timestamp(t * 1000), '%Y-%m-%dT%H:%M:%SZ'), t, {cells}) || chr(10),
             '' order by t
-        ) from ({series_sql(definition, query)})"""
+        ) from ({series_sql(definition, query, db.edition)})"""
     )
     if lines is None:
         _check_venue(query, db, definition)
@@ -163,7 +163,7 @@ def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
 
 def _table(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
     """Parquet or Arrow; what JSON says beside the arrays is in the schema's metadata."""
-    table = db.table(series_sql(definition, query))
+    table = db.table(series_sql(definition, query, db.edition))
     if not table.num_rows:
         _check_venue(query, db, definition)
     about = {**_described(query, db, definition), "gaps": _gaps(query, db, definition, table["t"].to_numpy())}

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from serve.catalog import VENUES
-from serve.edition import Reader
+from serve.edition import Reader, literal
 from serve.endpoint import endpoint
 from serve.errors import Unavailable
 from serve.gaps import before_recording, gaps_of
 from serve.params import UNIT_MS, Schema, Values, one_of
-from serve.series_sql import literal
 from serve.shape import Body, json_body
 from serve.timerange import Span
 

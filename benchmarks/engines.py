@@ -92,14 +92,16 @@ def timed(ask: Ask, asked: list[Question], clients: int) -> tuple[list[float], f
 
 @contextlib.contextmanager
 def duckdb_engine(path: Path, folder: Path) -> Iterator[Ask]:
-    """Bare queries on the replica, results as NumPy arrays, a cursor a thread."""
+    """Bare queries on the replica, by the coin's number as the API asks, results as NumPy arrays, a cursor a thread."""
     with duckdb.connect(str(path), read_only=True, config=FAST) as con:
         local = threading.local()
+        keys = dict(con.execute("from base_keys").fetchall())
 
         def ask(question: Question) -> int:
             cursor = getattr(local, "cursor", None) or con.cursor()
             local.cursor = cursor
-            return len(cursor.execute(question.sql).fetchnumpy()["t"])
+            sql = question.sql.replace("and type", f"and base_key = {keys[question.base]} and type")
+            return len(cursor.execute(sql).fetchnumpy()["t"])
 
         yield ask
 

@@ -82,3 +82,43 @@ group by market_id, scenario, side, bin
 -- What has shrunk to less than a dollar is nothing.
 having sum(usd) >= 1
 {%- endmacro %}
+
+{#- From when to when a build moves the map on, [from_ms, until_ms]: from where it stands, or from the first of the build's
+    `ticks`, to the end of their last five minutes. -#}
+{% macro map_times(ticks) -%}
+{%- set known = known_ms(this, "max(t)") if is_incremental() else 0 -%}
+{%- set from_ms = known or known_ms(ticks, "min(tick_ms)") // 300000 * 300000 -%}
+{{ return([from_ms, [from_ms, known_ms(ticks, "max(tick_ms)") // 300000 * 300000] | max]) }}
+{%- endmacro %}
+
+{#- What is to be scored, a list of [frozen_ms, hours]: the frozen `maps` whose hours are over at `until_ms`, without those
+    that the model holds. -#}
+{% macro maps_to_score(maps, horizons, until_ms) -%}
+{%- set due = [] -%}
+{%- if execute and load_relation(maps) -%}
+  {%- for row in run_query("select distinct frozen_ms from " ~ maps ~ " where frozen_ms > 0 order by 1").rows -%}
+    {%- for hours in horizons if row[0] + hours * 3600000 <= until_ms -%}{%- do due.append([row[0], hours]) -%}{%- endfor -%}
+  {%- endfor -%}
+  {%- if due and is_incremental() -%}
+    {%- set told = run_query("select distinct frozen_ms, horizon_h from " ~ this ~ " where frozen_ms >= " ~ due[0][0]).rows -%}
+    {%- set known = told | map("list") | list -%}
+    {%- set due = due | reject("in", known) | list -%}
+  {%- endif -%}
+{%- endif -%}
+{{ return(due) }}
+{%- endmacro %}
+
+{#- The days of `scores` that are complete at `now_ms` and come after those that the model holds. A day is complete when the
+    longest hours after its last map are scored. -#}
+{% macro days_to_judge(scores, now_ms) -%}
+{%- set day_ms, days = 86400000, [] -%}
+{%- if execute and load_relation(scores) -%}
+  {%- set told = "select coalesce(max(day_ms), -1) from " ~ this if is_incremental() else "select -1" -%}
+  {%- set day = "frozen_ms // " ~ day_ms ~ " * " ~ day_ms -%}
+  {%- for row in run_query(
+    "select distinct " ~ day ~ " from " ~ scores ~ " where " ~ day ~ " > (" ~ told ~ ") and "
+    ~ day ~ " + " ~ (2 * day_ms + 900000) ~ " <= " ~ now_ms ~ " order by 1"
+  ).rows -%}{%- do days.append(row[0]) -%}{%- endfor -%}
+{%- endif -%}
+{{ return(days) }}
+{%- endmacro %}

@@ -8,10 +8,7 @@
 ) }}
 {%- set scenarios = [0.5, 1, 2] %}
 {%- set ticks, depth = source('pipeline', 'window_ticks'), ref('int_index_depth') %}
-{%- set first_ms = known_ms(ticks, 'min(tick_ms)') // 300000 * 300000 %}
-{%- set known = known_ms(this, 'max(t)') if is_incremental() else 0 %}
-{%- set from_ms = known or first_ms %}
-{%- set until_ms = [from_ms, known_ms(ticks, 'max(tick_ms)') // 300000 * 300000] | max %}
+{%- set from_ms, until_ms = map_times(ticks) %}
 {%- set hours = range((from_ms // 3600000 + 1) * 3600000, until_ms + 1, 3600000) | list %}
 {%- set scored = var('scored_perps') %}
 with perps as (
@@ -27,7 +24,7 @@ changes as materialized (
 ),
 
 before as (
-    {% if known %}
+    {% if is_incremental() %}
     select market_id, scenario, side, bin, usd from {{ this }} where frozen_ms = 0
     {% else %}
     select null::varchar as market_id, null::double as scenario, null::varchar as side, null::bigint as bin, null::double as usd

@@ -3,16 +3,8 @@
     whether the map did better than nearness alone. -#}
 {%- set window_days, least_scored, least_days, draws, horizons, day_ms = 90, 30, 5, 2000, [4, 24], 86400000 %}
 {%- set scores, ticks = ref("liquidation_map_scores"), source("pipeline", "window_ticks") %}
-{#- A day is complete when the longest hours after its last map are scored. -#}
 {%- set now_ms = known_ms(ticks, "max(tick_ms)") %}
-{%- set days = [] %}
-{%- if execute and load_relation(scores) %}
-  {%- set told = "select coalesce(max(day_ms), -1) from " ~ this if is_incremental() else "select -1" %}
-  {%- for row in run_query(
-    "select distinct frozen_ms // " ~ day_ms ~ " * " ~ day_ms ~ " from " ~ scores ~ " where frozen_ms // " ~ day_ms ~ " * " ~ day_ms
-    ~ " > (" ~ told ~ ") and frozen_ms // " ~ day_ms ~ " * " ~ day_ms ~ " + " ~ (2 * day_ms + 900000) ~ " <= " ~ now_ms ~ " order by 1"
-  ).rows %}{% do days.append(row[0]) %}{% endfor %}
-{%- endif %}
+{%- set days = days_to_judge(scores, now_ms) %}
 with completed as (
   select unnest({{ days }}::bigint[]) as day_ms
 ),

@@ -7,17 +7,7 @@
 {%- set liquidations, ticks = ref("int_liquidations"), source("pipeline", "window_ticks") %}
 {%- set of_window = "partition by frozen_ms, horizon_h, market_id" %}
 {%- set now_ms = known_ms(ticks, "max(tick_ms)") %}
-{%- set frozen, due = {}, [] %}
-{%- if execute and load_relation(maps) %}
-  {%- for row in run_query("select distinct frozen_ms from " ~ maps ~ " where frozen_ms > 0 order by 1").rows %}
-    {%- for hours in horizons if row[0] + hours * 3600000 + late_ms <= now_ms %}{% do due.append([row[0], hours]) %}{% endfor %}
-  {%- endfor %}
-  {%- if due and is_incremental() %}
-    {%- set told = run_query("select distinct frozen_ms, horizon_h from " ~ this ~ " where frozen_ms >= " ~ due[0][0]).rows %}
-    {%- set known = told | map("list") | list %}
-    {%- set due = due | reject("in", known) | list %}
-  {%- endif %}
-{%- endif %}
+{%- set due = maps_to_score(maps, horizons, now_ms - late_ms) %}
 {%- set first, last = (due | map("first") | min, now_ms) if due else (0, 0) %}
 with due as (
   select frozen_ms::bigint as frozen_ms, horizon_h::integer as horizon_h, frozen_ms + horizon_h * 3600000::bigint as end_ms

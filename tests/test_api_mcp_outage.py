@@ -32,6 +32,8 @@ from range($last - 86400000, $last + 1, 300000) as times(t), (values (0.5), (1),
         ('binance:perp:1000PEPEUSDT', 'PEPE', 1e6, 900e0, 1000e0, 'partial', 0),
         ('bybit:perp:BTCUSDT', 'BTC', 8e9, 500e0, 1000e0, 'full', 600001),
         ('bybit:perp:ETHUSDT', 'ETH', 7e9, null, 1000e0, 'full', 0),
+        ('okx:perp:BTC-USDT-SWAP', 'BTC', 6e9, 1e0, 0e0, 'full', 0),
+        ('okx:perp:ETH-USDT-SWAP', 'ETH', null, null, 1000e0, 'insufficient', 0),
         ('hyperliquid:perp:BTC', 'BTC', 6e9, 1e0, 0e0, 'insufficient', 0))
     as perps(market_id, base, oi_usd, e, d, coverage, age);
 insert into xray_index by name
@@ -140,7 +142,8 @@ def test_only_fresh_full_rows_are_ranked(xray: Mcp, side: str, ratios: tuple[flo
     assert [row["ratio"] for row in [*data["ranked"], *data["partial"]]] == list(ratios)
     first = data["ranked"][0]
     assert (first["ratio_low"], first["ratio_high"]) == pytest.approx((ratios[0] / 10, ratios[0] * 10))
-    assert data["counts"] == {"full": 2, "partial": 1, "stale": 1, "insufficient": 2}
+    # Without exposure, depth or a ratio, and without open interest: not ranked, but counted.
+    assert data["counts"] == {"full": 2, "partial": 1, "stale": 1, "insufficient": 4}
     assert (data["sensitivity_calibrated"], data["band_pct"], data["side"]) == (False, 2.0, side)
     # The newest rows are of 12:30, which is no more than a step and 15 minutes old by the edition, not by the clock.
     assert (got["freshness"], got["status"]) == ("stale", "ok")
@@ -150,7 +153,7 @@ def test_only_fresh_full_rows_are_ranked(xray: Mcp, side: str, ratios: tuple[flo
 def test_the_ranking_can_be_narrowed(xray: Mcp) -> None:
     data = xray.call("xray_risk_ranking", {"min_oi_usd": 6e9, "band_pct": 0.5, "limit": 1})["data"]
     assert [row["market"] for row in data["ranked"]] == ["binance:perp:BTCUSDT"]
-    assert data["counts"] == {"full": 1, "partial": 0, "stale": 1, "insufficient": 2}
+    assert data["counts"] == {"full": 1, "partial": 0, "stale": 1, "insufficient": 3}
 
 
 @pytest.mark.requirement("mcp:xray")
@@ -163,7 +166,7 @@ def test_the_history_of_one_perp(xray: Mcp) -> None:
     assert 70 <= len(times) <= 72
     point = data["points"][-1]
     assert data["bands_pct"] == [0.5, 1.0, 2.0, 5.0]
-    assert (point["coverage"], point["price"]) == (["full"] * 4, 100.0)
+    assert (point["coverage"], point["reason"], point["price"]) == (["full"] * 4, [None] * 4, 100.0)
     assert (point["exposure_long_usd"], point["exposure_short_usd"]) == ([100.0] * 4, [50.0] * 4)
     assert (point["depth_bid_usd"], point["depth_ask_usd"]) == ([1000.0] * 4, [2000.0] * 4)
     assert (point["ratio_long"], point["ratio_short"]) == ([0.1] * 4, [0.025] * 4)
@@ -177,7 +180,8 @@ def test_the_history_of_one_perp(xray: Mcp) -> None:
     assert {state for point in stale["points"] for state in point["coverage"]} == {"stale"}
     assert 23 <= len(stale["points"]) <= 25
     none = xray.call("xray_risk_history", {"market": "hyperliquid:perp:BTC"})["data"]["points"][-1]
-    assert (none["coverage"], none["ratio_long"]) == (["insufficient"] * 4, [None] * 4)
+    assert (none["coverage"], none["reason"]) == (["insufficient"] * 4, ["why insufficient"] * 4)
+    assert none["ratio_long"] == [None] * 4
 
 
 @pytest.mark.requirement("mcp:xray")

@@ -143,6 +143,19 @@ def test_fear_greed(api: Api) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.requirement("fear-greed:today", "altcoin:history")
+def test_days_that_do_not_stand_yet_are_provisional(tmp_path: Path) -> None:
+    """While the exchanges' past is being told no day is final, and both indices say so."""
+    serving = tmp_path / "serving"
+    path = publish(serving, 1, max_days=1)
+    with duckdb.connect(str(path)) as con:
+        con.execute("update altcoin_season set final = false; update fear_greed set final = false")
+    with running(serving, free_port()) as api:
+        assert api.get(SEASON).json["provisional"] is True
+        greed = api.get(GREED).json
+        assert {day["provisional"] for day in [*greed["days"], greed["today"]]} == {True}
+
+
 @pytest.mark.requirement("spike-stats:shape", "spike-stats:coins")
 def test_spike_stats(api: Api) -> None:
     content = api.get(SPIKES).json

@@ -55,6 +55,7 @@ UNITS = {
 }
 NUMBERS = ("price", "oi_usd", "exposure_usd", "depth_usd", "ratio", "ratio_low", "ratio_high")
 ROW: Schema = {"market": TEXT, "base": TEXT_OR_NULL, **dict.fromkeys(NUMBERS, NUMBER_OR_NULL)}
+COVERED = ("coverage", "reason")
 ARRAYS = {
     "exposure_long_usd": "long_exposure_usd",
     "exposure_short_usd": "short_exposure_usd",
@@ -97,10 +98,10 @@ def ranking(query: RankingQuery, db: Reader) -> Found:
         select market_id as market, base, price, oi_usd, {exposure("")} as exposure_usd, {depth} as depth_usd,
             ({exposure("")}) / {over} as ratio, ({exposure("_low")}) / {over} as ratio_low,
             ({exposure("_high")}) / {over} as ratio_high, reason, t, oldest_input_ms,
-            case when coverage = 'insufficient' or {depth} is null or {exposure("")} is null then 'insufficient'
+            case when coverage = 'insufficient' or ratio is null then 'insufficient'
                 when coalesce($as_of - oldest_input_ms > {FRESH_MS}, true) then 'stale' else coverage end as state
         from xray_risk
-        where t = (select max(t) from xray_risk) and band_pct = $band and oi_usd >= $least
+        where t = (select max(t) from xray_risk) and band_pct = $band and coalesce(oi_usd, 0) >= $least
         order by ratio desc nulls last, market
     """
     args = {"as_of": db.edition.as_of_ms, "band": query.band_pct, "least": query.min_oi_usd}
@@ -142,14 +143,14 @@ def history(query: HistoryQuery, db: Reader) -> Found:
     step, span = STEPS[query.step], Span(query.start, query.end)
     figures = ", ".join(f"({sql})::double as {name}" for name, sql in ARRAYS.items())
     sql = f"""
-        select t, price, band_pct, {figures},
+        select t, price, band_pct, {figures}, reason,
             case when coverage <> 'insufficient' and coalesce(t - oldest_input_ms > {FRESH_MS}, true) then 'stale'
                 else coverage end as coverage
         from xray_risk where market_id = $market and t >= $start and t < $end and t % {step} = 0 order by t
     """
     points: dict[int, dict[str, Any]] = {}
     for row in db.rows(sql, {"market": query.market, "start": span.start, "end": span.end}):
-        blank: dict[str, Any] = {name: [None] * len(BANDS) for name in ("coverage", *ARRAYS)}
+        blank: dict[str, Any] = {name: [None] * len(BANDS) for name in (*COVERED, *ARRAYS)}
         point = points.setdefault(row["t"], {"t": row["t"], "price": rounded(row["price"]), **blank})
         for name in blank:
             point[name][BANDS.index(row["band_pct"])] = rounded(row[name])
@@ -261,6 +262,7 @@ XRAY_RISK_HISTORY = Tool(
                         "t": INTEGER,
                         "price": NUMBER_OR_NULL,
                         "coverage": array_of({"enum": [*STATES, None]}),
+                        "reason": array_of(TEXT_OR_NULL, "Why it is partial or insufficient."),
                         **dict.fromkeys(ARRAYS, array_of(NUMBER_OR_NULL)),
                     }
                 )

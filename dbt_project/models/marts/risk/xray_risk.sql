@@ -12,7 +12,7 @@
 {%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
 with newest as (
   select
-    market_id, any_value(venue) as venue, any_value(symbol) as symbol, any_value(base) as base,
+    market_id,
     max_by(price, minute_ms) filter (price is not null) as price, max(minute_ms) filter (price is not null) as price_ms,
     max_by(oi_usd, minute_ms) filter (oi_usd is not null) as oi_usd, max(minute_ms) filter (oi_usd is not null) as oi_ms
   from {{ ref("int_market_minutes") }}
@@ -20,11 +20,13 @@ with newest as (
   group by market_id
 ),
 
+-- Of perps that their venues told of in the last day: one of which nothing is heard for now is missing, not gone.
 compositions as (
-  select market_id, components
-  from {{ ref("int_index_components") }}
-  where since_ms <= {{ t }}
-  qualify row_number() over (partition by market_id order by since_ms desc) = 1
+  select market_id, m.venue, m.symbol, m.base, c.components
+  from {{ ref("int_index_components") }} as c
+  join {{ ref("instruments") }} as m using (market_id)
+  where c.since_ms <= {{ t }} and m.aggregated and m.seen_ms > {{ t - 86400000 }} and coalesce(m.delisted_ms > {{ t }}, true)
+  qualify row_number() over (partition by market_id order by c.since_ms desc) = 1
 ),
 
 -- A leg without weight takes no part; where a venue publishes none at all, all have the same.
@@ -47,9 +49,8 @@ filled as (
     l.market_id, l.weight, b.tick_ms, b.depth
   from legs as l
   join compositions as c using (market_id)
-  left join newest as n using (market_id)
   left join books as b
-    on l.exchange = b.venue and if(l.pair is null, n.base = b.base, {{ joined_pair("l.pair") }} = b.pair)
+    on l.exchange = b.venue and if(l.pair is null, c.base = b.base, {{ joined_pair("l.pair") }} = b.pair)
   qualify row_number() over (
     partition by l.market_id, l.exchange, l.pair order by b.depth[-1].bid_usd + b.depth[-1].ask_usd desc nulls last
   ) = 1
@@ -93,7 +94,7 @@ exposures as (
 
 told as (
   select
-    {{ t }}::bigint as t, c.market_id, n.venue, n.symbol, n.base, b.band_pct::double as band_pct, n.price, n.oi_usd,
+    {{ t }}::bigint as t, c.market_id, c.venue, c.symbol, c.base, b.band_pct::double as band_pct, n.price, n.oi_usd,
     {% for side in ["long", "short"] %}
     {% for name in scenarios %}
     e.{{ side }}_exposure{{ name }}_usd,
@@ -109,11 +110,11 @@ told as (
     case when d.present < d.published then 'missing_legs' when d.truncated then 'truncated_book' end as weakness,
     least(n.price_ms, n.oi_ms, d.oldest_book_ms, e.map_ms) as oldest_input_ms
   from compositions as c
-  join newest as n using (market_id)
+  left join newest as n using (market_id)
   cross join (select unnest({{ bands }}) as band_pct) as b
   left join exposures as e on c.market_id = e.market_id and b.band_pct = e.band_pct
   left join index_depths as d on c.market_id = d.market_id and b.band_pct = d.band_pct
-  where n.base in (select base from books)
+  where c.base in (select base from books)
 )
 
 select

@@ -225,6 +225,9 @@ MODELS = {
         "D Heatmap", "where the truth is known the map beats a naive one, a broken map does not"
     ),
     "xray:rows": Requirement("D X-ray", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
+    "xray:pipeline": Requirement(
+        "D X-ray", "recorded books: what is covered is ranked, the rest partial with its reason"
+    ),
     "options:pipeline": Requirement("I 2.7", "a recorded minute of all venues says what the market holds"),
 }
 

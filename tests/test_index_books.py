@@ -1,30 +1,21 @@
 """Books of the spot pairs that indices are made of, at every venue: as really sent, as simulated, as recorded."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ingest.endpoint import Endpoint, Keys, Venue
 from ingest.sandbox.constituents import constituents
 from ingest.sandbox.ladder import ladder
 from ingest.sandbox.listing import ANCHOR_MS
 from ingest.sandbox.venues.coinbase import BOOK_LEVELS
-from ingest.venues.binance import BINANCE
-from ingest.venues.bitget import BITGET
-from ingest.venues.bybit import BYBIT
 from ingest.venues.coinbase import COINBASE
-from ingest.venues.gate import GATE
-from ingest.venues.kucoin import KUCOIN
 from ingest.venues.legs import legs
-from ingest.venues.mexc import MEXC
-from ingest.venues.okx import OKX
 from tests.captures import logged, sample
 from tests.conformance import differences
+from tests.index_books import VENUES, needed, told
 from tests.recorded import read
 from tests.sandbox_client import sandbox
 from tests.venue_minute import recorded_minute
@@ -32,7 +23,6 @@ from tests.warehouse import MINUTE, Warehouse, response
 
 TICK = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 2_500
-VENUES = {one.name: one for one in (BINANCE, BYBIT, OKX, GATE, KUCOIN, MEXC, BITGET, COINBASE)}
 COVERS = 0.06
 """What of a price Coinbase's books are kept to."""
 
@@ -57,23 +47,6 @@ def bodies(recordings: Path) -> dict[str, list[Any]]:
         "bitget": [sample(recordings / "bitget", "Spot/ExchangeData/GetOrderBook.txt")],
         "coinbase": [sample(recordings / "coinbase", "GetAggregatedOrderBook.txt")],
     }
-
-
-def told(venue: str, body: Any) -> tuple[list[list[float]], list[list[float]], int | None]:
-    """Bids, asks and the time by the venues' documents."""
-    inner: Any = body
-    names = ("bids", "asks")
-    if venue == "bybit":
-        inner, names = body["result"], ("b", "a")
-    elif venue == "okx":
-        inner = body["data"][0]
-    elif venue in ("kucoin", "bitget"):
-        inner = body["data"]
-    bids, asks = ([[float(price), float(size)] for price, size, *_ in inner[name]] for name in names)
-    stamp = next((inner[name] for name in ("update", "ts", "time", "timestamp") if name in inner), None)
-    if venue == "coinbase":
-        return bids, asks, 1_613_092_163_334
-    return bids, asks, None if stamp is None else int(stamp)
 
 
 @pytest.fixture(scope="module")
@@ -145,29 +118,9 @@ async def test_the_stand_ins_speak_as_the_venues(recordings: Path) -> None:
             assert differences(real[venue], [ours.json], **options) == [], venue
 
 
-def needed(venue: Venue) -> Venue:
-    """The venue with the books and what their pairs are chosen by."""
-    by_name = {one.name: one for one in venue.endpoints}
-
-    def sources(one: Endpoint) -> Iterator[str]:
-        keys: list[Keys | None] = [] if one.each is None else [one.each.of, one.each.within, one.each.without]
-        for source in keys:
-            while source is not None:
-                yield source.endpoint
-                source = source.times
-
-    wanted, found = ["index_books"], set[str]()
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found.add(name)
-            wanted += sources(by_name[name])
-    return replace(venue, endpoints=tuple(one for one in venue.endpoints if one.name in found), streams=())
-
-
 @pytest.mark.parametrize("name", list(VENUES))
 async def test_the_legs_of_what_is_held_most_are_recorded(warehouse: Warehouse, name: str) -> None:
-    rows, world = await recorded_minute(needed(VENUES[name]), NOW)
+    rows, world = await recorded_minute(needed(VENUES[name], "index_books"), NOW)
     books = [row for row in rows if row["endpoint"] == "index_books"]
     assert [row["error"] for row in books if row["error"]] == []
     warehouse.build(books, "raw_window")
@@ -198,7 +151,7 @@ async def test_the_legs_of_what_is_held_most_are_recorded(warehouse: Warehouse, 
 
 
 async def test_a_book_without_end_is_kept_near_the_price(recordings: Path) -> None:
-    rows, world = await recorded_minute(needed(COINBASE), NOW)
+    rows, world = await recorded_minute(needed(COINBASE, "index_books"), NOW)
     book = next(json.loads(row["body"]) for row in rows if row["endpoint"] == "index_books" and row["key"] == "BTC-USD")
     row = world.universe.row["coinbase", "spot", "BTC-USD"]
     whole = ladder(world, row, BOOK_LEVELS, NOW)

@@ -1,12 +1,16 @@
 """Order books: the ladder of a market around its last price at any time."""
 
+import math
+
 import numpy as np
 import orjson
 
 from ingest.sandbox.noise import Floats, uniform
 from ingest.sandbox.world import World
 
-_GAP = 3e-5  # of the price between two levels, where the tick allows it
+_GAP = 3e-5  # of the price between two levels of a deep market, where the tick allows it
+_DEEP_USD = 5e8  # traded a day from which on a market is deep; the levels of a thinner one lie wider apart
+_WIDEST = 30.0  # so many times
 _RESTS_MS = 500  # a book is the same for so long
 _LEVELS_SPAN = 8192
 _DEEP = 500  # levels that hold what rests near the price; they grow thicker up to here
@@ -17,7 +21,8 @@ _WEIGHT = _MEAN_WEIGHT * (_DEEP + _DEEP**2 / 120)  # of these levels together
 def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Floats]:
     """(bids, asks), each [levels, 2] of price and size in raw base units, best first.
 
-    The best ask is the last price and the best bid one tick below, as the tickers say; deeper levels are thicker.
+    The best ask is the last price and the best bid one tick below, as the tickers say; deeper levels are thicker. In a
+    thin market they lie wider apart: a hundred reach a few tenths of a percent in a deep one, several in a thin one.
     """
     market, universe = world.market, world.universe
     last, tick = world.last_of(row, now_ms), 1.0 / float(universe.scale[row])
@@ -25,9 +30,11 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
     cells = (now_ms // _RESTS_MS) * _LEVELS_SPAN + np.arange(levels)
     series = market.bar_keys[[row]][:, None]
     # So much of the day's volume rests in the deep levels, which share it by weight: a level is the same however many
-    # are asked for.
-    resting = float(universe.volume_usd[row]) * 0.004 / float(market.quote_usd[row]) / last
-    mean_gap = max(1.0, _GAP * last / tick)
+    # are asked for. Where levels lie wider apart each holds more, or what rests within a band would fall with them.
+    volume_usd = float(universe.volume_usd[row])
+    wider = min(max(math.sqrt(_DEEP_USD / max(volume_usd, 1.0)), 1.0), _WIDEST)
+    resting = volume_usd * 0.004 * wider / float(market.quote_usd[row]) / last
+    mean_gap = max(1.0, _GAP * wider * last / tick)
     sides = []
     for label, best, sign in ((71, max(last - tick, tick), -1.0), (72, max(last, 2 * tick), 1.0)):
         gaps = np.ceil(-np.log1p(-uniform(series, cells, label)[0]) * mean_gap)

@@ -4,7 +4,7 @@ import json
 import os
 import pprint
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -89,6 +89,13 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
         failed = [f"{name}: {message}" for status, name, message in results if status in ("error", "fail")]
         raise AssertionError(f"dbt {' '.join(arguments)} failed: {failed or outcome.exception}")
     return Counter(status for status, _, _ in results)
+
+
+def idle(endpoints: Iterable[str]) -> list[str]:
+    """The models that the product leaves out of a build where only these endpoints were recorded."""
+    recorded = set(endpoints)
+    rare = ((node.name, node.config.get("only_with")) for node in manifest().nodes.values())
+    return sorted(name for name, wanted in rare if wanted is not None and not recorded & set(wanted))
 
 
 def evaluated(expression: str) -> Any:

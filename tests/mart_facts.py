@@ -40,6 +40,7 @@ class Warehouse:
         self.path.unlink(missing_ok=True)
         with self.connect() as con:
             prepare(con)
+            con.execute("begin")
             for table in FACTS:
                 columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
                 con.execute(f"create table {table} ({columns})")
@@ -49,15 +50,18 @@ class Warehouse:
             for seed in ("venues", "premium_exchanges", "quotes", "index_exclusions"):
                 file = str(PROJECT / f"seeds/{seed}.csv")
                 con.execute(f"create table {seed} as from read_csv(?, all_varchar = true)", [file])
+            con.execute("commit")
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(str(self.path))
 
     def add(self, table: str, rows: Iterable[Row]) -> None:
         with self.connect() as con:
+            con.execute("begin")
             for row in rows:
                 names, marks = ", ".join(row), ", ".join("?" * len(row))
                 con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
+            con.execute("commit")
 
     def add_many(self, table: str, rows: Iterable[Row]) -> None:
         """Many rows with the same columns."""

@@ -210,6 +210,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
+        con.execute("begin")
         declared = (tables_of(f"{folder}/_{folder}.yml", *names) for folder, names in DECLARED.items())
         con.execute(TABLES_SQL + "".join(declared))
         rows = [(i, *market, ":".join(market[:3])) for i, market in enumerate(MARKETS)]
@@ -255,6 +256,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
         con.execute("drop table market_list")
         build_snapshots(con, as_of_ms)
         build_statistics(con, as_of_ms)
+        con.execute("commit")
 
 
 def publish(serving: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> Path:

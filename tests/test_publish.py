@@ -53,6 +53,7 @@ class Warehouse:
         self.builds = 0
         with duckdb.connect(self.path) as con:
             prepare(con)
+            con.execute("begin")
             con.execute(
                 "create table market_index as select 'v:perp:' || c as market_id, c as base from unnest(?) t(c)",
                 [COINS],
@@ -94,6 +95,7 @@ class Warehouse:
                 con.execute(
                     f"create view {view} as select t, base, avg(price) as price from main.series_base_1d group by all"
                 )
+            con.execute("commit")
 
     def define(self, metrics: dict[str, Any]) -> None:
         model = {"resource_type": "model", "name": "series_base_1m", "config": {"meta": {"metrics": metrics}}}
@@ -103,6 +105,7 @@ class Warehouse:
         """A finished build: whole minutes, and single coins in other minutes; every touched number changes."""
         self.builds += 1
         with duckdb.connect(self.path) as con:
+            con.execute("begin")
             for tier, subject in stored(TIERS):
                 for minute in minutes:
                     self.restate(con, tier, subject, minute - minute % tier.step_ms, COINS)
@@ -125,6 +128,7 @@ class Warehouse:
                 )
                 told = [minutes[0], minute - minute % (5 * MINUTE_MS), 5 * MINUTE_MS, f"v:perp:{coin}"]
                 con.execute("insert into int_ratios values (?, ?, ?, ?)", told)
+            con.execute("commit")
 
     def restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, subject: Subject, t: int, coins: list[str]) -> None:
         table = f"{subject.name}_{tier.step}"

@@ -99,11 +99,10 @@ class Warehouse:
     def window(self, files: Sequence[Path], ticks: Sequence[int]) -> None:
         """Set the window to build next."""
         with duckdb.connect(self.path) as db:
-            db.execute("delete from pipeline.window_files; delete from pipeline.window_ticks")
-            for file in files:
-                db.execute("insert into pipeline.window_files values (?)", [str(file)])
-            for tick in ticks:
-                db.execute("insert into pipeline.window_ticks values (?)", [tick])
+            db.execute("begin; delete from pipeline.window_files; delete from pipeline.window_ticks")
+            db.execute("insert into pipeline.window_files select unnest(?::varchar[])", [[str(file) for file in files]])
+            db.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
+            db.execute("commit")
 
     def dbt(self, *arguments: str, check: bool = True) -> Counter[str]:
         """Run dbt on this warehouse: how many of its nodes ended in which status."""

@@ -1,5 +1,6 @@
 """The snapshot tables of a small replica, for `tests.replica`: rows whose served numbers follow by hand."""
 
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -98,6 +99,7 @@ from (values (0, 4, 'BTC', 'scored', 0.2), (1, 4, 'BTC', 'scored', 0.4), (2, 4, 
 MARTS = Path(__file__).parents[1] / "dbt_project/models/marts"
 
 
+@cache
 def tables_of(file: str, *names: str) -> str:
     """Empty tables with the columns that a file of the dbt project gives them: all of it, or these."""
     models = yaml.safe_load((MARTS / file).read_text())["models"]

@@ -9,6 +9,12 @@ import pytest
 
 from tests.api_server import Api
 from tests.replica_server import replica_server
+from tests.shared import shared_folder
+
+
+def pytest_configure() -> None:
+    """Workers are started with the environment of the process that starts them: all share its folder."""
+    shared_folder()
 
 
 @pytest.fixture

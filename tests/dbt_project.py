@@ -1,5 +1,6 @@
 """dbt on the project inside the test process: parsed once, and the warehouse unlocked after each run."""
 
+import gc
 import json
 import os
 import pprint
@@ -20,6 +21,7 @@ from dbt.contracts.graph.manifest import Manifest
 
 from orchestration.dbt_process import PARSED
 from orchestration.settings import Settings
+from tests.shared import shared
 
 PROJECT = Path(__file__).parent.parent / "dbt_project"
 OPTIONS = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--quiet", "--log-level-file", "none")
@@ -32,11 +34,14 @@ NOWHERE = "nowhere/warehouse.duckdb"
 
 @cache
 def _parsed() -> tuple[Manifest, dict[str, bytes]]:
-    """The project as dbt reads it: in memory, and the files that it leaves."""
-    with TemporaryDirectory() as folder, _warehouse(NOWHERE):
-        parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", folder, "--log-path", folder])
+    """The project as dbt reads it: in memory, and the files that it leaves. From those the next worker has it soon."""
+    with shared("parsed") as folder, _warehouse(NOWHERE):
+        parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", str(folder), "--log-path", str(folder)])
         assert isinstance(parsed.result, Manifest), parsed.exception
-        return parsed.result, {name: (Path(folder) / name).read_bytes() for name in PARSED}
+        # It lives as long as the process: no collection need look at it again.
+        gc.collect()
+        gc.freeze()
+        return parsed.result, {name: (folder / name).read_bytes() for name in PARSED}
 
 
 def manifest() -> Manifest:

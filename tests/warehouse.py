@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.dbt_project import idle, run_dbt
+from tests.shared import shared
 
 MINUTE = 60_000
 
@@ -141,20 +142,16 @@ class Warehouse:
         return self
 
 
-_seeded: Warehouse | None = None
-
-
 def seeded(folder: Path) -> Warehouse:
     """A new warehouse with the pipeline's tables, the seeds and every staging and intermediate model, empty."""
-    global _seeded
+    with shared("seeded") as made:
+        template = made / "kept.duckdb"
+        if not template.exists():
+            first = Warehouse(made).create()
+            first.dbt("seed")
+            first.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
+            first.path.rename(template)
     warehouse = Warehouse(folder)
-    if _seeded is None:
-        warehouse.create()
-        warehouse.dbt("seed")
-        warehouse.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
-        warehouse.keep()
-        _seeded = warehouse
-    else:
-        shutil.copyfile(_seeded.folder / "kept.duckdb", warehouse.path)
-        warehouse.keep()
+    shutil.copyfile(template, warehouse.path)
+    warehouse.keep()
     return warehouse

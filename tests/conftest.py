@@ -11,6 +11,18 @@ from tests.api_server import Api
 from tests.replica_server import replica_server
 from tests.shared import shared_folder
 
+# The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
+LONGEST = (
+    "test_cli", "test_publish", "test_dagster", "test_backfilled", "test_backfill", "test_transform",
+    "test_derived_pipeline", "test_api_schema", "test_dbt_server", "test_main_job", "test_history_runs",
+    "test_api_market_state", "test_api_editions", "test_quality", "test_gaps",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others in their order."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
 
 def pytest_configure() -> None:
     """Workers are started with the environment of the process that starts them: all share its folder."""

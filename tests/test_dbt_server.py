@@ -14,13 +14,16 @@ import pytest
 from orchestration.dbt_process import DbtError, prepare_manifest, run_dbt, start_dbt
 from orchestration.settings import Settings
 from orchestration.writer import writer_lock
+from tests.dbt_project import give_parsed
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     # Longer than the path of a socket may be.
     monkeypatch.setenv("TIDEMARK_HOME", str(tmp_path / ("long" * 30)))
-    return Settings.from_env()
+    settings = Settings.from_env()
+    give_parsed(settings)
+    return settings
 
 
 @pytest.fixture

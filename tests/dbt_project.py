@@ -5,7 +5,7 @@ import json
 import os
 import pprint
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -96,11 +96,10 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
     return Counter(status for status, _, _ in results)
 
 
-def idle(endpoints: Iterable[str]) -> list[str]:
-    """The models that the product leaves out of a build where only these endpoints were recorded."""
-    recorded = set(endpoints)
+def idle_models(given: Collection[str]) -> list[str]:
+    """The models that the product leaves out of a build of these endpoints and occasions."""
     rare = ((node.name, node.config.get("only_with")) for node in manifest().nodes.values())
-    return sorted(name for name, wanted in rare if wanted is not None and not recorded & set(wanted))
+    return [name for name, wanted in rare if wanted is not None and not set(wanted) & set(given)]
 
 
 def evaluated(expression: str) -> Any:

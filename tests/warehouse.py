@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.dbt_project import idle, run_dbt
+from tests.dbt_project import idle_models, run_dbt
 from tests.shared import shared
 
 MINUTE = 60_000
@@ -117,12 +117,16 @@ class Warehouse:
         file = self.land(f"load_{ticks[0]}_{len(list(self.folder.glob('*.parquet')))}", rows)
         self.window([file], ticks)
         select = select or ("path:models/intermediate",)
-        there = {name for (name,) in self.rows("select table_name from duckdb_tables()")}
-        left_out = sorted(there.intersection(idle(row["endpoint"] for row in rows)))
-        # Each name costs dbt a look at every node: they are worth it where folders are built.
-        exclude = ("--exclude", *left_out) if left_out and not all(name.isidentifier() for name in select) else ()
-        self.dbt("run", "--select", *select, *exclude)
+        # Each name left out costs dbt a look at every node: they are worth it where folders are built.
+        idle = [] if all(name.isidentifier() for name in select) else self.idle(row["endpoint"] for row in rows)
+        self.dbt("run", "--select", *select, *(["--exclude", *idle] if idle else []))
         return file
+
+    def idle(self, endpoints: Iterable[str]) -> list[str]:
+        """The tables that are there and that dbt would leave as they are: no endpoint or occasion is theirs."""
+        occasions = "select unnest(string_split(value, ' ')) from pipeline.settings where name = 'occasions'"
+        there = {name for (name,) in self.rows("select table_name from duckdb_tables()")}
+        return sorted(there.intersection(idle_models({*endpoints, *(name for (name,) in self.rows(occasions))})))
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with duckdb.connect(self.path, read_only=True) as db:

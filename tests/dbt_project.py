@@ -24,7 +24,9 @@ from orchestration.settings import Settings
 from tests.shared import shared
 
 PROJECT = Path(__file__).parent.parent / "dbt_project"
-OPTIONS = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--quiet", "--log-level-file", "none")
+# Without a logger: each event would be made a line before it is dropped.
+SILENT = ("--log-level", "none", "--log-level-file", "none")
+OPTIONS = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), *SILENT)
 RUN = (*OPTIONS, "--no-write-json")
 
 

@@ -8,11 +8,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DbtCliInvocation, dbt_assets
+from dagster_dbt.errors import DagsterDbtError
 from packaging.version import Version
 
 from ingest.venues import VENUES
@@ -24,10 +26,11 @@ from orchestration.served import HISTORIES, SMALL_TABLES, TIERS, series_tables
 from orchestration.settings import Settings
 from orchestration.transform import OpenWindow, result, windows_to_build
 from orchestration.upkeep import mark_alive
-from orchestration.writer import writer_lock
+from orchestration.writer import POLL_S, writer_lock
 
-# Everything that opens the warehouse or writes the replicas shares this pool, which has one place.
-POOL = "warehouse"
+# Pools have one place each. What opens the warehouse takes the writer lock, and between the minutes for moments only,
+# so that upkeep (tests, docs, the daily job) goes on beside them; fetching history takes hours.
+MINUTES, UPKEEP, FETCHING = "minutes", "upkeep", "history"
 LANDING = dg.AssetKey(["landing", "responses"])
 HISTORY = dg.AssetKey(["landing", "history"])
 BUILT = "tidemark/built"
@@ -35,7 +38,8 @@ BUILT = "tidemark/built"
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 # A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
 AHEAD_S = 25
-TESTS = ("test", "--exclude-resource-type", "unit_test")
+# So many dbt tests at once; then the lock is given up for a moment, which a build that waits for it takes.
+TESTS_AT_ONCE, TESTS_WAIT_S = 20, 600.0
 PUBLISHED = [dg.AssetKey(table) for table in (*series_tables(TIERS), *SMALL_TABLES, *HISTORIES)]
 
 
@@ -135,17 +139,22 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
     @dbt_assets(
         manifest=manifest,
         name="warehouse",
-        pool=POOL,
         dagster_dbt_translator=translator,
         exclude="resource_type:unit_test",
     )
     def warehouse(context: dg.AssetExecutionContext) -> Iterator[Any]:
         mark_alive(settings.dagster_home, context.run.run_id)
         if not context.selected_asset_keys:
-            with writer_lock(settings.home, "dbt tests", say=context.log.info) as lock:
-                yield from stream(
-                    context, start_dbt(settings, ["test", "--exclude-resource-type", "unit_test"], lock=lock)
-                )
+            failures: list[str] = []
+            for names in tests_in_turns(manifest):
+                try:
+                    with writer_lock(settings.home, "dbt tests", wait_s=TESTS_WAIT_S, say=context.log.info) as lock:
+                        yield from stream(context, start_dbt(settings, ["test", "--select", *names], lock=lock))
+                except DagsterDbtError as error:
+                    failures.append(str(error))
+                time.sleep(2 * POLL_S)
+            if failures:
+                raise dg.Failure("\n\n".join(failures))
             return
         minute_ms, wait_s = _minute_of_run()
         wait_for_minute(settings.landing, minute_ms, wait_s, context.log.info)
@@ -170,6 +179,14 @@ def warehouse_assets(settings: Settings) -> dg.AssetsDefinition:
         _tell_arrivals(context, settings, done)
 
     return warehouse
+
+
+def tests_in_turns(manifest: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The names of all dbt tests, so many at a time as one turn at the warehouse makes."""
+    nodes = manifest["nodes"].values()
+    names = iter([node["name"] for node in nodes if node["resource_type"] == "test"])
+    while some := list(islice(names, TESTS_AT_ONCE)):
+        yield some
 
 
 def _minute_of_run() -> tuple[int, float]:
@@ -211,7 +228,7 @@ def serving_asset(settings: Settings) -> dg.AssetsDefinition:
         key=["serving", "edition"],
         deps=PUBLISHED,
         group_name="serving",
-        pool=POOL,
+        pool=MINUTES,
         kinds={"duckdb"},
         description="The served tables: an edition is one consistent state of all marts, copied by differences into "
         "the replica that nobody reads; then the API's pointer is flipped.",
@@ -235,7 +252,7 @@ def docs_asset(settings: Settings) -> dg.AssetsDefinition:
         key=["docs", "dbt"],
         deps=PUBLISHED,
         group_name="serving",
-        pool=POOL,
+        pool=UPKEEP,
         kinds={"html"},
         description="What every table, column and metric means, generated from the dbt project and the warehouse.",
     )

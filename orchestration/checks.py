@@ -7,7 +7,7 @@ import json
 
 import dagster as dg
 
-from orchestration.assets import LANDING, POOL
+from orchestration.assets import LANDING, UPKEEP
 from orchestration.dbt_process import start_dbt
 from orchestration.settings import Settings
 from orchestration.writer import writer_lock
@@ -19,7 +19,7 @@ def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
     @dg.asset_check(
         asset=LANDING,
         name="recorder_is_alive",
-        pool=POOL,
+        pool=UPKEEP,
         description="The newest built minute is not older than the dbt source's freshness limits.",
     )
     def recorder_is_alive(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:

@@ -10,6 +10,7 @@ import dagster as dg
 from orchestration.assets import (
     AHEAD_S,
     BUILT,
+    UPKEEP,
     docs_asset,
     is_ahead,
     serving_asset,
@@ -57,8 +58,7 @@ hourly_job = dg.define_asset_job(
 )
 
 
-# Not in the warehouse's pool: it takes the writer lock for moments, and the minutes go on meanwhile.
-@dg.op(pool="upkeep", description="Prune run history, compact the landing, trim fine tables, remove old logs.")
+@dg.op(pool=UPKEEP, description="Prune run history, compact the landing, trim fine tables, remove old logs.")
 def upkeep_everything(context: dg.OpExecutionContext) -> None:
     mark_alive(settings.dagster_home, context.run_id)
     for line in upkeep(settings, context.instance, say=context.log.info):

@@ -8,7 +8,7 @@ import dagster as dg
 from ingest.client import clock
 from ingest.covered import Covered
 from ingest.state import RecorderBusy
-from orchestration.assets import HISTORY
+from orchestration.assets import FETCHING, HISTORY
 from orchestration.history import WrongRequest, fetch, offered, sentence, wanted
 from orchestration.settings import Settings
 
@@ -33,6 +33,7 @@ def history_asset(settings: Settings) -> dg.AssetsDefinition:
         deps=[dg.AssetKey(["venue", venue]) for venue in offered()],
         partitions_def=dg.StaticPartitionsDefinition(parts),
         group_name="landing",
+        pool=FETCHING,
         kinds={"parquet", "dlt"},
         description="Bars, settlements, open interest and ratios of the past, as the venues' history endpoints have "
         "them: raw responses like the recorder's, under `history_<kind>`. The product fetches them at its first start; "

@@ -1,7 +1,7 @@
 """The checks in Dagster: one asset check per declared check, an hourly and a daily job, their schedules, the report.
 
-The work is done by a child process: Great Expectations stays out of this one, and no pool is held, because the facts
-are read from the served replica. Only marking what is suspect waits for the writer lock, for a moment.
+The work is done by a child process: Great Expectations stays out of this one. The facts are read from the served
+replica; only marking what is suspect waits for the writer lock, for a moment.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any
 
 import dagster as dg
 
+from orchestration.assets import UPKEEP
 from orchestration.commands import environ
 from orchestration.quality.declared import PERIODS, Check, Period, checks_of
 from orchestration.quality.run import in_words
@@ -50,6 +51,7 @@ def quality_checks(settings: Settings, period: Period) -> dg.AssetChecksDefiniti
 
     @dg.multi_asset_check(
         name=f"quality_checks_{period}",
+        pool=UPKEEP,
         specs=[
             dg.AssetCheckSpec(
                 check.name, asset=list(check.asset), description=check.says, metadata={"report": report}, blocking=False

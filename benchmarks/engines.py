@@ -26,15 +26,17 @@ import duckdb
 from benchmarks.fullsize import AS_OF_MS
 from benchmarks.product import free_port, percentile, some_address, table, wait_for
 from benchmarks.scans import scanned
+from serve.edition import DUCKDB_CONFIG
 
 CLIENTS = 16
+# Every engine reads its tables once before it is measured, so that none waits for the disk.
+WARM = (
+    "select sum(t), sum(length(base)), sum(length(type)), sum(price), sum(oi_usd), sum(funding_8h), sum(volume_usd) "
+    "from {table}"
+)
 METRICS = {"price": "price", "oi": "oi_usd", "funding": "funding_8h", "volume": "volume_usd"}
 STEPS = {"1m": 1, "5m": 5, "1h": 60}
 COLUMNS = "t, base, type, " + ", ".join(METRICS.values())
-FAST: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 2,
-    "memory_limit": "160MB",
-}  # as the server opens it
 
 
 class Question(NamedTuple):
@@ -75,8 +77,8 @@ def questions(bases: list[str], count: int, seed: int) -> list[Question]:
 Ask = Callable[[Question], int]
 
 
-def timed(ask: Ask, asked: list[Question], clients: int) -> tuple[list[float], float]:
-    """Milliseconds of each question with so many clients that ask without a pause, and questions a second."""
+def timed(ask: Ask, asked: list[Question], clients: int) -> "Times":
+    """Questions of so many clients that ask without a pause."""
 
     def one(question: Question) -> float:
         start = time.perf_counter()
@@ -87,13 +89,13 @@ def timed(ask: Ask, asked: list[Question], clients: int) -> tuple[list[float], f
     start = time.perf_counter()
     with ThreadPoolExecutor(clients) as pool:
         times = list(pool.map(one, asked))
-    return times, len(asked) / (time.perf_counter() - start)
+    return Times(times, [], len(asked) / (time.perf_counter() - start))
 
 
 @contextlib.contextmanager
 def duckdb_engine(path: Path, folder: Path) -> Iterator[Ask]:
     """Bare queries on the replica, by the coin's number as the API asks, results as NumPy arrays, a cursor a thread."""
-    with duckdb.connect(str(path), read_only=True, config=FAST) as con:
+    with duckdb.connect(str(path), read_only=True, config=DUCKDB_CONFIG) as con:
         local = threading.local()
         keys = dict(con.execute("from base_keys").fetchall())
 
@@ -128,6 +130,9 @@ def sqlite_engine(path: Path, folder: Path) -> Iterator[Ask]:
                     )
                     db.executemany(f"insert into series_base_{step} values (?, ?, ?, ?, ?, ?, ?)", rows.fetchall())
             db.commit()
+    with sqlite3.connect(file) as db:
+        for step in STEPS:
+            db.execute(WARM.format(table=f"series_base_{step}")).fetchall()
     local = threading.local()
 
     def ask(question: Question) -> int:
@@ -159,6 +164,8 @@ def clickhouse_engine(path: Path, folder: Path) -> Iterator[Ask]:
         store.query(f"insert into {table} select {COLUMNS} from file('{parquet}', Parquet)")
         store.query(f"optimize table {table} final")
         parquet.unlink()
+    for step in STEPS:
+        store.query(WARM.format(table=f"bench.series_base_{step}"))
     lock = threading.Lock()
 
     def ask(question: Question) -> int:
@@ -184,22 +191,45 @@ def serving(folder: Path) -> Iterator[int]:
 
 
 def _serve(folder: Path, port: int) -> None:
-    from serve.app import run_server
+    from sanic import Request
+
+    from serve.app import create_app
+    from serve.replies import Kept
     from serve.service import Setup
 
-    run_server(Setup(folder, trusted_proxies=("127.0.0.0/8",)), "127.0.0.1", port)
+    app = create_app(Setup(folder, trusted_proxies=("127.0.0.0/8",)))
+
+    @app.on_request
+    async def begin(request: Request) -> None:
+        request.ctx.began = time.perf_counter()
+
+    @app.on_response  # type: ignore[untyped-decorator]
+    async def end(request: Request, response: Kept) -> None:
+        if isinstance(response, Kept):
+            response.lines += f"\r\ntook-ms: {(time.perf_counter() - request.ctx.began) * 1000:.3f}".encode()
+
+    app.run(host="127.0.0.1", port=port, single_process=True, access_log=False, motd=False)
 
 
-def http(port: int, asked: list[Question], clients: int, per_second: float | None) -> tuple[list[float], float]:
-    """Milliseconds of each request over kept connections; without a pause, or evenly at a rate of all together."""
+class Times(NamedTuple):
+    """Milliseconds of each request as its client and as the server saw it, and requests a second."""
+
+    client: list[float]
+    server: list[float]
+    per_second: float
+
+
+def http(port: int, asked: list[Question], clients: int, per_second: float | None) -> Times:
+    """Requests over kept connections; without a pause, or evenly at a rate of all together."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_requests, (port, [q.url for q in asked], clients, per_second))
 
 
-def _requests(port: int, urls: list[str], clients: int, per_second: float | None) -> tuple[list[float], float]:
+def _requests(port: int, urls: list[str], clients: int, per_second: float | None) -> Times:
     import aiohttp
 
     times: list[float] = []
+    server: list[float] = []
 
     async def run() -> None:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -213,13 +243,14 @@ def _requests(port: int, urls: list[str], clients: int, per_second: float | None
                     async with session.get(url, headers={"X-Forwarded-For": some_address()}) as response:
                         await response.read()
                         response.raise_for_status()
+                        server.append(float(response.headers["took-ms"]))
                     times.append((time.perf_counter() - start) * 1000)
 
             await asyncio.gather(*(client() for _ in range(clients)))
 
     start = time.perf_counter()
     asyncio.run(run())
-    return times, len(urls) / (time.perf_counter() - start)
+    return Times(times, server, len(urls) / (time.perf_counter() - start))
 
 
 ENGINES = {"DuckDB, bare": duckdb_engine, "ClickHouse (chdb), bare": clickhouse_engine, "SQLite, bare": sqlite_engine}
@@ -230,14 +261,18 @@ def measure(folder: Path, count: int) -> list[dict[str, Any]]:
     path = folder / "serving" / "replica_a.duckdb"
     with duckdb.connect(str(path), read_only=True) as con:
         bases = [row[0] for row in con.execute("select distinct base from market_index order by 1").fetchall()]
+        for step in STEPS:
+            con.execute(WARM.format(table=f"series_base_{step}").replace("sum(t)", "sum(t), sum(base_key)"))
     rows: list[dict[str, Any]] = []
 
-    def add(name: str, clients: int, found: tuple[list[float], float]) -> float:
-        times, rate = found
-        figures = {"p50_ms": percentile(times, 0.5), "p99_ms": percentile(times, 0.99), "per_s": rate}
-        rows.append({"engine": name, "clients": clients, **{key: round(value, 2) for key, value in figures.items()}})
+    def add(name: str, clients: int, found: Times) -> float:
+        row: dict[str, Any] = {"engine": name, "clients": clients}
+        for seen, times in (("", found.client), ("server_", found.server)):
+            for share in (50, 99):
+                row[f"{seen}p{share}_ms"] = round(percentile(times, share / 100), 2) if times else None
+        rows.append(row | {"per_s": round(found.per_second, 1)})
         print(rows[-1], flush=True)
-        return rate
+        return found.per_second
 
     with serving(folder) as port:
         http(port, questions(bases, 200, 0), 1, None)  # what runs for the first time

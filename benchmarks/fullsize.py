@@ -168,7 +168,7 @@ def _finish(con: duckdb.DuckDBPyConnection) -> None:
         "select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ? from market_list",
         [AS_OF_MS - YEAR_D * DAY_MS, AS_OF_MS],
     )
-    number_coins(con)
+    number_coins(con, "market_index")
     con.execute("insert into edition values (1, ?, ?, ?, 1)", [AS_OF_MS, AS_OF_MS + 5000, AS_OF_MS - YEAR_D * DAY_MS])
     con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
     con.executemany("insert into tiers values (?, ?, ?)", [(tier.step, tier.step_ms, tier.keep_days) for tier in TIERS])

@@ -18,7 +18,7 @@ import duckdb
 from orchestration import replica, sealing
 from orchestration.dbt_process import prepare_manifest
 from orchestration.edition import Edition, point_to, read_current
-from orchestration.served import HISTORIES, SMALL_TABLES, TIERS, Tier, series_tables, series_views
+from orchestration.served import HISTORIES, SMALL_TABLES, SUBJECTS, TIERS, Tier, series_tables, series_views
 from orchestration.settings import Settings
 from orchestration.writer import WAIT_S, PipelineError, Say, connection, literals, writer_lock
 
@@ -40,7 +40,7 @@ THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
 @dataclass(frozen=True)
 class _Source:
-    """What the warehouse offers: its newest build, and what a replica's tables must have: their columns."""
+    """What the warehouse offers: its newest build, and what a replica's tables must have: columns, rows in order."""
 
     build_id: int
     finished_ms: int
@@ -113,7 +113,8 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     if missing := [table for table, found in columns if not found]:
         raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
     build_id, finished_ms, as_of_ms, since_ms = newest
-    return _Source(build_id, finished_ms, as_of_ms, since_ms, json.dumps([*columns, ("base_key", replica.BASE_KEY)]))
+    layout = json.dumps([*columns, replica.BASE_KEY, *(subject.order for subject in SUBJECTS)])
+    return _Source(build_id, finished_ms, as_of_ms, since_ms, layout)
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -269,7 +270,7 @@ def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str]
         raise _StartAnewError("it holds no published state")
     build_id, finished_ms, columns = state
     if columns != source.columns:
-        raise _StartAnewError("the tables have other columns now")
+        raise _StartAnewError("the tables have other columns now, or lie in another order")
     same = con.execute(
         f"select 1 from warehouse.pipeline.builds where build_id = {build_id} and finished_ms = {finished_ms}"
     ).fetchone()

@@ -13,7 +13,7 @@ from orchestration.served import DAY_MS, HISTORIES, HOUR_MS, SMALL_TABLES, Tier,
 from orchestration.writer import literals
 
 # A coin's number, by which a reader tells it from others ten times as fast as by its name: the same in all editions,
-# in rows that lie together it takes next to no space, and two coins that share one are told apart by their names.
+# and in rows that lie together it takes next to no space. Of two coins that share one the names tell.
 BASE_KEY = "(md5_number_lower(base) % 4294967291)::uinteger"
 KEYED = f"*, {BASE_KEY} as base_key"
 # Up to so many buckets are named one by one in a query, which is cheaper than a join.
@@ -24,6 +24,7 @@ create table if not exists edition (
     edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint, build_id bigint);
 create table if not exists catalog (metric varchar, definition json);
 create table if not exists tiers (step varchar, step_ms bigint, keep_days integer);
+create table if not exists base_keys (base varchar, base_key uinteger);
 """
 
 
@@ -42,13 +43,15 @@ def copy_small(con: duckdb.DuckDBPyConnection) -> None:
     """The tables that every edition has anew, and the coins' numbers."""
     for table in SMALL_TABLES:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
-    number_coins(con)
+    number_coins(con, "market_index")
 
 
-def number_coins(con: duckdb.DuckDBPyConnection) -> None:
-    """The numbers of the coins of `market_index`, for readers."""
-    keys = f"select distinct base, {BASE_KEY} as base_key from market_index order by 1"
-    con.execute(f"create or replace table base_keys as {keys}")
+def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Note the numbers of this table's coins, for readers; one stays there when its markets get another name."""
+    con.execute(
+        f"insert into base_keys select distinct base, {BASE_KEY} from {table} "
+        "where base is not null and base not in (select base from base_keys) order by 1"
+    )
 
 
 def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:
@@ -158,6 +161,8 @@ def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: in
             where = f"t >= {start} and t < {end} order by {subject.order}"
             con.execute(f"insert into {table} select {KEYED} from warehouse.main.{table} where {where}")
         note_filled(con, table, tier, times, as_of_ms)
+        if "base_key" in subject.order:
+            number_coins(con, table)
     note_histories(con, as_of_ms)
 
 

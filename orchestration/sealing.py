@@ -9,6 +9,7 @@ ended each coin's whole history of premiums is: some coins at a time, so that no
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import duckdb
 
@@ -146,7 +147,8 @@ def _gather_tier(
     ).fetchall():
         period = tier.gathered_of(start)
         in_order[period] = in_order.get(period, True) and sealed
-    bases: list[str] = []
+    lead = order.partition(",")[0]  # the column by which coins are taken in turns
+    coins: list[Any] = []
     count = 0
     for (start, end), ready in in_order.items():
         through, is_done = done.get(start, ("", False))
@@ -154,17 +156,19 @@ def _gather_tier(
             continue
         if start not in done:
             con.execute(f"insert into gathered values ('{table}', {start}, '', false)")
-        bases = bases or _bases(con)
+        coins = coins or _coins(con, lead)
         where = f"t >= {start} and t < {end}"
         (rows,) = con.execute(f"select count(*) from {table} where {where}").fetchall()[0]
-        at_a_time = max(1, len(bases) * GATHER_ROWS // max(rows, 1))
+        at_a_time = max(1, len(coins) * GATHER_ROWS // max(rows, 1))
         while not is_done:
             if time.monotonic() - started > GATHER_BUDGET_S:
                 return count
-            upto = bisect_right(bases, through) + at_a_time - 1
-            is_done = upto >= len(bases) - 1
-            through, after = ("" if is_done else bases[upto]), f"base > {literals(through)}"
-            of = f"({after} or base is null)" if is_done else f"{after} and base <= {literals(through)}"
+            first = bisect_right(coins, type(coins[0])(through)) if through else 0
+            last = first + at_a_time - 1
+            is_done = last >= len(coins) - 1
+            after = f"{lead} > {literals(coins[first - 1])}" if first else "true"
+            of = f"({after} or {lead} is null)" if is_done else f"{after} and {lead} <= {literals(coins[last])}"
+            through = "" if is_done else str(coins[last])
             _rewrite(con, table, f"{where} and {of}", order)
             con.execute(
                 f"update gathered set through = {literals(through)}, is_done = {is_done} "
@@ -174,11 +178,8 @@ def _gather_tier(
     return count
 
 
-def _bases(con: duckdb.DuckDBPyConnection) -> list[str]:
-    return [
-        row[0]
-        for row in con.execute("select distinct base from market_index where base is not null order by 1").fetchall()
-    ]
+def _coins(con: duckdb.DuckDBPyConnection, lead: str) -> list[Any]:
+    return [row[0] for row in con.execute(f"select distinct {lead} from base_keys order by 1").fetchall()]
 
 
 def _gather_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: float) -> int:

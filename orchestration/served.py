@@ -124,7 +124,8 @@ class Subject:
 BY_MARKET = "base, market_id, t"
 SUBJECTS = (
     Subject("series_market", "market_id", BY_MARKET),
-    Subject("series_base", "base", "base, type, t"),
+    # By the coin's number, so that who asks by it reads no names.
+    Subject("series_base", "base", "base_key, base, type, t"),
     Subject("series_ratios", "market_id", BY_MARKET, late="late_ratios", finest="5m", steps=("5m", "1h", "1d")),
     Subject("series_depth", "market_id", BY_MARKET, late=None, finest="5m", steps=("5m", "1h")),
 )

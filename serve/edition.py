@@ -1,6 +1,7 @@
 """One published state of the replica: its connection, what every request needs to know of it, and how it is read."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -44,17 +45,24 @@ class Edition:
     markets: dict[str, Market]
     bases: dict[str, str]
     base_keys: dict[str, int]
+    shared_keys: frozenset[int]
     keyed_tables: frozenset[str]
     queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0
     retired: bool = False
 
-    def of_base(self, base: str, table: str) -> str:
-        """The condition that a row is of this coin. Where rows have the coin's number, DuckDB finds them by that in a
-        third of the time; the number may be another coin's too, and so the name decides."""
-        key = self.base_keys.get(base) if table in self.keyed_tables else None
-        return f"base = {literal(base)}" + (f" and base_key = {key}" if key is not None else "")
+    def of_bases(self, bases: Iterable[str], table: str) -> str:
+        """The condition that a row is of one of these coins. Where rows have the coin's number, DuckDB finds them by
+        that in a third of the time; where they lie by it, names are read only if one of the numbers is two coins'."""
+        bases = list(bases)
+        by_name = f"base in ({', '.join(map(literal, bases))})"
+        numbers = [self.base_keys.get(base) for base in bases]
+        if table not in self.keyed_tables or None in numbers:
+            return by_name
+        by_number = f"base_key in ({', '.join(map(str, numbers))})"
+        alone = table.startswith("series_base_") and not self.shared_keys.intersection(numbers)
+        return by_number if alone else f"{by_name} and {by_number}"
 
     @property
     def day_step(self) -> str:
@@ -120,7 +128,7 @@ def open_edition(path: Path) -> Edition:
         tiers = connection.execute("select step, step_ms, keep_days from tiers order by step_ms").fetchall()
         index = connection.execute("select market_id, venue, type, base from market_index order by base").fetchall()
         keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
-        keys = connection.execute("select base, base_key from base_keys where base is not null").fetchall()
+        keys = connection.execute("from base_keys").fetchall()
     except BaseException:
         connection.close()
         raise
@@ -131,5 +139,6 @@ def open_edition(path: Path) -> Edition:
     edition_id, as_of_ms, published_ms, recorded_since_ms = row
     return Edition(
         connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
-        dict(keys), frozenset(name for (name,) in keyed),
+        dict(keys), frozenset(key for key, coins in Counter(key for _, key in keys).items() if coins > 1),
+        frozenset(name for (name,) in keyed),
     )  # fmt: skip

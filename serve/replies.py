@@ -10,7 +10,7 @@ from sanic.exceptions import MethodNotAllowed, SanicException
 from sanic.response import HTTPResponse
 
 from serve.cache import Stored
-from serve.coding import MIN_PACKED, packed
+from serve.coding import IDENTITY, MIN_PACKED, packed
 from serve.errors import ApiError
 from serve.shape import JSON, PACKED_ALREADY, Body
 
@@ -44,7 +44,7 @@ def stored(body: Body, ttl: int | None) -> Stored:
 
 def coded(plain: Stored, coding: str) -> Stored:
     """The same body in a content coding; too small ones as they are."""
-    if len(plain.data) <= MIN_PACKED or plain.headers["content-type"] in PACKED_ALREADY:
+    if coding == IDENTITY or len(plain.data) <= MIN_PACKED or plain.headers["content-type"] in PACKED_ALREADY:
         return plain
     etag = f'{plain.headers["etag"][:-1]}-{coding}"'
     headers = {**plain.headers, "etag": etag, "content-encoding": coding}

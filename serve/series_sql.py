@@ -11,7 +11,7 @@ def series_sql(metric: Metric, query: SeriesQuery, edition: Edition) -> str:
     Literals, because DuckDB plans a statement with parameters twice.
     """
     table = metric.table(query.selector, query.step)
-    of_base = edition.of_base(query.base, table) if query.base else ""
+    of_base = edition.of_bases([query.base], table) if query.base else ""
     pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}
     taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
     outer = [*_equal(pick), metric.where.get(query.selector, "")]

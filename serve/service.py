@@ -3,6 +3,7 @@
 import asyncio
 import mimetypes
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -110,17 +111,12 @@ class Service:
         query, key = known
 
         def compute(reader: Reader) -> Stored:
-            return stored(item.answer(query, reader), item.ttl)
-
-        async def plain() -> Stored:
-            return await self.store.execute(edition, compute)
-
-        async def packed() -> Stored:
-            return await asyncio.to_thread(coded, await self.cache.build(key, plain), coding)
+            # Packed where it is made. Only what is sent is kept: hardly a body is asked in two codings.
+            return coded(stored(item.answer(query, reader), item.ttl), coding)
 
         if item.ttl is None:
-            return await plain()
-        return await self.cache.build(_key(key, coding), plain if coding == IDENTITY else packed)
+            return await self.store.execute(edition, compute)
+        return await self.cache.build(_key(key, coding), partial(self.store.execute, edition, compute))
 
     def _without_data(
         self, item: Endpoint, request: Request, access: Access, path_values: dict[str, str], outage: Unavailable
@@ -146,13 +142,10 @@ class Service:
         key = f"file:{path}:{(await asyncio.to_thread(path.stat)).st_mtime_ns}"
         coding = coding_of(request.headers.get("accept-encoding", ""))
 
-        async def plain() -> Stored:
-            return stored(Body(await asyncio.to_thread(path.read_bytes), content_type), ttl)
+        def read() -> Stored:
+            return coded(stored(Body(path.read_bytes(), content_type), ttl), coding)
 
-        async def packed() -> Stored:
-            return await asyncio.to_thread(coded, await plain(), coding)
-
-        make = plain if coding == IDENTITY else packed
+        make = partial(asyncio.to_thread, read)
         return reply(request, await self.cache.build(_key(key, coding), make, local=True))
 
     async def site(self, request: Request, at: str, name: str) -> HTTPResponse:

@@ -97,7 +97,7 @@ BASE_SQL = f"""
 create table series_base_{{step}} as
 select t, base, case when grouping(type) = 0 then type else 'all' end as type, {BASE_KEY} as base_key, {ACROSS_SQL}
 group by grouping sets ((t, base, type), (t, base))
-order by base, type, t
+order by base_key, base, type, t
 """
 VENUE_SQL = f"""
 create view series_venue_{{step}} as
@@ -194,6 +194,7 @@ create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, r
     build_id bigint);
 create table catalog (metric text, definition json);
 create table tiers (step text, step_ms bigint, keep_days int);
+create table base_keys (base text, base_key uinteger);
 """
 
 
@@ -236,7 +237,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             " from market_list",
             [as_of_ms - 3000 * DAY, as_of_ms],
         )
-        number_coins(con)
+        number_coins(con, "market_index")
         con.executemany("insert into gaps values (?, ?, ?, ?, ?)", GAPS)
         minute = as_of_ms - as_of_ms % MINUTE
         con.executemany("insert into recording_status values (?, ?, ?, ?, ?, ?)", [

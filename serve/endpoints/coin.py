@@ -74,7 +74,7 @@ select to_json({{
     hits24h: (select count(*) from spiked),
     net_flow24h: (
         select sum(taker_buy_usd - taker_sell_usd) from series_base_1m
-        where base = $base and type = 'perp' and t >= $since and t < $until)
+        where $of_base and type = 'perp' and t >= $since and t < $until)
 }})::varchar
 from (
     select {", ".join(MARKET)} from markets where base = $base
@@ -113,6 +113,7 @@ def coin_detail(query: str, db: Reader) -> Body:
     if not db.value(TRACKED, args):
         raise ApiError(404, "unknown coin")  # it was recorded once and is listed no more
     until = db.edition.as_of_ms // MINUTE_MS * MINUTE_MS
+    sql = SQL.replace("$of_base", db.edition.of_bases([query], "series_base_1m"))
     return snapshot_body(
-        db, SQL, {"base": query, "since": until - DAY_MS, "until": until, "as_of": db.edition.as_of_ms}
+        db, sql, {"base": query, "since": until - DAY_MS, "until": until, "as_of": db.edition.as_of_ms}
     )

@@ -48,7 +48,7 @@ SCHEMA: Schema = {
 SQL = """
 with found as (
     select t, base, {value} as v from series_base_{step}
-    where base in ({bases}) and type = 'perp' and t >= {start} and t < {end} and {value} > 0 and isfinite({value})
+    where {of_bases} and type = 'perp' and t >= {start} and t < {end} and {value} > 0 and isfinite({value})
 ),
 common as (select t from found group by t having count(*) = {count} order by t limit 1),
 anchors as (select base, v as anchor from found semi join common using (t)),
@@ -115,7 +115,7 @@ def coins_overlay(query: Overlay, db: Reader) -> Body:
     sql = SQL.format(
         value=db.edition.catalog.by_name[query.metric].fields["v"].sql,
         step=step,
-        bases=", ".join(text for text, _ in numbered),
+        of_bases=db.edition.of_bases(query.bases, f"series_base_{step}"),
         start=span.start,
         end=span.end,
         count=len(numbered),

@@ -13,7 +13,7 @@ from aiocache import SimpleMemoryCache  # type: ignore[import-untyped]
 
 from serve.shared import Shared
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 # What workers share: for about as long as an edition lasts, and nothing huge.
 SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 

@@ -13,9 +13,11 @@ import pyarrow as pa
 from serve.catalog import Catalog, Tier, read_catalog
 from serve.params import UNIT_MS
 
+# With that much memory, and that of the finished answers (see cache), a worker that was asked 3,800 different series in
+# half a minute held 450 MB.
 DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
-    "memory_limit": "160MB",
+    "memory_limit": "224MB",
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
 }

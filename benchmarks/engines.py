@@ -279,7 +279,12 @@ def measure(folder: Path, count: int) -> list[dict[str, Any]]:
         http(port, questions(bases, count, 0), CLIENTS, None)  # what runs for the first time
         add("API", 1, http(port, questions(bases, count, 1), 1, None))
         full = add("API", CLIENTS, http(port, questions(bases, count, 2), CLIENTS, None))
-        add("API, at half of that rate", CLIENTS, http(port, questions(bases, count, 3), CLIENTS, full / 2))
+        for part, name in ((2, "half"), (4, "a quarter")):
+            add(
+                f"API, at {name} of that rate",
+                CLIENTS,
+                http(port, questions(bases, count, 1 + part), CLIENTS, full / part),
+            )
     for name, engine in ENGINES.items():
         if "chdb" in name and importlib.util.find_spec("chdb") is None:
             print("chdb is not installed: pip install '.[bench]'")

@@ -1,9 +1,13 @@
 """dbt on the project inside the test process: parsed once, and the warehouse unlocked after each run."""
 
+import atexit
 import gc
 import json
 import os
 import pprint
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,6 +23,7 @@ from dbt.artifacts.resources.base import FileHash
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
 
+from orchestration.dbt_client import SOCKET
 from orchestration.dbt_process import PARSED
 from orchestration.settings import Settings
 from tests.shared import shared
@@ -49,6 +54,38 @@ def _parsed() -> tuple[Manifest, dict[str, bytes]]:
 def manifest() -> Manifest:
     """The project as dbt reads it. What a run says about a warehouse does not depend on where that lies."""
     return _parsed()[0]
+
+
+def give_dbt(settings: Settings) -> None:
+    """A home whose project is read, and whose builds find a dbt that is ready, as those of the running product do."""
+    give_parsed(settings)
+    (settings.dbt_target.parent / SOCKET).unlink(missing_ok=True)
+    (settings.dbt_target.parent / SOCKET).symlink_to(_ready())
+
+
+@cache
+def _ready() -> Path:
+    """The socket of this worker's own dbt, which is the same for every warehouse and ends with the worker."""
+    home = TemporaryDirectory()
+    settings = Settings.from_env({"TIDEMARK_HOME": home.name})
+    give_parsed(settings)
+    place, log = settings.dbt_target.parent / SOCKET, Path(home.name) / "dbt.log"
+    with log.open("w") as output:
+        command = [sys.executable, "-m", "orchestration.cli", "dbt-server"]
+        process = subprocess.Popen(command, env=os.environ | settings.environ(), stdout=output, stderr=output)
+
+    def end() -> None:
+        process.terminate()
+        process.wait(30)
+        home.cleanup()
+
+    atexit.register(end)
+    deadline = time.monotonic() + 120
+    while not place.exists():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    return place
 
 
 def give_parsed(settings: Settings) -> None:

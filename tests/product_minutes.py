@@ -15,7 +15,7 @@ from orchestration.publish import publish
 from orchestration.settings import Settings
 from orchestration.transform import build
 from tests.api_server import Api, free_port, running
-from tests.dbt_project import give_parsed
+from tests.dbt_project import give_dbt
 from tests.recorder_minutes import recorder
 
 Fault = Mapping[str, Any]
@@ -42,7 +42,7 @@ class Product:
 
     def __init__(self, home: Path) -> None:
         self.settings = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(home)})
-        give_parsed(self.settings)
+        give_dbt(self.settings)
         self.rows: list[Row] = []
 
     def record(self, venues: Collection[Venue], moments: Iterable[Moment], **options: Any) -> None:

@@ -22,14 +22,14 @@ from orchestration.publish import publish
 from orchestration.quality.declared import checks_of
 from orchestration.settings import REPOSITORY, Settings
 from orchestration.status import read_status
-from tests.dbt_project import give_parsed
+from tests.dbt_project import give_dbt
 from tests.pipeline_home import MINUTE, land_minutes, settings_for, tables
 
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = settings_for(tmp_path_factory.mktemp("dagster_home"))
-    give_parsed(settings)
+    give_dbt(settings)
     return settings
 
 

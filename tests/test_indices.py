@@ -12,7 +12,7 @@ import pytest
 from orchestration.transform import build
 from orchestration.watermark import prepare
 from orchestration.windows import Window, occasions_of
-from tests.dbt_project import give_parsed
+from tests.dbt_project import give_dbt
 from tests.mart_facts import T0, Row, Warehouse, market, response
 from tests.pipeline_home import land_minutes, settings_for, tables
 
@@ -270,7 +270,7 @@ def test_occasions() -> None:
 @pytest.mark.requirement("statistics:once")
 def test_a_minute_makes_no_statistics_of_an_hour(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    give_parsed(settings)
+    give_dbt(settings)
     made: list[Any] = []
     for minute in (3, 4, 5):
         land_minutes(settings, [T0 + minute * MINUTE])

@@ -21,7 +21,7 @@ import ccxt
 import pytest
 
 from orchestration.settings import Settings
-from tests.dbt_project import give_parsed
+from tests.dbt_project import give_dbt
 
 USD_QUOTES = ("FDUSD", "USDT", "USDC", "TUSD", "BUSD", "USDE", "USD1", "PAX", "USDP", "USDS", "DAI", "USD")
 # Contracts on a multiple of the coin, as the venues' own contract pages name them.
@@ -227,7 +227,7 @@ def served(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "TIDEMARK_VENUES_URL": f"http://127.0.0.1:{sandbox_port}",
         "TIDEMARK_TRUSTED_PROXIES": "127.0.0.1",
     }
-    give_parsed(Settings.from_env(env))
+    give_dbt(Settings.from_env(env))
     tidemark = str(Path(sys.executable).parent / "tidemark")
     running = [subprocess.Popen([tidemark, "sandbox", "--replay", str(folder)], env=env)]
     try:

@@ -73,7 +73,7 @@ def served(product: Product) -> Iterator[Served]:
 def later(product: Product, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """The same home a quarter of an hour later: every venue has been asked, and none has answered."""
     home = tmp_path_factory.mktemp("later")
-    shutil.copytree(product.settings.home, home, dirs_exist_ok=True)
+    shutil.copytree(product.settings.home, home, symlinks=True, dirs_exist_ok=True)
     after = Product(home)
     after.record(ASKED, [Moment(LATER, ({"kind": "outage", "venue": "*"},))])
     with after.served() as api:

@@ -17,7 +17,7 @@ from orchestration.transform import build
 from orchestration.watermark import close_window, prepare
 from orchestration.windows import LandingFileError, next_window
 from orchestration.writer import PipelineError, WriterBusyError, connection, writer_lock
-from tests.dbt_project import give_parsed
+from tests.dbt_project import give_dbt
 from tests.pipeline_home import MINUTE, T0, command_env, land_minutes, run, settings_for, start, tables
 
 MINUTES = [T0 + n * MINUTE for n in range(4)]
@@ -46,8 +46,8 @@ def undisturbed(landed: Settings, tmp_path_factory: pytest.TempPathFactory) -> S
 
 def copied(settings: Settings, home: Path) -> Settings:
     """A home of its own with the same landing, and the project read."""
-    shutil.copytree(settings.home, home, dirs_exist_ok=True)
-    give_parsed(settings_for(home))
+    shutil.copytree(settings.home, home, symlinks=True, dirs_exist_ok=True)
+    give_dbt(settings_for(home))
     return settings_for(home)
 
 
@@ -123,7 +123,7 @@ def test_a_failing_model_is_named_and_the_watermark_stays(
     model = next(project.rglob("int_market_minutes.sql"))
     model.write_text(model.read_text().replace("{{ config", "select 1 / nothing_of_this_name;\n{{ config", 1))
     monkeypatch.setattr(dbt_process, "PROJECT", project)
-    shutil.rmtree(settings.dbt_target)
+    shutil.rmtree(settings.dbt_target.parent)
     with pytest.raises(PipelineError, match="int_market_minutes"):
         build(settings, say=quiet)
     assert not _built(settings)

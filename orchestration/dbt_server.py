@@ -120,6 +120,8 @@ def _run(connection: socket.socket, parsed: Any) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        # Whoever was to read what it says was killed: dbt's threads would wait for ever, and hold the lock.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         received, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, MOST_DESCRIPTORS)
         while not received.endswith(b"\n"):
             more = connection.recv(REQUEST_BYTES)

@@ -102,6 +102,19 @@ def test_a_run_holds_the_lock_and_ends_with_its_caller(settings: Settings, serve
     wait_until(lambda: run not in runs(server))
 
 
+def test_a_run_whose_reader_was_killed_ends(settings: Settings, server: subprocess.Popen[bytes]) -> None:
+    with writer_lock(settings.home, "test") as lock:
+        caller = start_dbt(settings, ["seed"], lock=lock)
+        assert caller.stdout
+        # From then on it speaks from a thread.
+        while b"START seed" not in caller.stdout.readline():
+            assert caller.poll() is None
+        caller.stdout.close()
+    caller.wait(60)
+    wait_until(lambda: not holders(settings.home / "writer.lock"))
+    wait_until(lambda: not runs(server))
+
+
 def test_without_a_server_dbt_runs_itself(settings: Settings) -> None:
     prepare_manifest(settings)
     listed = start_dbt(settings, ["ls", "--resource-type", "seed", "--output", "name"])

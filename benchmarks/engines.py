@@ -6,12 +6,10 @@ extra), left out where it is not installed. Every engine holds the same columns 
 """
 
 import argparse
-import asyncio
 import contextlib
 import importlib
 import importlib.util
 import json
-import multiprocessing
 import random
 import sqlite3
 import threading
@@ -24,7 +22,8 @@ from typing import Any, NamedTuple
 import duckdb
 
 from benchmarks.fullsize import AS_OF_MS
-from benchmarks.product import free_port, percentile, some_address, table, wait_for
+from benchmarks.product import percentile, table
+from benchmarks.requests import Times, request_all, serving
 from benchmarks.scans import scanned
 from serve.edition import DUCKDB_CONFIG
 
@@ -78,7 +77,7 @@ def questions(bases: list[str], count: int, seed: int) -> list[Question]:
 Ask = Callable[[Question], int]
 
 
-def timed(ask: Ask, asked: list[Question], clients: int) -> "Times":
+def timed(ask: Ask, asked: list[Question], clients: int) -> Times:
     """Questions of so many clients that ask without a pause."""
 
     def one(question: Question) -> float:
@@ -177,83 +176,6 @@ def clickhouse_engine(path: Path, folder: Path) -> Iterator[Ask]:
     store.close()
 
 
-@contextlib.contextmanager
-def serving(folder: Path) -> Iterator[int]:
-    """The API on the replica, in a process of its own; its port."""
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(folder / "serving", port))
-    process.start()
-    try:
-        wait_for(f"http://127.0.0.1:{port}/api/status", 60)
-        yield port
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _serve(folder: Path, port: int) -> None:
-    from sanic import Request
-
-    from serve.app import create_app
-    from serve.replies import Kept
-    from serve.service import Setup
-
-    app = create_app(Setup(folder, trusted_proxies=("127.0.0.0/8",)))
-
-    @app.on_request
-    async def begin(request: Request) -> None:
-        request.ctx.began = time.perf_counter()
-
-    @app.on_response  # type: ignore[untyped-decorator]
-    async def end(request: Request, response: Kept) -> None:
-        if isinstance(response, Kept):
-            response.lines += f"\r\ntook-ms: {(time.perf_counter() - request.ctx.began) * 1000:.3f}".encode()
-
-    app.run(host="127.0.0.1", port=port, single_process=True, access_log=False, motd=False)
-
-
-class Times(NamedTuple):
-    """Milliseconds of each request as its client and as the server saw it, and requests a second."""
-
-    client: list[float]
-    server: list[float]
-    per_second: float
-
-
-def http(port: int, asked: list[Question], clients: int, per_second: float | None) -> Times:
-    """Requests over kept connections; without a pause, or evenly at a rate of all together."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_requests, (port, [q.url for q in asked], clients, per_second))
-
-
-def _requests(port: int, urls: list[str], clients: int, per_second: float | None) -> Times:
-    import aiohttp
-
-    times: list[float] = []
-    server: list[float] = []
-
-    async def run() -> None:
-        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
-            began, waiting = time.perf_counter(), iter(enumerate(urls))
-
-            async def client() -> None:
-                for number, url in waiting:
-                    if per_second:
-                        await asyncio.sleep(max(0.0, began + number / per_second - time.perf_counter()))
-                    start = time.perf_counter()
-                    async with session.get(url, headers={"X-Forwarded-For": some_address()}) as response:
-                        await response.read()
-                        response.raise_for_status()
-                        server.append(float(response.headers["took-ms"]))
-                    times.append((time.perf_counter() - start) * 1000)
-
-            await asyncio.gather(*(client() for _ in range(clients)))
-
-    start = time.perf_counter()
-    asyncio.run(run())
-    return Times(times, server, len(urls) / (time.perf_counter() - start))
-
-
 ENGINES = {"DuckDB, bare": duckdb_engine, "ClickHouse (chdb), bare": clickhouse_engine, "SQLite, bare": sqlite_engine}
 
 
@@ -276,15 +198,15 @@ def measure(folder: Path, count: int) -> list[dict[str, Any]]:
         return found.per_second
 
     with serving(folder) as port:
-        http(port, questions(bases, count, 0), CLIENTS, None)  # what runs for the first time
-        add("API", 1, http(port, questions(bases, count, 1), 1, None))
-        full = add("API", CLIENTS, http(port, questions(bases, count, 2), CLIENTS, None))
-        for part, name in ((2, "half"), (4, "a quarter")):
-            add(
-                f"API, at {name} of that rate",
-                CLIENTS,
-                http(port, questions(bases, count, 1 + part), CLIENTS, full / part),
-            )
+
+        def http(seed: int, clients: int, per_second: float | None = None) -> Times:
+            return request_all(port, [q.url for q in questions(bases, count, seed)], clients, per_second)
+
+        http(0, CLIENTS)  # what runs for the first time
+        add("API", 1, http(1, 1))
+        full = add("API", CLIENTS, http(2, CLIENTS))
+        for part, share in ((2, "half"), (4, "a quarter")):
+            add(f"API, at {share} of that rate", CLIENTS, http(1 + part, CLIENTS, full / part))
     for name, engine in ENGINES.items():
         if "chdb" in name and importlib.util.find_spec("chdb") is None:
             print("chdb is not installed: pip install '.[bench]'")

@@ -46,7 +46,7 @@ books as materialized (
 -- A leg whose pair is not named is the exchange's deepest book of the coin.
 filled as (
   select
-    l.market_id, l.weight, b.tick_ms, b.depth
+    l.market_id, l.exchange, l.pair, l.weight, b.tick_ms, b.depth
   from legs as l
   join compositions as c using (market_id)
   left join books as b
@@ -60,12 +60,13 @@ index_depths as (
   select
     market_id, band.band_pct as band_pct, any_value(published) as published, any_value(present) as present,
     any_value(oldest_book_ms) as oldest_book_ms,
-    sum(weight * band.bid_usd) / sum(weight) as bid_depth_usd,
-    sum(weight * band.ask_usd) / sum(weight) as ask_depth_usd,
+    -- In an order, so that a window built twice is the same to the last digit.
+    sum(weight * band.bid_usd order by exchange, pair) / sum(weight order by exchange, pair) as bid_depth_usd,
+    sum(weight * band.ask_usd order by exchange, pair) / sum(weight order by exchange, pair) as ask_depth_usd,
     bool_or(band.bid_truncated or band.ask_truncated) as truncated
   from (
     select
-      market_id, weight, unnest(depth) as band,
+      market_id, exchange, pair, weight, unnest(depth) as band,
       count(*) over (partition by market_id) as present, min(tick_ms) over (partition by market_id) as oldest_book_ms
     from filled
     where depth is not null

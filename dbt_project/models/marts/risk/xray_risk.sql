@@ -20,7 +20,7 @@ with newest as (
   group by market_id
 ),
 
--- Of perps that their venues told of in the last day: one of which nothing is heard for now is missing, not gone.
+-- Of perps that their venues told of in the last day: in an outage a perp is missing, not gone.
 compositions as (
   select market_id, m.venue, m.symbol, m.base, c.components
   from {{ ref("int_index_components") }} as c

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api_server import Api, free_port, running
-from tests.replica import AS_OF_MS, CATALOG, DAY, LAST, MARKETS, MINUTE, TIERS, build_replica
+from tests.replica import AS_OF_MS, CATALOG, DAY, LAST, MARKETS, MINUTE, TIERS, build_replica, publish
+from tests.replica_server import EDITION
 
 HOUR = 60 * MINUTE
 # Metrics that are columns of the tiers as they are; the others are in test_api_formulas.py.
@@ -41,6 +42,24 @@ def bad(api: Api, query: str, *named: str, status: int = 400) -> str:
     for name in named:
         assert name in answer.error
     return answer.error
+
+
+def test_coins_that_share_a_number_are_told_apart(api: Api, tmp_path: Path) -> None:
+    """A replica finds coins by a number that is made of their names; that two have the same one changes no answer."""
+    path = publish(tmp_path / "serving", EDITION)
+    with duckdb.connect(str(path)) as con:
+        for (table,) in con.execute(
+            "select table_name from duckdb_columns() where column_name = 'base_key' and not internal"
+        ).fetchall():
+            con.execute(f"update {table} set base_key = 7 where base in ('BTC', 'ETH')")
+        assert con.execute("select count(*) from base_keys where base_key = 7").fetchall() == [(2,)]
+    with running(tmp_path / "serving", free_port()) as same_number:
+        for asked in (
+            "/api/series/oi?base=BTC", "/api/series/oi?base=ETH", "/api/series/oi?base=BTC&venue=binance",
+            "/api/series/volume?base=ETH&step=1h&range=30d", "/api/coins/overlay?c=BTC,ETH", "/api/coin/BTC",
+        ):  # fmt: skip
+            expected, got = api.get(asked), same_number.get(asked)
+            assert (got.status, got.body) == (200, expected.body), asked
 
 
 @pytest.mark.requirement("series:shape", "series:source", "series:aligned", "series:range:default", "series:step:auto")

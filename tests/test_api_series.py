@@ -44,6 +44,7 @@ def bad(api: Api, query: str, *named: str, status: int = 400) -> str:
     return answer.error
 
 
+@pytest.mark.requirement("series:values")
 def test_coins_that_share_a_number_are_told_apart(api: Api, tmp_path: Path) -> None:
     """A replica finds coins by a number that is made of their names; that two have the same one changes no answer."""
     path = publish(tmp_path / "serving", EDITION)

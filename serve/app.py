@@ -15,8 +15,8 @@ from sanic.router import Router
 from sanic.worker.loader import AppLoader
 
 from serve.endpoint import Endpoint, all_endpoints
-from serve.errors import ApiError, closest, shown
-from serve.replies import METHODS, error, on_exception, options
+from serve.errors import closest, shown
+from serve.replies import METHODS, on_exception
 from serve.service import Service, Setup
 
 # Encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
@@ -87,11 +87,8 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
 
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
-        try:
-            await request.app.ctx.service.admission.admit(request, None)
-        except ApiError as refused:
-            return error(refused.status, refused.message, refused.headers)
-        return error(404, f"there is no {shown(request.path)}; GET / lists what there is{closest(request.path, paths)}")
+        message = f"there is no {shown(request.path)}; GET / lists what there is{closest(request.path, paths)}"
+        return await request.app.ctx.service.missing(request, message)  # type: ignore[no-any-return]
 
     @app.before_server_start
     async def start(app: Sanic[Any, Any]) -> None:
@@ -133,7 +130,7 @@ async def _site_file(request: Request, at: str, name: str = "") -> HTTPResponse:
 
 async def _page(request: Request, page: Path) -> HTTPResponse:
     service: Service = request.app.ctx.service
-    return options() if request.method == "OPTIONS" else await service.file(request, page)
+    return await service.page(request, page)
 
 
 def run_server(setup: Setup, host: str, port: int) -> None:

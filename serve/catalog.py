@@ -56,6 +56,7 @@ class Metric:
     formula, caveats: how it is computed and what to beware of, for people.
     endpoints: the recorded kinds that it is made of; their gaps are its gaps. A kind has its own.
     shared_endpoints: those that it is made of too, but that venues without the metric are asked for as well.
+    history: whether the venues' own history fills it in where nothing was recorded.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Metric:
     venues: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     shared_endpoints: tuple[str, ...] = ()
+    history: bool = True
     formula: str = ""
     caveats: tuple[str, ...] = ()
     max_range_d: int = 730

@@ -76,7 +76,8 @@ def gaps_within(
 def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Span) -> list[dict[str, Any]]:
     """What lies before the first recorded minute and in no bucket of `t` (starts, ascending): nobody recorded then.
 
-    Buckets before it are those that the venues' own history filled. These gaps come before all of `gaps_within`.
+    Buckets before it are those that the venues' own history filled; what has no history is asked with none, for the
+    bucket in which the recording began is known in part alone. These gaps come before all of `gaps_within`.
     """
     since = db.edition.recorded_since_ms
     end = min(span.end, db.edition.as_of_ms if since is None else since)

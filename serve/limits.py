@@ -76,7 +76,7 @@ class Admission:
         key_id = None
         if texts:
             if len(texts) > 1:
-                told = await self._told(request, budget, None, count=True)
+                told = await self.charge(request, budget, None, in_url)
                 raise _refused(400, "api_key: give the key once, in X-API-Key or in api_key", in_url, told.headers)
             key_id = self.keys.find(texts[0])
             if key_id is None:
@@ -98,8 +98,9 @@ class Admission:
         told = await self._told(request, budget, key_id, count=True)
         if told.spent:
             more = "" if key_id or not budget or not BUDGETS[budget].keyed else "; an API key raises it"
-            limit = told.headers["x-ratelimit-limit"]
-            raise _refused(429, f"more than {limit} requests in this minute{more}", in_url, told.headers)
+            limit, reset = told.headers["x-ratelimit-limit"], told.headers["x-ratelimit-reset"]
+            message = f"more than {limit} requests in this minute{more}"
+            raise _refused(429, message, in_url, {**told.headers, "retry-after": reset})
         return told
 
     async def _told(self, request: Request, budget: str | None, key_id: str | None, count: bool) -> Told:
@@ -141,8 +142,6 @@ def _as_told(budget: str, limit: int, left: int, reset: int) -> Told:
         "ratelimit-policy": f'"{budget}";q={limit};w={WINDOW_S}',
         "ratelimit": f'"{budget}";r={remaining};t={reset}',
     }
-    if left < 0:
-        headers["retry-after"] = str(reset)
     return Told(MappingProxyType(headers), header_lines(headers), left < 0)
 
 

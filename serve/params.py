@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
 from serve.catalog import VENUES, Catalog
-from serve.errors import ApiError, BadParameter, closest, shown
+from serve.errors import ApiError, BadParameter, closest, nearest, shown
 
 Schema = dict[str, Any]
 Values = dict[str, Any]
@@ -49,14 +49,22 @@ def one_of(description: str, *choices: str, default: str | None = None) -> Param
     return Param(description, read, {"type": "string", "enum": list(choices)}, default)
 
 
+class Duration(int):
+    """A length in milliseconds, and the text that it was given as."""
+
+    text: str
+
+
 def duration(description: str, example: str) -> Param:
     """A span such as 6h, 30d, 12w or 1y, in milliseconds."""
 
-    def read(name: str, text: str) -> int:
+    def read(name: str, text: str) -> Duration:
         match = DURATION.fullmatch(text)
         if not match:
             raise BadParameter(name, text, "use a whole number above 0 and a unit of m, h, d, w, y, such as 6h or 30d")
-        return int(match[1]) * UNIT_MS[match[2]]
+        found = Duration(int(match[1]) * UNIT_MS[match[2]])
+        found.text = text
+        return found
 
     return Param(description, read, {"type": "string", "pattern": f"^{DURATION.pattern}$"}, example=example)
 
@@ -122,7 +130,8 @@ def market(description: str) -> Param:
         venue, _, rest = check(name, text).partition(":")
         kind, _, symbol = rest.partition(":")
         if venue not in VENUES or kind not in ("perp", "spot") or not symbol:
-            raise BadParameter(name, text, allowed, [f"{known}:{rest}" for known in VENUES])
+            near = (nearest(venue, VENUES), nearest(kind, ("perp", "spot")), symbol)
+            raise BadParameter(name, text, allowed, near=":".join(map(str, near)) if all(near) else None)
         return text
 
     pattern = f"^({'|'.join(VENUES)}):(perp|spot):\\S+$"
@@ -149,7 +158,7 @@ def read_values(params: Mapping[str, Param], path_values: Mapping[str, str], que
     queryable = [name for name in params if name not in path_values]
     for name, text in _pairs(query_string):
         if name not in queryable:
-            hint = _allowed(queryable) + closest(name, queryable)
+            hint = _allowed(queryable) + closest(name, [*queryable, KEY_PARAMETER])
             raise ApiError(400, f"{shown(name)} is not a parameter here; {hint}")
         if name in given:
             raise BadParameter(name, text, "give it once")

@@ -67,7 +67,8 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, about: int | N
     kind = _kind(values["kind"], metric, edition)
     selected = _selected(values, metric, edition)
     span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
-    check_length(span, metric.max_range_d, metric.max_range_with_key_d, keyed)
+    asked = None if values["start"] is not None and values["end"] is not None else values["range"]
+    check_length(span, asked, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
     limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
     usual = step_about(edition.tiers, span, about) if about and values["step"] is None else 0
@@ -122,5 +123,6 @@ def _market(values: Values, metric: Metric, edition: Edition) -> Selected:
         if values[name] not in (None, own):
             raise BadParameter(name, values[name], f"{market_id} has {own}: leave {name} out", [own])
     if market.type not in metric.market_types:
-        raise BadParameter("market", market_id, f"{metric.name} has {', '.join(metric.market_types)} markets only")
+        kinds = " and ".join(kind for kind in metric.market_types if kind != "all")
+        raise BadParameter("market", market_id, f"{metric.name} has {kinds} markets only")
     return Selected(market.base, market_id, market.venue, market.type)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from serve.catalog import Tier
 from serve.errors import ApiError, BadParameter, wrong
-from serve.params import UNIT_MS
+from serve.params import UNIT_MS, Duration
 
 DEFAULT_RANGE_MS = UNIT_MS["d"]
 POINT_LIMIT, POINT_LIMIT_WITH_KEY = 1500, 6000  # a response holds fewer
@@ -34,14 +34,15 @@ def span_of(start: int | None, end: int | None, length: int | None, now: int) ->
     return Span(start, end)
 
 
-def check_length(span: Span, max_days: int, max_days_with_key: int, keyed: bool) -> None:
-    """A range above what the metric allows is a 400 that names the maximum."""
+def check_length(span: Span, asked: Duration | None, max_days: int, max_days_with_key: int, keyed: bool) -> None:
+    """A range above what the metric allows is a 400 that names the maximum: the one that was asked for, although a part
+    of it may lie ahead, or the one between start and end."""
     most = max(max_days, max_days_with_key) if keyed else max_days
-    if span.end - span.start > most * UNIT_MS["d"]:
+    if (asked or span.end - span.start) > most * UNIT_MS["d"]:
         more = f" ({max_days_with_key}d with an API key)" if max_days_with_key > most else ""
-        days = (span.end - span.start) / UNIT_MS["d"]
-        about = wrong("range", f"{days:.6g}d", f"at most {most}d{more}", f"{most}d")
-        raise ApiError(400, f"range: {days:.6g}d is too long; at most {most}d{more}", about=about)
+        got = asked.text if asked else f"{(span.end - span.start) / UNIT_MS['d']:.6g}d"
+        about = wrong("range", got, f"at most {most}d{more}", f"{most}d")
+        raise ApiError(400, f"range: {got} is too long; at most {most}d{more}", about=about)
 
 
 def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, limit: int = POINT_LIMIT) -> Tier:

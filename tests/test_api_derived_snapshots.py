@@ -221,6 +221,7 @@ def test_longer_ranges_have_coarser_means(api: Api, path: str, length: str, step
 @pytest.mark.requirement("kimchi:bad")
 def test_bad_premium_requests(api: Api) -> None:
     assert "use one of BTC, ETH, PEPE, SOL, XRP" in api.get("/api/kimchi-premium/history?base=DOGE").error
+    assert api.get("/api/kimchi-premium/history?base=xrp&range=1h").json["base"] == "XRP"
     assert "use one of BTC, ETH" in api.get("/api/coinbase-premium/history?base=PEPE").error
     for path in (KIMCHI, COINBASE):
         assert "at most 10y" in api.get(f"{path}&range=11y").error

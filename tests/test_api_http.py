@@ -172,6 +172,7 @@ def test_messages_about_parameters(api: Api) -> None:
     assert "did you mean 'range'?" in error("/api/series/price?base=BTC&rnage=1d")
     for path in ("/api/markets?x=1", "/api/status?x", "/openapi.json?x=1", "/?x=1", "/api/markets?"[:-1] + "?metric=1"):
         assert "takes none" in error(path)
+    assert "did you mean 'api_key'?" in error("/api/markets?apikey=x")
     assert "'metric' is not a parameter here" in error("/api/series/price?base=BTC&metric=oi")
     assert "base" in error("/api/series/price?base=BTC&base=BTC")
     for name in ("base", "market", "range", "start", "end", "step", "venue", "type", "format"):

@@ -122,6 +122,10 @@ def test_how_a_key_is_carried(api: Api, key: str) -> None:
     for path in ("/api/markets", "/", "/openapi.json", "/api/status"):
         answer = api.get(f"{path}?api_key={key}")
         assert (answer.status, answer.headers["cache-control"]) == (200, "private, no-store")
+    page = api.get(f"/docs?api_key={key}")
+    assert (page.status, page.headers["cache-control"]) == (200, "private, no-store")
+    nothing = api.get(f"/api/nope?api_key={key}")
+    assert (nothing.status, nothing.headers["cache-control"]) == (404, "private, no-store")
     wrong = api.get(f"/api/series/price?base=NOPE&api_key={key}")
     assert (wrong.status, wrong.headers["cache-control"]) == (404, "private, no-store")
     assert key not in api.log.read_text()
@@ -148,6 +152,16 @@ def test_a_bad_key_is_a_401_everywhere(api: Api, wrong: str) -> None:
 def test_a_key_is_given_once(api: Api, key: str) -> None:
     assert "once" in api.get(f"{SERIES}&api_key={key}&api_key={key}").error
     assert api.get(f"{SERIES}&api_key={key}", X_API_Key=key).status == 400
+
+    def scenario() -> list[Answer]:
+        who = some_address()
+        twice = [api.get(f"{SERIES}&api_key={key}&api_key={key}", X_Forwarded_For=who) for _ in range(31)]
+        return [*twice, api.get(f"{SERIES}&api_key=nope", X_Forwarded_For=who)]
+
+    *twice, wrong = in_one_minute(scenario)
+    assert [answer.status for answer in twice] == [400] * 30 + [429]
+    assert ["retry-after" in answer.headers for answer in twice] == [False] * 30 + [True]
+    assert (wrong.status, "retry-after" in wrong.headers) == (401, False), "to ask again would not help"
 
 
 @pytest.mark.requirement("keys:revoked")

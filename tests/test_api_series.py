@@ -167,13 +167,16 @@ def test_markets(api: Api) -> None:
         bad(api, f"price?market={text}", "market", "venue:perp|spot:SYMBOL")
     bad(api, "price?market=binance:perp:BTCUSDT&venue=bybit", "venue", "'bybit'", "binance")
     bad(api, "price?market=binance:perp:BTCUSDT&type=spot", "type", "'spot'", "perp")
-    bad(api, "funding?market=binance:spot:BTCUSDT", "market", "perp")
+    assert "has perp markets only" in bad(api, "oi?market=binance:spot:BTCUSDT", "market", "binance:spot:BTCUSDT")
+    bad(api, "price?market=binance:perb:BTCUSDT", "did you mean 'binance:perp:BTCUSDT'?")
+    for text in ("binance:future:BTCUSDT", "binance:BTCUSDT"):
+        assert "did you mean" not in bad(api, f"price?market={text}", text), "nothing wrong is proposed"
 
 
 @pytest.mark.requirement("series:venue:never", "series:type:fixed")
 def test_a_metric_where_it_never_is(api: Api) -> None:
     bad(api, "liquidations?base=BTC&venue=hyperliquid", "venue", "'hyperliquid'", "binance, bybit")
-    bad(api, "liquidations?market=hyperliquid:perp:BTC", "hyperliquid", "binance, bybit")
+    bad(api, "liquidations?market=hyperliquid:perp:BTC", "market", "'hyperliquid:perp:BTC'", "binance, bybit")
     bad(api, "price?base=BTC&venue=okx&format=csv", "venue", "'okx'", "hyperliquid")
     bad(api, "price?base=BTC&venue=bianance", "venue", "did you mean 'binance'?")
     bad(api, "oi?base=BTC&type=spot", "type", "'spot'", "perp")
@@ -205,6 +208,9 @@ def test_the_longest_ranges(api: Api) -> None:
     bad(api, "price?base=BTC&range=731d", "range", "730d", "3650d with an API key")
     bad(api, f"price?base=BTC&start=0&end={AS_OF_MS}", "range", "730d")
     bad(api, "funding?base=BTC&range=3651d", "at most 3650d")
+    bad(api, "price?base=BTC&range=105w", "105w is too long", "730d")
+    # Although most of it lies ahead.
+    bad(api, f"price?base=BTC&start={LAST - HOUR}&range=3y", "3y is too long")
     assert api.series("price", base="BTC", range="730d")["step"] == DAY
     got = api.series("funding", base="BTC", range="10y")
     assert got["step"] == 3 * DAY
@@ -304,6 +310,17 @@ def test_what_lies_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
     covered = [t for gap in inside for t in range(gap["start"], gap["end"], HOUR)]
     assert covered == missing
     assert missing
+    # What has no history: the bucket in which the recording began is known from there on, whatever the step.
+    day = since - since % DAY
+    for step in ("1m", "1h", "1d"):
+        liquidated = api.series("liquidations", base="BTC", start=day, end=day + DAY, step=step)
+        assert liquidated["gaps"][0] == {"start": day, "end": since, "venue": None, "reason": "recorder_down"}
+    overlay = api.get("/api/coins/overlay?c=BTC,ETH&range=30d").json
+    for base in ("BTC", "ETH"):
+        same = api.series("price", base=base, start=overlay["start"], end=overlay["end"], step="1h")
+        early = [gap for gap in same["gaps"] if gap["start"] < since]
+        assert [gap for gap in overlay["gaps"][base] if gap["start"] < since] == early
+        assert early
     table = api.get(f"/api/series/price?base=BTC&start={long_ago}&range=1d&format=parquet").body
     about = json.loads(pq.read_schema(io.BytesIO(table)).metadata[b"tidemark"])
     assert [(gap["start"], gap["end"]) for gap in about["gaps"]] == [(long_ago, long_ago + DAY)]
@@ -370,7 +387,8 @@ def test_without_a_readable_database(tmp_path: Path, broken: bool) -> None:
         assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
         content = answer.json
         assert (content["db"], content.get("error")) == (False, "unavailable" if broken else None)
-        assert (content["t"], content["gaps"]) == ([], [])
+        assert (content["t"], content["gaps"], content["base"]) == ([], [], "BTC")
+        assert api.get("/api/series/liqs?base=btc&end=0").json.items() >= {"base": "BTC", "end": 0}.items()
         assert all(content[name] == [] for name in content["fields"])
         sheet = api.get("/api/series/price?base=BTC&format=csv")
         assert (sheet.status, sheet.body.decode().splitlines()[1]) == (200, "time_utc,unix_ms")

@@ -273,12 +273,12 @@ def test_a_venue_s_failures_are_tried_again_and_then_told(tmp_path: Path) -> Non
 
 def test_a_limit_whose_window_is_longer_than_an_answer_s_wait_fails_nothing(tmp_path: Path) -> None:
     """Its requests come window after window; none is told as failed because it was not its turn."""
-    few = replace(loopback_past.VENUE.pools[0], limit=60, history=30, window_s=1.0)
+    few = replace(loopback_past.VENUE.pools[0], limit=120, history=60, window_s=2.5)
     with loopback(loopback_past.answer) as server:
         work = backfill(
             tmp_path / "home", str(tmp_path / "landing"), server.url, loopback_past.WANTED,
             venues=[replace(loopback_past.VENUE, pools=(few,))], histories=loopback_past.PAST,
-            pace=Pace(answer_s=0.3, again_s=()),
+            pace=Pace(answer_s=1.5, again_s=()),
         )  # fmt: skip
         state = asyncio.run(work)
     assert state.venues["past"].last_error is None

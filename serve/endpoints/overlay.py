@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from serve.edition import Edition, Reader, literal
 from serve.endpoint import endpoint
 from serve.errors import BadParameter, Unavailable
-from serve.gaps import gaps_within
+from serve.gaps import before_recording, gaps_within
 from serve.params import UNIT_MS, Schema, Values, coins, one_of
 from serve.shape import Body, json_body
 from serve.snapshot import TEXT, array_of, object_of
@@ -55,7 +57,11 @@ anchors as (select base, v as anchor from found semi join common using (t)),
 buckets as (
     select t, {columns} from found join anchors using (base) where t >= (select t from common) group by t
 )
-select (select coalesce(list(distinct base), []) from found) as known, coalesce(list(t order by t), []) as t, {lists}
+select (select coalesce(list(distinct base), []) from found) as known,
+    (select map_from_entries(list((base, early))) from (
+        select base, list(t order by t) as early from found where t < {since} group by base
+    )) as early,
+    coalesce(list(t order by t), []) as t, {lists}
 from buckets
 """
 
@@ -110,7 +116,8 @@ def coins_overlay(query: Overlay, db: Reader) -> Body:
     _check_counted(query, db)
     days, step, ttl = RANGES[query.range]
     now = db.edition.as_of_ms
-    span = aligned(Span(now - days * UNIT_MS["d"], now), UNIT_MS["h"] * int(step[:-1]))
+    width = UNIT_MS["h"] * int(step[:-1])
+    span = aligned(Span(now - days * UNIT_MS["d"], now), width)
     numbered = [(literal(base), f"c{number}") for number, base in enumerate(query.bases)]
     sql = SQL.format(
         value=db.edition.catalog.by_name[query.metric].fields["v"].sql,
@@ -118,6 +125,8 @@ def coins_overlay(query: Overlay, db: Reader) -> Body:
         of_bases=db.edition.of_bases(query.bases, f"series_base_{step}"),
         start=span.start,
         end=span.end,
+        # What history filled before the recording began: the rest of that time is a gap.
+        since=db.edition.recorded_since_ms or span.end,
         count=len(numbered),
         # Rounded here and nowhere before: the anchor stays exact.
         columns=", ".join(
@@ -132,7 +141,7 @@ def coins_overlay(query: Overlay, db: Reader) -> Body:
     }
     state = "ok" if found["t"] else "insufficient"
     arrays = {field: found[column] for field, (_, column) in zip(query.fields.values(), numbered, strict=True)}
-    described = _described(query, state, sources, span, _gaps(query, db, span))
+    described = _described(query, state, sources, span, _gaps(query, db, span, width, found["early"] or {}))
     return json_body({**described, "t": found["t"], **arrays}, ttl=ttl)
 
 
@@ -157,11 +166,16 @@ def _described(
     }  # fmt: skip
 
 
-def _gaps(query: Overlay, db: Reader, span: Span) -> dict[str, Any]:
-    """Of each coin the recorder's own gaps and those of the venues that have its perps."""
+def _gaps(query: Overlay, db: Reader, span: Span, width: int, early: dict[str, list[int]]) -> dict[str, Any]:
+    """Of each coin the recorder's own gaps and those of the venues that have its perps; `early` are its buckets from
+    before the recording began."""
     gaps = gaps_within(db, db.edition.catalog.by_name[query.metric], "perp", None, span)
     venues: dict[str, set[str]] = {base: set() for base in query.bases}
     for market in db.edition.markets.values():
         if market.type == "perp" and market.base in venues:
             venues[market.base].add(market.venue)
-    return {base: [gap for gap in gaps if gap["venue"] in {None, *venues[base]}] for base in query.bases}
+    return {
+        base: before_recording(db, np.array(early.get(base, []), np.int64), width, span)
+        + [gap for gap in gaps if gap["venue"] in {None, *venues[base]}]
+        for base in query.bases
+    }

@@ -8,9 +8,9 @@ from typing import Any
 from serve.catalog import VENUES
 from serve.edition import Edition, Reader, literal
 from serve.endpoint import endpoint
-from serve.errors import ApiError, BadParameter, Unavailable
+from serve.errors import BadParameter, Unavailable
 from serve.gaps import before_recording, gaps_of
-from serve.params import UNIT_MS, Param, Schema, Values, coin, duration
+from serve.params import UNIT_MS, Duration, Param, Schema, Values, coin, duration
 from serve.shape import Body, json_body
 from serve.timerange import Span, aligned, points, span_of
 
@@ -58,14 +58,14 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:
     step = UNIT_MS["h"] if length <= HOURLY_MS else 4 * UNIT_MS["h"] if length <= FOUR_HOURLY_MS else DAY
     while points(span, step) > MAX_POINTS:
         step += DAY
-    return PremiumQuery(edition.base(values["base"]) or values["base"], *aligned(span, step), step)
+    return PremiumQuery(edition.base(values["base"]) or values["base"].upper(), *aligned(span, step), step)
 
 
 def _length(values: Values) -> int:
-    length: int = values["range"] or DEFAULT_RANGE_MS
-    if length > MAX_RANGE_MS:
-        raise ApiError(400, f"range: {length // DAY}d is not valid; use at most 10y")
-    return length
+    length: Duration | None = values["range"]
+    if length is not None and length > MAX_RANGE_MS:
+        raise BadParameter("range", length.text, "use at most 10y")
+    return DEFAULT_RANGE_MS if length is None else length
 
 
 def _american(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:

@@ -69,9 +69,11 @@ def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
         about: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
         shape = parquet_body if values["format"] == "parquet" else arrow_body
         return replace(shape(empty, about), degraded=True)
-    content: dict[str, Any] = {"metric": values["metric"], "base": values["base"], "market": values["market"]}
+    # No metric: which one an alias means is written in the replica.
+    content: dict[str, Any] = {"base": values["base"] and values["base"].upper(), "market": values["market"]}
     content |= {"venue": values["venue"], "type": values["type"]}
-    content |= {"end": values["end"] or int(time.time() * 1000), "fields": [], "t": [], "gaps": [], "db": False}
+    end = int(time.time() * 1000) if values["end"] is None else values["end"]
+    content |= {"end": end, "fields": [], "t": [], "gaps": [], "db": False}
     return json_body(content if outage.missing else {**content, "error": "unavailable"}, degraded=True)
 
 
@@ -126,7 +128,7 @@ def _gaps(query: SeriesQuery, db: Reader, definition: Metric, t: np.ndarray[Any,
     # A metric that fixes its type may be made of both perps and spot.
     kind = query.type if definition.types else "all"
     recorded = gaps_within(db, definition, kind, query.venue, query.span, query.kind)
-    return before_recording(db, t, query.step_ms, query.span) + recorded
+    return before_recording(db, t if definition.history else t[:0], query.step_ms, query.span) + recorded
 
 
 def series_content(query: SeriesQuery, db: Reader) -> dict[str, Any]:
@@ -195,4 +197,7 @@ def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
     venues = db.once(("venues", definition.name, query.kind), having)
     if venues and query.venue not in venues:
         what = f"{definition.name} {query.kind}" if query.kind else definition.name
-        raise BadParameter("venue", query.venue, f"{what} is recorded on {', '.join(venues)}", venues)
+        allowed = f"{what} is recorded on {', '.join(venues)}"
+        if query.market:
+            raise BadParameter("market", query.market, allowed)
+        raise BadParameter("venue", query.venue, allowed, venues)

@@ -12,6 +12,7 @@ from orchestration.settings import Settings
 
 UNHEALTHY_AFTER_S = 180
 SUSPECT_MS = 86_400_000
+MOST_OF_IT, GIVEN_UP_S = 0.8, 86_400
 
 State = dict[str, Any]
 
@@ -42,6 +43,22 @@ def _backfill(settings: Settings) -> State | None:
     if found and found["state"] == "running" and not Path(f"/proc/{found['pid']}").exists():
         found["state"] = "stopped"
     return found
+
+
+def is_fetching(settings: Settings) -> bool:
+    """Whether the past is still to come: its fetching is under way, or broke off less than a day ago.
+
+    After a day nobody seems to go on with it. What a venue or two never give here is not waited for.
+    """
+    found = _backfill(settings)
+    if found is None or found["state"] in ("running", "done"):
+        return found is not None and found["state"] == "running"
+    # A venue that did not even say what it has asked for nothing, and has all of that.
+    venues = found["venues"].values()
+    told = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])
+    broke_off_s = (settings.backfill / "state.json").stat().st_mtime
+    incomplete = found["state"] == "stopped" or told < MOST_OF_IT * len(venues)
+    return incomplete and time.time() - broke_off_s < GIVEN_UP_S
 
 
 def _judged(found: State) -> State:

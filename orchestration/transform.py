@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from orchestration.dbt_process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.settings import Settings
+from orchestration.status import is_fetching
 from orchestration.watermark import Build, close_window, open_window, prepare
 from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, endpoints_of, is_history, next_window, occasions_of
 from orchestration.writer import WAIT_S, Say, connection, writer_lock
@@ -100,7 +101,7 @@ def windows_to_build(
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
             endpoints = endpoints_of(con, window)
             occasions = occasions_of(con, window, endpoints)
-            open_window(con, window, occasions)
+            open_window(con, window, occasions, fetching=is_fetching(settings))
             changed = built.get("project") != project
             idle = [] if changed else idle_models(settings, endpoints | occasions)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)

@@ -55,9 +55,11 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(SCHEMA)
 
 
-def open_window(con: duckdb.DuckDBPyConnection, window: Window, occasions: Collection[str] = ()) -> None:
-    """Tell the models what to build, and what it is an occasion for. While these tables hold rows, a build is under way
-    or was interrupted."""
+def open_window(
+    con: duckdb.DuckDBPyConnection, window: Window, occasions: Collection[str] = (), *, fetching: bool = False
+) -> None:
+    """Tell the models what to build, what it is an occasion for, and whether the past is being fetched. While these
+    tables hold rows, a build is under way or was interrupted."""
     con.execute("begin")
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_ticks")
@@ -67,8 +69,8 @@ def open_window(con: duckdb.DuckDBPyConnection, window: Window, occasions: Colle
         "insert or replace into pipeline.settings "
         f"select 'as_of_ms', greatest({window.as_of_ms}, max(as_of_ms))::varchar from pipeline.builds"
     )
-    occasion = literals("occasions", " ".join(sorted(occasions)))
-    con.execute(f"insert or replace into pipeline.settings values ({occasion})")
+    for told in (("occasions", " ".join(sorted(occasions))), ("fetching", str(fetching).lower())):
+        con.execute(f"insert or replace into pipeline.settings values ({literals(*told)})")
     con.execute("commit")
 
 

@@ -31,7 +31,14 @@ class Clients:
                 rest, _, hop = rest.rpartition(",")
                 if not (hop := hop.strip()):
                     continue
-                hop = hop.strip("[]")
+                # Some proxies write a port behind it: 192.0.2.1:443, [2001:db8::1]:443.
+                hop = (
+                    hop[1:].partition("]")[0]
+                    if hop[0] == "["
+                    else hop.partition(":")[0]
+                    if hop.count(":") == 1
+                    else hop
+                )
                 nearer = _packed(hop)
                 if nearer is None:
                     break

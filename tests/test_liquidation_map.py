@@ -93,6 +93,27 @@ def test_by_hand(tmp_path: Path) -> None:
     assert warehouse.rows(NEWEST.format(1)) == told, "a window of the past"
 
 
+@pytest.mark.parametrize("minutes_each", [5, 10, 100])
+def test_steps_do_not_matter(tmp_path: Path, minutes_each: int) -> None:
+    """Ten coins are opened at 100 USD a little at a time; the venue falls silent for 75 minutes, after which half of
+    what was open is closed. A build each five minutes makes the map that one build makes."""
+    warehouse = prepared(tmp_path, [A], T0)
+    begun: list[float | None] = [10.0 + 0.1 * (n // 5) for n in range(20)]
+    warehouse.add_many("int_market_minutes", minutes(A, T0, [100.0] * 20, begun))
+    warehouse.add_many("int_market_minutes", minutes(A, T0 + 95 * MINUTE, [100.0] * 5, [5.15] * 5))
+    first = T0
+    for end in range(minutes_each, 101, minutes_each):
+        moved_on(warehouse, first, T0 + end * MINUTE)
+        first = T0 + (end + 1) * MINUTE
+    opened = 0.3 * 100 / 2
+    sides = {
+        side: {bin_of(100 * (1 + sign * (1 / x - MAINTENANCE))): opened * weight / 2 for x, weight in WEIGHTS.items()}
+        for side, sign in (("long", -1), ("short", 1))
+    }
+    told = [(side, at, pytest.approx(usd)) for side, of in sides.items() for at, usd in sorted(of.items())]
+    assert warehouse.rows(NEWEST.format(1)) == told
+
+
 def facts(warehouse: Warehouse, found: list[Perp]) -> None:
     """Record the simulated perps."""
     for one in found:

@@ -139,6 +139,25 @@ def test_what_was_told_stays(tmp_path: Path) -> None:
     assert set(before[1]) <= set(later)
 
 
+def test_a_spike_that_is_told_hours_late_is_judged_at_once(tmp_path: Path) -> None:
+    """A venue without an answer for hours tells all of its bars in one: what followed its spikes is known with them."""
+    made = {key: bar for key, bar in bars(7).items() if key[0] == MARKETS[0]["market_id"]}
+    silent, back = DAY + 10, DAY + 300
+    late = T0 + back * MINUTE
+    told = [{**bar, "tick_ms": late} if silent <= minute < back else bar for (_, minute), bar in made.items()]
+    warehouse = Warehouse(tmp_path)
+    warehouse.add_many("int_market_bars", [row for row in told if row["tick_ms"] < late])
+    for minute in (silent, back - 1):
+        warehouse.build([T0 + minute * MINUTE], folder="spikes")
+        recorded = f"(1, 0, 0, 0, [{T0 + minute * MINUTE}]::bigint[], []::bigint[])"
+        warehouse.write(f"insert into pipeline.builds values {recorded}")
+    warehouse.add_many("int_market_bars", [row for row in told if row["tick_ms"] >= late])
+    warehouse.build([late], folder="spikes")
+    spikes = warehouse.rows(SPIKES)
+    assert min(minute for _, minute, *_ in spikes) < back - 135
+    assert warehouse.rows(OUTCOMES) == outcomes(made, spikes, back)
+
+
 HORIZONS, HOUR, NOW = (5, 15, 60), 60 * MINUTE, T0 + 40 * DAY * MINUTE
 WINDOWS = {"7d": NOW - 7 * DAY * MINUTE, "30d": NOW - 30 * DAY * MINUTE, "all": 0}
 

@@ -9,12 +9,8 @@
     `low` and `high`, what was `opened` (USD: contracts added × price), which share of that was `longs`, and which share
     of what was open before was `kept`. Contracts are counted in coins: a price that rises opens no position. -#}
 {% macro position_changes(markets, from_ms, until_ms) -%}
-{%- set look_back_ms = 3600000 -%}
-select
-    t, market_id, price, low, high,
-    coalesce(greatest(oi_base - oi_before, 0) * price, 0) as opened, longs,
-    case when oi_base < oi_before then oi_base / oi_before else 1 end as kept
-from (
+{%- set look_back_ms, longest_ms = 3600000, 86400000 -%}
+with told as materialized (
     select *, lag(oi_base ignore nulls) over (partition by market_id order by t) as oi_before
     from (
         select
@@ -33,6 +29,32 @@ from (
             and m.market_id in (select market_id from {{ markets }})
         group by all
     )
+),
+
+-- Contracts that were silent for longer: a day is looked through for them alone.
+silent as materialized (
+    select market_id from told
+    group by market_id
+    having max(oi_base) filter (t >= {{ from_ms }}) is not null and max(oi_base) filter (t < {{ from_ms }}) is null
+),
+
+before_silence as (
+    select market_id, max_by(oi_base, minute_ms) as oi_base
+    from {{ ref("int_market_minutes") }}
+    where
+        minute_ms between {{ from_ms - longest_ms }} and {{ from_ms - look_back_ms - 1 }} and oi_base is not null
+        and market_id in (select market_id from silent)
+    group by market_id
+)
+
+select
+    t, market_id, price, low, high,
+    coalesce(greatest(oi_base - held, 0) * price, 0) as opened, longs,
+    case when oi_base < held then oi_base / held else 1 end as kept
+from (
+    select told.*, coalesce(told.oi_before, before_silence.oi_base) as held
+    from told
+    left join before_silence using (market_id)
 )
 where t >= {{ from_ms }} and price is not null
 {%- endmacro %}
@@ -79,8 +101,8 @@ from (
     where case side when 'long' then coalesce(low_after > liquidated_at, true) else coalesce(high_after < liquidated_at, true) end
 )
 group by market_id, scenario, side, bin
--- What has shrunk to less than a dollar is nothing.
-having sum(usd) >= 1
+-- What has shrunk to less than a cent is nothing. A dollar would be what a quiet market opens in some minutes.
+having sum(usd) >= 0.01
 {%- endmacro %}
 
 {#- From when to when a build moves the map on, [from_ms, until_ms]: from where it stands, or from the first of the build's

@@ -12,6 +12,10 @@
 {#- The windows in which funding is looked at. -#}
 {% macro funding_windows() %}{{ return({"7d": 7, "30d": 30}) }}{% endmacro %}
 
+{#- Whether two funding rates are the same one: the mean of an hour in which a rate did not move may be the number beside it,
+    by the order of adding. No venue tells nine digits of a rate. -#}
+{% macro same_rate(one, other) -%}abs({{ one }} - {{ other }}) <= 1e-9 * abs({{ other }}){%- endmacro %}
+
 {#- The perps that count in rankings by open interest, each with its rank among all and on its venue. -#}
 {% macro perps_by_oi() -%}
 select
@@ -25,11 +29,12 @@ select
 {#- The newest UTC day that is over, with the minutes in which its last bars arrive. -#}
 {% macro last_day_ms(now_ms) %}{{ return((now_ms - 300000) // 86400000 * 86400000 - 86400000) }}{% endmacro %}
 
-{#- Whether the venues' past has been told as far as it is: nothing of it came in the last ten minutes. Days are only
-    written for good when it has, or the first part of a backfill would be all that they ever know. -#}
+{#- Whether the venues' past has been told as far as it is: its fetching is not under way, and what came has been built.
+    Days are only written for good when it has, or the first part of a backfill would be all that they ever know. -#}
 {% macro history_rests(now_ms) -%}
 {%- set told_ms = [known_ms(ref("int_history_bars"), "max(tick_ms)"), known_ms(ref("int_history_oi"), "max(tick_ms)")] | max -%}
-{{ return(told_ms <= now_ms - 600000) }}
+{%- set fetching = known_ms(source("pipeline", "settings"), "max((name = 'fetching' and value = 'true')::int)") -%}
+{{ return(told_ms <= now_ms - 600000 and not fetching) }}
 {%- endmacro %}
 
 {#- The first of some days of a table, as a query lists them, as a number for scans of long tables; `otherwise` if there is

@@ -17,8 +17,8 @@ compared as (
       when coalesce(known.coverage_fraction, 0) < {{ enough }} then 'InsufficientHistory'
       else 'Ranked'
     end as row_state,
-    len(list_filter(known.rates, lambda x: x < held.funding)) as below,
-    len(list_filter(known.rates, lambda x: x = held.funding)) as equal
+    len(list_filter(known.rates, lambda x: x < held.funding and not {{ same_rate("x", "held.funding") }})) as below,
+    len(list_filter(known.rates, lambda x: {{ same_rate("x", "held.funding") }})) as equal
   from held
   cross join {{ named_windows(funding_windows()) }} as windows
   left join {{ ref("funding_reference") }} as known on held.market_id = known.market_id and windows.lookback = known.lookback

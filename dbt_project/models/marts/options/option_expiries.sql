@@ -111,7 +111,7 @@ select
   as_of_ms, venues, max_pain, coalesce(max_pain_by_venue, map {}) as max_pain_by_venue,
   call_oi, put_oi, put_oi / nullif(call_oi, 0) as pcr_oi,
   call_volume, put_volume, put_volume / nullif(call_volume, 0) as pcr_vol,
-  spot, (coalesce(call_oi, 0) + coalesce(put_oi, 0)) * spot as notional_usd, partial,
+  spot, coalesce(call_oi + put_oi, call_oi, put_oi) * spot as notional_usd, partial,
   (expiry_ms - as_of_ms) / 86400000 as days,
   forward, atm_iv, call25_iv, put25_iv,
   call25_iv - put25_iv as rr25, (call25_iv + put25_iv) / 2 - atm_iv as fly25,

@@ -75,13 +75,16 @@ index_depths as (
   group by market_id, band.band_pct
 ),
 
+-- Longs below the price, shorts above it: what lies on the other side fell to a price that moved within the map's newest
+-- five minutes, and is liquidated already.
 exposures as (
   select
     m.market_id, b.band_pct,
     {% for name, scenario in scenarios.items() %}
-    {% for side in ["long", "short"] %}
+    {% for side, sign in [("long", -1), ("short", 1)] %}
     coalesce(sum(m.usd) filter (
-      m.side = '{{ side }}' and m.scenario = {{ scenario }} and abs({{ bin_price("m.bin") }} / n.price - 1) * 100 <= b.band_pct
+      m.side = '{{ side }}' and m.scenario = {{ scenario }}
+      and {{ sign }} * ({{ bin_price("m.bin") }} / n.price - 1) * 100 between 0 and b.band_pct
     ), 0) as {{ side }}_exposure{{ name }}_usd,
     {% endfor %}
     {% endfor %}
@@ -89,7 +92,7 @@ exposures as (
   from {{ maps }} as m
   join newest as n using (market_id)
   cross join (select unnest({{ bands }}) as band_pct) as b
-  where m.frozen_ms = 0
+  where m.frozen_ms = 0 and n.price is not null
   group by m.market_id, b.band_pct
 ),
 

@@ -12,11 +12,15 @@ with open as (
   cross join unnest({{ horizons }}) as h(horizon_min)
   where s.ts + h.horizon_min * 60000 < {{ newest }}
   {% if is_incremental() %}
-    -- All older ones are written: the build before this one looked at them when they were overdue.
-    and s.ts >= least(
-      (select min(tick_ms) from {{ source("pipeline", "window_ticks") }}),
-      (select max(list_max(ticks)) from {{ source("pipeline", "builds") }})
-    ) - {{ horizons[-1] * 60000 + overdue_ms }}
+    -- All older ones are written: the build before this one looked at them when they were overdue. Not those whose
+    -- spike was only told now, by bars that came hours late.
+    and (
+      s.ts >= least(
+        (select min(tick_ms) from {{ source("pipeline", "window_ticks") }}),
+        (select max(list_max(ticks)) from {{ source("pipeline", "builds") }})
+      ) - {{ horizons[-1] * 60000 + overdue_ms }}
+      or s.tick_ms in (select tick_ms from {{ source("pipeline", "window_ticks") }})
+    )
     and (s.id, h.horizon_min) not in (select (o.id, o.horizon_min) from {{ this }} as o)
   {% endif %}
 ),

@@ -9,7 +9,7 @@
     `low` and `high`, what was `opened` (USD: contracts added × price), which share of that was `longs`, and which share
     of what was open before was `kept`. Contracts are counted in coins: a price that rises opens no position. -#}
 {% macro position_changes(markets, from_ms, until_ms) -%}
-{%- set look_back_ms, longest_ms = 3600000, 86400000 -%}
+{%- set look_back_ms, longest_ms = 3600000, 6 * 3600000 -%}
 with told as materialized (
     select *, lag(oi_base ignore nulls) over (partition by market_id order by t) as oi_before
     from (
@@ -31,7 +31,7 @@ with told as materialized (
     )
 ),
 
--- Contracts that were silent for longer: a day is looked through for them alone.
+-- Contracts that were silent for longer: more is looked through for them alone, because a quarter of a day costs.
 silent as materialized (
     select market_id from told
     group by market_id

@@ -22,8 +22,9 @@ from orchestration.settings import REPOSITORY, Settings
 from orchestration.writer import PipelineError, Say
 
 PROJECT = REPOSITORY / "dbt_project"
-# Parsed state of the project: what every dbt run starts from, and what Dagster, publish and the API read.
-PARSED = ("manifest.json", "partial_parse.msgpack")
+# Parsed state of the project: what every dbt run starts from, what Dagster, publish and the API read, and what it was
+# read from.
+PARSED = ("manifest.json", "partial_parse.msgpack", "read_from")
 
 
 class DbtError(PipelineError):
@@ -116,26 +117,38 @@ def _messages(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
 
 
 def prepare_manifest(settings: Settings, say: Say = print) -> Path:
-    """Parse the dbt project unless its manifest is there and newer than every file of the project."""
+    """Parse the dbt project unless its manifest is there and was made from these very files."""
     manifest = settings.dbt_target / PARSED[0]
-    if _is_current(manifest):
+    if is_current(manifest):
         return manifest
     settings.dbt_target.mkdir(parents=True, exist_ok=True)
     # Two processes may start at once: one parses, the other waits and finds it done.
     with (settings.dbt_target.parent / "parse.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if _is_current(manifest):
+        if is_current(manifest):
             return manifest
         say("reading the dbt project")
         with TemporaryDirectory(dir=settings.dbt_target.parent) as folder:
+            (Path(folder) / PARSED[-1]).write_text(files_now())
             run_dbt(settings, ["parse"], target=Path(folder))
             for name in reversed(PARSED):
                 (Path(folder) / name).replace(settings.dbt_target / name)
     return manifest
 
 
-def _is_current(manifest: Path) -> bool:
-    return manifest.exists() and manifest.stat().st_mtime >= max(file.stat().st_mtime for file in project_files())
+def is_current(manifest: Path) -> bool:
+    """Whether a manifest was made from the project's files as they are."""
+    try:
+        return manifest.exists() and manifest.with_name(PARSED[-1]).read_text() == files_now()
+    except FileNotFoundError:
+        return False
+
+
+def files_now() -> str:
+    """Which files the project has, of what size and time. Not whether one is newer than the manifest: the files of a
+    release may be older than that."""
+    states = ((file, file.stat()) for file in project_files())
+    return "".join(f"{file.relative_to(PROJECT)} {state.st_size} {state.st_mtime_ns}\n" for file, state in states)
 
 
 def idle_models(settings: Settings, endpoints: Collection[str]) -> list[str]:

@@ -7,7 +7,6 @@ served replica alone, and the next one repairs the other. Nothing is torn: DuckD
 import json
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +16,12 @@ import duckdb
 
 from orchestration import replica, sealing
 from orchestration.dbt_process import prepare_manifest
-from orchestration.edition import Edition, point_to, read_current
+from orchestration.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.served import HISTORIES, SMALL_TABLES, SUBJECTS, TIERS, Tier, series_tables, series_views
 from orchestration.settings import Settings
-from orchestration.writer import WAIT_S, PipelineError, Say, connection, literals, writer_lock
+from orchestration.watermark import CLOCK_AHEAD_MS, now_ms
+from orchestration.writer import WAIT_S, PipelineError, Say, UnreadableError, connection, literals, writer_lock
 
-REPLICAS = ("replica_a.duckdb", "replica_b.duckdb")
 READER_WAIT_S = 20.0
 # Beyond it DuckDB goes to disk: sealing a day of a large universe sorts millions of rows.
 MEMORY = "2GB"
@@ -34,6 +33,7 @@ CORRUPT = (
     "Serialization Error",
     "database has been invalidated",
     "WAL file",
+    "Could not read enough bytes",
 )
 THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
@@ -84,9 +84,14 @@ def publish_locked(
         say("nothing to publish: nothing has been built yet")
         return None
     catalog = read_catalog(manifest)
-    current = read_current(serving)
-    if current and not force and _is_published(serving / current["replica"], source, catalog, tiers):
-        return None
+    pointed = read_current(serving)
+    current = pointed or newest_replica(serving)
+    if current and pointed and not force:
+        if source.as_of_ms < current["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
+            say(f"edition {current['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
+            return None
+        if _is_published(serving / current["replica"], source, catalog, tiers, say):
+            return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
     edition = _write(target, warehouse, source, catalog, tiers, current, reader_wait_s, say)
     point_to(serving, edition)
@@ -111,7 +116,9 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     wanted = sorted([*series_tables(tiers), *series_views(tiers), *SMALL_TABLES, *HISTORIES])
     columns = [(table, _columns(con, table)) for table in wanted]
     if missing := [table for table, found in columns if not found]:
-        raise PipelineError(f"the warehouse has no table {', '.join(missing)}: run the build first")
+        raise PipelineError(
+            f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
+        )
     build_id, finished_ms, as_of_ms, since_ms = newest
     layout = json.dumps([*columns, replica.BASE_KEY, *(subject.order for subject in SUBJECTS)])
     return _Source(build_id, finished_ms, as_of_ms, since_ms, layout)
@@ -134,12 +141,19 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
     return metrics
 
 
-def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]], tiers: Sequence[Tier]) -> bool:
-    with connection(str(path), read_only=True) as con:
-        if _state(con) != (source.build_id, source.finished_ms, source.columns):
-            return False
-        served = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
-        return served == catalog and con.execute("from tiers").fetchall() == _tier_rows(tiers)
+def _is_published(
+    path: Path, source: _Source, catalog: dict[str, dict[str, Any]], tiers: Sequence[Tier], say: Say
+) -> bool:
+    """Whether the served replica has it all; one that is gone or damaged has nothing."""
+    try:
+        with connection(str(path), read_only=True) as con:
+            if _state(con) != (source.build_id, source.finished_ms, source.columns):
+                return False
+            served = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
+            return served == catalog and con.execute("from tiers").fetchall() == _tier_rows(tiers)
+    except (duckdb.Error, UnreadableError) as error:
+        say(f"{path.name}, which is served, cannot be read: {error}")
+        return False
 
 
 def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
@@ -168,15 +182,15 @@ def _write(
         with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
             return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew)
 
-    origins = [None, target.with_name(current["replica"])] if current else [None]
-    for origin in origins:
+    served = target.with_name(current["replica"]) if current else target
+    for origin in [None, served] if served != target and served.exists() else [None]:
         if origin:
             _copy(origin, target)
         try:
             return filled()
         except _StartAnewError as reason:
             say(f"{target.name} begins again: {reason}")
-        except duckdb.Error as error:
+        except (duckdb.Error, UnreadableError) as error:
             if not any(word in str(error) for word in CORRUPT):
                 raise
             say(f"{target.name} begins again, because it is damaged: {error}")
@@ -220,7 +234,7 @@ def _fill(
     edition = Edition(
         edition_id=max(current["edition_id"] if current else 0, (last[0] if last else None) or 0) + 1,
         as_of_ms=source.as_of_ms,
-        published_ms=time.time_ns() // 1_000_000,
+        published_ms=now_ms(),
         recorded_since_ms=source.recorded_since_ms,
         build_id=source.build_id,
         replica=name,

@@ -132,7 +132,7 @@ def _from_files(settings: Settings) -> State:
         return {**found, "summary": "nothing has been published yet"}
     age_s = _seconds(time.time() * 1000 - current["as_of_ms"])
     found |= {
-        "state": "healthy" if age_s <= UNHEALTHY_AFTER_S else "unhealthy",
+        "state": "healthy" if abs(age_s) <= UNHEALTHY_AFTER_S else "unhealthy",
         "edition": current["edition_id"],
         "as_of": current["as_of_ms"],
         "published": current["published_ms"],
@@ -166,6 +166,8 @@ def _served(replica: Path, as_of_ms: int) -> tuple[list[State], list[State]]:
 def _summary(age_s: float | None) -> str:
     if age_s is None:
         return "nothing has been published yet"
+    if age_s < -UNHEALTHY_AFTER_S:
+        return "the served data is of a time that is still to come: a clock is or was wrong"
     if age_s <= UNHEALTHY_AFTER_S:
         return "the served data is up to date"
     return f"the served data is older than {UNHEALTHY_AFTER_S // 60} minutes"

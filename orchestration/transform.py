@@ -7,13 +7,16 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
 
 from orchestration.dbt_process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.settings import Settings
 from orchestration.status import is_fetching
 from orchestration.watermark import Build, close_window, open_window, prepare
 from orchestration.windows import MAX_BYTES, MAX_TICKS, Window, endpoints_of, is_history, next_window, occasions_of
-from orchestration.writer import WAIT_S, Say, connection, writer_lock
+from orchestration.writer import WAIT_S, Say, UnreadableError, connection, writer_lock
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def build(
     with writer_lock(settings.home, "build", wait_s=wait_s, say=say) as lock:
         prepare_manifest(settings, say)
         if rebuild:
-            forget(settings)
+            forget(settings, say)
         bounds = {"max_ticks": max_ticks, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
         for opened in windows_to_build(settings, **bounds):  # type: ignore[arg-type]
             say(f"building {_described(opened.window)}")
@@ -126,9 +129,23 @@ def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> l
     return arguments
 
 
-def forget(settings: Settings) -> None:
-    """Empty the warehouse, for a rebuild from the landing. What is served stays until the next publish."""
-    with connection(settings.warehouse) as con:
+def forget(settings: Settings, say: Say) -> None:
+    """Empty the warehouse, for a rebuild from the landing; one that cannot be read is put aside. What is served stays
+    until a publish has as much."""
+    try:
+        _empty(settings.warehouse)
+    except (UnreadableError, duckdb.Error) as error:
+        path = Path(settings.warehouse)
+        if not path.is_file():
+            raise
+        aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
+        say(f"the warehouse is damaged and put aside as {aside}: {error}")
+        path.replace(aside)
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+
+
+def _empty(warehouse: str) -> None:
+    with connection(warehouse) as con:
         con.execute("begin")
         con.execute("drop schema if exists pipeline cascade")
         for (name,) in con.execute(

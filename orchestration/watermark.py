@@ -15,6 +15,8 @@ import duckdb
 from orchestration.windows import Window
 from orchestration.writer import literals
 
+# How far ahead of this machine's clock data may be.
+CLOCK_AHEAD_MS = 300_000
 SCHEMA = """
 create schema if not exists pipeline;
 create table if not exists pipeline.window_files (file varchar);
@@ -65,10 +67,8 @@ def open_window(
     con.execute("delete from pipeline.window_ticks")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
     con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
-    con.execute(
-        "insert or replace into pipeline.settings "
-        f"select 'as_of_ms', greatest({window.as_of_ms}, max(as_of_ms))::varchar from pipeline.builds"
-    )
+    as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
+    con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
     for told in (("occasions", " ".join(sorted(occasions))), ("fetching", str(fetching).lower())):
         con.execute(f"insert or replace into pipeline.settings values ({literals(*told)})")
     con.execute("commit")
@@ -76,14 +76,14 @@ def open_window(
 
 def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[str, str] | None = None) -> Build:
     """Move the watermark, in one transaction, after the models are built; `state` is remembered with it."""
-    last = con.execute("select coalesce(max(build_id), 0), coalesce(max(as_of_ms), 0) from pipeline.builds").fetchone()
+    last = con.execute("select coalesce(max(build_id), 0) from pipeline.builds").fetchone()
     assert last is not None
     touched = con.execute("select minute_ms from main.int_touched_minutes order by 1") if window.ticks else None
     build = Build(
         build_id=last[0] + 1,
         started_ms=window.started_ms,
         finished_ms=now_ms(),
-        as_of_ms=max(last[1], window.as_of_ms),
+        as_of_ms=_as_of_ms(con, window),
         ticks=window.ticks,
         minutes=tuple(row[0] for row in touched.fetchall()) if touched else (),
     )
@@ -111,6 +111,15 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     con.execute("delete from pipeline.window_ticks")
     con.execute("commit")
     return build
+
+
+def _as_of_ms(con: duckdb.DuckDBPyConnection, window: Window) -> int:
+    """The newest data after this window. A clock that was ahead leaves times behind that are still to come: they would
+    be the newest for as long."""
+    latest_ms = now_ms() + CLOCK_AHEAD_MS
+    query = f"select coalesce(max(as_of_ms), 0) from pipeline.builds where as_of_ms <= {latest_ms}"
+    [(known_ms,)] = con.execute(query).fetchall()
+    return max(int(known_ms), min(window.as_of_ms, latest_ms))
 
 
 def _insert_build(con: duckdb.DuckDBPyConnection, build: Build) -> None:

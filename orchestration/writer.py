@@ -27,6 +27,10 @@ class WriterBusyError(PipelineError):
     """Another process writes the warehouse or the replicas."""
 
 
+class UnreadableError(PipelineError):
+    """A database file cannot be opened as one."""
+
+
 @contextmanager
 def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, say: Say = print) -> Iterator[int]:
     """Hold the writer lock while the block runs; yields the descriptor that a writing child process must inherit."""
@@ -95,7 +99,10 @@ def connection(
             break
         except duckdb.IOException as error:
             if "Could not set lock" not in str(error):
-                raise
+                raise UnreadableError(
+                    f"{database} cannot be opened: {error}; if the warehouse is damaged, `tidemark build --rebuild` "
+                    "makes it anew from the landing"
+                ) from error
             if time.monotonic() >= deadline:
                 raise WriterBusyError(
                     f"{holder} still holds {database} after {wait_s:.0f} s, so it cannot be opened: {error}"

@@ -24,7 +24,7 @@ from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
 
 from orchestration.dbt_client import SOCKET
-from orchestration.dbt_process import PARSED
+from orchestration.dbt_process import PARSED, files_now
 from orchestration.settings import Settings
 from tests.shared import shared
 
@@ -43,6 +43,7 @@ NOWHERE = "nowhere/warehouse.duckdb"
 def _parsed() -> tuple[Manifest, dict[str, bytes]]:
     """The project as dbt reads it: in memory, and the files that it leaves. From those the next worker has it soon."""
     with shared("parsed") as folder, _warehouse(NOWHERE):
+        (folder / PARSED[-1]).write_text(files_now())
         parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", str(folder), "--log-path", str(folder)])
         assert isinstance(parsed.result, Manifest), parsed.exception
         # It lives as long as the process: no collection need look at it again.

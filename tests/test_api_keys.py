@@ -197,13 +197,15 @@ def test_the_address_is_the_nearest_that_is_no_trusted_proxy(api: Api) -> None:
 
     def scenario() -> list[Answer]:
         who = some_address()
-        claims = (who, f"8.8.8.8, {who}", f"{who}, 127.0.0.9", f"nonsense, {who}", f"::ffff:{who}")
-        six = [api.get(SERIES, X_Forwarded_For=address) for address in ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9")]
+        claims = (who, f"8.8.8.8, {who}", f"{who}, 127.0.0.9", f"nonsense, {who}", f"::ffff:{who}", f"{who}:4711")
+        of_six = ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "[2001:db8:1:2::3]:443", "[2001:db8:1:2::4]")
+        six = [api.get(SERIES, X_Forwarded_For=address) for address in of_six]
         return [*(api.get(SERIES, X_Forwarded_For=claim) for claim in claims), *six]
 
-    *answers, six, same = in_one_minute(scenario)
-    assert [budget(answer)[1] for answer in answers] == [29, 28, 27, 26, 25]
-    assert budget(same)[1] == budget(six)[1] - 1
+    answers = in_one_minute(scenario)
+    *of_four, first, second, third, fourth = [budget(answer)[1] for answer in answers]
+    assert of_four == [29, 28, 27, 26, 25, 24]
+    assert [second, third, fourth] == [first - 1, first - 2, first - 3]
 
 
 @pytest.mark.requirement("limits:shared", "cache:shared")

@@ -156,7 +156,7 @@ def test_status_before_anything_was_published(tmp_path: Path) -> None:
     assert text.startswith("unhealthy: nothing has been published yet")
 
 
-@pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy")])
+@pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy"), (-600, 1, "unhealthy")])
 def test_status_from_the_files(age_s: int, code: int, state: str, tmp_path: Path) -> None:
     replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms() - age_s * 1000, max_days=1)
     got, found = status(environment(tmp_path))
@@ -169,7 +169,7 @@ def test_status_from_the_files(age_s: int, code: int, state: str, tmp_path: Path
         assert re.search(rf"{venue['venue']} +(last good minute|no good minute)", text)
 
 
-@pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy")])
+@pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy"), (-600, 1, "unhealthy")])
 def test_status_from_the_running_api(age_s: int, code: int, state: str, tmp_path: Path) -> None:
     replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms() - age_s * 1000, max_days=1)
     port = free_port()

@@ -235,7 +235,7 @@ def test_a_changed_column_list_is_an_error_and_not_a_wrong_table(warehouse: Ware
     warehouse.build(ticks(0), folder="series")
     with warehouse.connect() as con:
         con.execute("alter table series_market_1d add column stray double")
-    with pytest.raises(AssertionError, match="full-refresh"):
+    with pytest.raises(AssertionError, match="tidemark build --rebuild"):
         warehouse.build(ticks(1), folder="series")
     warehouse.build(ticks(1), "--full-refresh", folder="series")
 

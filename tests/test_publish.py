@@ -5,6 +5,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +162,10 @@ class Warehouse:
         con.execute("insert into xray_risk values (?, 'v:perp:C0', 2, ?)", [tick - tick % (5 * MINUTE_MS), tick])
         con.execute("delete from liquidation_map_scores where frozen_ms = ?", [hour - 4 * HOUR_MS])
         con.execute("insert into liquidation_map_scores values (?, 4, 'v:perp:C0', ?)", [hour - 4 * HOUR_MS, tick])
+
+    def write(self, sql: str) -> None:
+        with duckdb.connect(self.path) as con:
+            con.execute(sql)
 
     def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
         return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)
@@ -486,6 +491,64 @@ def test_a_damaged_replica_is_made_anew(warehouse: Warehouse) -> None:
     warehouse.build(T0 + MINUTE_MS)
     assert warehouse.publish() is not None
     assert_same(warehouse)
+
+
+@pytest.mark.parametrize("damage", ["blocks", "cut", "gone"])
+def test_a_served_replica_that_is_damaged_is_replaced_at_once(warehouse: Warehouse, damage: str) -> None:
+    """Nothing new has been built, and nobody need remove a file; an edition's number is not used twice."""
+    warehouse.publish()
+    warehouse.build(T0 + MINUTE_MS)
+    warehouse.publish()
+    path = served(warehouse)
+    content = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:20_000] if damage == "cut" else content[:8192] + b"x" * (len(content) - 8192))
+    edition = warehouse.publish()
+    assert edition is not None
+    assert (edition.edition_id, edition.replica) == (3, "replica_a.duckdb")
+    assert_same(warehouse)
+    warehouse.build(T0 + 2 * MINUTE_MS)
+    assert warehouse.publish() is not None
+    assert path == served(warehouse)
+    assert_same(warehouse)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "7", '{"replica": "replica_a.duckdb"}'])
+def test_a_pointer_that_says_nothing_is_written_anew(warehouse: Warehouse, content: str) -> None:
+    """Readers may still have the newest replica open: it stays as it is."""
+    warehouse.publish()
+    warehouse.build(T0 + MINUTE_MS)
+    warehouse.publish()
+    newest = served(warehouse)
+    (warehouse.serving / "current.json").write_text(content)
+    with duckdb.connect(str(newest), read_only=True):
+        edition = warehouse.publish()
+    assert edition is not None
+    assert (edition.edition_id, edition.replica) == (3, "replica_a.duckdb")
+    assert_same(warehouse)
+
+
+def test_what_is_served_stays_while_the_warehouse_is_built_anew(warehouse: Warehouse) -> None:
+    """A rebuild that was broken off has the oldest days alone; it goes on with every minute's build."""
+    warehouse.build(T0 + DAY_MS)
+    warehouse.publish()
+    before = (warehouse.serving / "current.json").read_text()
+    warehouse.write(f"delete from pipeline.builds where as_of_ms > {T0 + HOUR_MS}")
+    said: list[str] = []
+    assert publish_locked(warehouse.path, warehouse.serving, warehouse.manifest, say=said.append) is None
+    assert (warehouse.serving / "current.json").read_text() == before
+    assert "edition 1 stays" in said[-1]
+    assert warehouse.publish(force=True) is not None
+    # A clock that was ahead left an edition of the future behind: it stays for nobody.
+    ahead = time.time_ns() // 1_000_000 + DAY_MS
+    warehouse.write(f"update pipeline.builds set as_of_ms = {ahead}, finished_ms = 9")
+    assert warehouse.publish() is not None
+    warehouse.write(f"update pipeline.builds set as_of_ms = {T0}, finished_ms = 10")
+    edition = warehouse.publish()
+    assert edition is not None
+    assert edition.as_of_ms == T0
 
 
 def test_one_replica_begins_as_a_copy_of_the_other(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,12 @@
 """Builds: windows of committed loads, the watermark last, nothing lost or doubled whenever a build is killed."""
 
+import os
 import random
 import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -14,7 +16,7 @@ from ingest.landing import committed_loads
 from orchestration import dbt_process
 from orchestration.settings import Settings
 from orchestration.transform import build
-from orchestration.watermark import close_window, prepare
+from orchestration.watermark import close_window, open_window, prepare
 from orchestration.windows import LandingFileError, next_window
 from orchestration.writer import PipelineError, WriterBusyError, connection, writer_lock
 from tests.dbt_project import give_dbt
@@ -150,6 +152,58 @@ def test_a_rebuild_makes_the_same(undisturbed: Settings, tmp_path: Path) -> None
     settings = copied(undisturbed, tmp_path)
     assert build(settings, rebuild=True, say=quiet) is not None
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+@pytest.mark.parametrize("content", [b"no database" * 1000, b""])
+def test_a_damaged_warehouse_is_put_aside_by_a_rebuild(undisturbed: Settings, tmp_path: Path, content: bytes) -> None:
+    settings = copied(undisturbed, tmp_path)
+    warehouse = Path(settings.warehouse)
+    # DuckDB takes an empty file for a new database.
+    warehouse.write_bytes(content or warehouse.read_bytes()[:20_000])
+    with pytest.raises(PipelineError, match="tidemark build --rebuild"):
+        build(settings, say=quiet)
+    said: list[str] = []
+    assert build(settings, rebuild=True, say=said.append) is not None
+    [aside] = tmp_path.glob("*.damaged-*")
+    assert any(str(aside) in line for line in said)
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_a_clock_that_was_ahead_does_not_make_the_future_the_newest(landed: Settings) -> None:
+    future = time.time_ns() // 1_000_000 + 30 * 24 * 60 * MINUTE
+    with duckdb.connect() as con:
+        prepare(con)
+        con.execute("create table main.int_touched_minutes (minute_ms bigint)")
+        con.execute(
+            "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
+        )
+        con.execute("insert into pipeline.builds values (1, 0, 0, ?, [], [])", [future])
+        window = next_window(con, landed.landing)
+        assert window is not None
+        open_window(con, window)
+        [(told,)] = con.execute("select value::bigint from pipeline.settings where name = 'as_of_ms'").fetchall()
+        assert told == close_window(con, window).as_of_ms == window.as_of_ms
+        assert close_window(con, replace(window, as_of_ms=future)).as_of_ms < future
+
+
+def test_a_manifest_is_of_these_files_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their times are: the files of a release may be older than the manifest of the one before."""
+    settings, project = settings_for(tmp_path / "home"), tmp_path / "project"
+    give_dbt(settings)
+    manifest = settings.dbt_target / "manifest.json"
+    shutil.copytree(dbt_process.PROJECT, project, ignore=shutil.ignore_patterns("target", "logs"))
+    monkeypatch.setattr(dbt_process, "PROJECT", project)
+    assert dbt_process.is_current(manifest)
+    file = project / "macros" / "time.sql"
+    before, content = file.stat(), file.read_text()
+    file.write_text(content + " ")
+    os.utime(file, (before.st_atime, before.st_mtime - 86_400))
+    assert not dbt_process.is_current(manifest)
+    file.write_text(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert dbt_process.is_current(manifest)
+    file.unlink()
+    assert not dbt_process.is_current(manifest)
 
 
 def test_killed_builds_lose_nothing_and_double_nothing(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@
     {%- set replace = adapter.get_incremental_strategy_macro(context, strategy) -%}
     {% call statement("main") %}
       select case when list(name order by name) <> {{ model.columns | sort }}
-        then error('the columns of {{ target }} are not those of the model: run it with --full-refresh') end
+        then error('the columns of {{ target }} are not those of the model: run tidemark build --rebuild') end
       from pragma_table_info('{{ target.schema }}.{{ target.identifier }}');
       {{ replace({"target_relation": target, "temp_relation": rows, "dest_columns": columns, "unique_key": none,
         "incremental_predicates": none}) }};

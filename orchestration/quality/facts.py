@@ -83,7 +83,7 @@ def _attach_replica(con: duckdb.DuckDBPyConnection, serving: Path, wait_s: float
     deadline = time.monotonic() + wait_s
     while True:
         current = read_current(serving)
-        if current is None:
+        if current is None or not (serving / current["replica"]).exists():
             raise NothingToCheckError("nothing to check: nothing has been published yet")
         try:
             name = str(serving / current["replica"]).replace("'", "''")

@@ -37,6 +37,7 @@ class Warehouse:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "warehouse.duckdb"
+        self.viewed: set[str] = set()
         self.path.unlink(missing_ok=True)
         with self.connect() as con:
             prepare(con)
@@ -74,9 +75,12 @@ class Warehouse:
             con.execute(sql)
 
     def build(self, ticks: Iterable[int], *arguments: str, folder: str = "") -> None:
-        """One window: its ticks and everything that they touch, in all marts or in those of one folder."""
+        """One window: its ticks and everything that they touch, in all marts or in those of one folder. Views are made
+        by the first one, as in the product."""
         self.window(ticks)
-        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments)
+        known = ("--exclude", "config.materialized:view") if self.viewed & {"", folder} and not arguments else ()
+        self.viewed.add(folder)
+        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments, *known)
 
     def window(self, ticks: Iterable[int]) -> None:
         """Set the window to build next."""

@@ -178,9 +178,12 @@ def rotate(path: Path) -> None:
 
 
 def tail(path: Path, begin: int) -> tuple[str, ...]:
-    """The last lines that were written to a log after the position `begin`."""
-    with path.open("rb") as log:
-        size = path.stat().st_size
-        log.seek(max(begin if begin <= size else 0, size - 8_000))
-        lines = log.read().decode(errors="replace").splitlines()
+    """The last lines that were written to a log after the position `begin`; none of a log that somebody removed."""
+    try:
+        with path.open("rb") as log:
+            size = path.stat().st_size
+            log.seek(max(begin if begin <= size else 0, size - 8_000))
+            lines = log.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ()
     return tuple(COLOUR.sub("", line).rstrip() for line in lines if line.strip())[-TAIL_LINES:]

@@ -72,6 +72,22 @@ async def test_a_killed_process_is_started_again_and_the_reason_is_told(tmp_path
     assert f"    sleeper: pid {first}" in said
 
 
+async def test_a_process_whose_log_was_removed_is_started_again_too(tmp_path: Path) -> None:
+    said: list[str] = []
+    log, code = tmp_path / "sleeper.log", f"import os; print('pid', os.getpid(), flush=True); {SLEEPER}"
+    async with Supervisor(tmp_path, said.append, QUICK) as running:
+        task = asyncio.create_task(running.keep(python("sleeper", code)))
+        await until(lambda: "up" in words(log))
+        first = int(words(log)[1])
+        log.unlink()
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: "up" in words(log) or task.done())
+        assert not task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert said == ["sleeper stopped (killed by SIGKILL); it starts again in 0.05 s"]
+
+
 async def test_the_pause_grows_to_the_longest_one(tmp_path: Path) -> None:
     said: list[str] = []
     async with Supervisor(tmp_path, said.append, QUICK) as running:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestration import supervisor, warden
+from orchestration import commands, product, supervisor, warden
 from orchestration.preflight import PreflightError, lock_home
+from orchestration.settings import Settings
 from orchestration.supervisor import Command, Pace, Supervisor
 
 QUICK = Pace(first=0.05, longest=0.4, steady=60, grace=5)
@@ -201,6 +202,23 @@ asyncio.run(main())
         await killed.wait()
     lock = await asyncio.to_thread(lock_home, tmp_path)
     assert not lives(int(words(tmp_path / "slow.log")[1]))
+    os.close(lock)
+
+
+async def test_the_dbt_of_the_builds_is_kept_also_where_nothing_lands_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
+    monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
+    lock = lock_home(tmp_path)
+    begun = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock)
+    async with begun.supervisor:
+        parse = asyncio.create_task(begun.supervisor.run(python("dbt-parse", "print('parsed')")))
+        await begun.first_edition(None, parse)
+        assert words(tmp_path / "logs" / "dbt-parse.log") == ["parsed"]
+        assert len(begun.tasks) == 1
+        await until(lambda: "up" in words(tmp_path / "logs" / "dbt.log"))
+        await begun.end(begun.tasks)
     os.close(lock)
 
 

@@ -37,8 +37,6 @@ ADDRESSES = """
 
   Ctrl-C stops everything; the next start goes on from what is there.
 """
-# Stands in the state folder, so that a second start with other settings cannot mix what must stay apart.
-SIMULATED, REAL = "simulated exchanges", "the real exchanges"
 
 
 def run(settings: Settings, *, demo: bool) -> None:
@@ -51,7 +49,7 @@ def run(settings: Settings, *, demo: bool) -> None:
     if demo:
         ports["TIDEMARK_SANDBOX_PORT"] = settings.sandbox_port
     preflight.check_ports(ports)
-    preflight.check_origin(settings, SIMULATED if settings.venues_url else REAL)
+    preflight.check_origin(settings)
     asyncio.run(Product(settings, demo, lock).run())
 
 

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import typer
 
-from orchestration.settings import Settings, SettingsError
+from orchestration.places import SettingsError
+from orchestration.settings import Settings
 
 
 def settings() -> Settings:

@@ -5,8 +5,10 @@ import os
 import re
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from dataclasses import replace
@@ -17,6 +19,7 @@ import duckdb
 import pytest
 
 from orchestration.preflight import PreflightError, check_origin
+from orchestration.probes import first_number
 from orchestration.settings import SETTINGS, Settings
 from tests import replica
 from tests.api_server import free_port, running, some_address, until
@@ -246,6 +249,28 @@ def test_status_does_not_believe_the_api_of_another_home(tmp_path: Path) -> None
         until(lambda: api.get("/api/status").json["edition"], lambda edition: edition == 50)
         code, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
     assert (code, found["edition"]) == (1, None)
+
+
+class Greeting(socketserver.StreamRequestHandler):
+    """Another protocol than HTTP: it speaks first."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail.example.org\r\n")
+        self.rfile.readline()
+
+
+def test_what_speaks_another_protocol_on_the_port_is_no_api(tmp_path: Path) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as other:
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        try:
+            port = other.server_address[1]
+            code, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
+            assert first_number(f"http://127.0.0.1:{port}/api/series/price") is None
+        finally:
+            other.shutdown()
+            thread.join()
+    assert (code, found["source"]) == (1, str(tmp_path / "serving"))
 
 
 def test_status_tells_the_recorder_s_trouble(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from orchestration.console import fail, one_sentence, settings
+from orchestration.console import fail, in_a_sentence, one_sentence, settings
 from orchestration.key_commands import keys_app
-from orchestration.settings import SETTINGS, UNIVERSES
+from orchestration.settings import SETTINGS, UNIVERSES, Settings
 
 HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
 EPILOG = "\n\n".join(
@@ -56,10 +56,16 @@ def _run_product(*, demo: bool) -> None:
     chosen = settings()
     from orchestration import preflight, product
 
-    try:
+    with in_a_sentence(preflight.PreflightError):
         product.run(chosen, demo=demo)
-    except preflight.PreflightError as error:
-        fail(str(error))
+
+
+def _check_origin(chosen: Settings) -> None:
+    """What is recorded by hand must not mix with what its home holds either."""
+    from orchestration import preflight
+
+    with in_a_sentence(preflight.PreflightError):
+        preflight.check_origin(chosen)
 
 
 @app.command(short_help="Ask the exchanges every minute and land what they answer.")
@@ -70,6 +76,7 @@ def record(
     chosen = settings()
     from ingest.recorder import run_recorder
 
+    _check_origin(chosen)
     log_to_stderr()
     raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once))
 
@@ -101,6 +108,7 @@ def backfill(
         request = history.wanted(venue or (), kind or (), begin, end, again=again, sample=sample, within_s=within)
     except history.WrongRequest as error:
         fail(str(error), code=2)
+    _check_origin(chosen)
     raise typer.Exit(
         history.run_by_hand(chosen, request, typer.echo, lambda text: typer.echo(f"tidemark: {text}", err=True))
     )

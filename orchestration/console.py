@@ -1,12 +1,14 @@
 """What every command of `tidemark` starts and fails with: the settings, and one sentence instead of a traceback."""
 
+import errno
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import NoReturn
 
 import typer
 
-from orchestration.settings import Settings, SettingsError
+from orchestration.places import SettingsError
+from orchestration.settings import Settings
 
 
 def settings() -> Settings:
@@ -22,11 +24,23 @@ def fail(message: str, code: int = 1) -> NoReturn:
 
 
 @contextmanager
-def one_sentence() -> Iterator[None]:
-    """A failure of the pipeline that a person can act on is its message, not a traceback."""
-    from orchestration.writer import PipelineError
-
+def in_a_sentence(*kinds: type[Exception]) -> Iterator[None]:
+    """Errors of these kinds, and what the system refuses (a full disk), are their message, not a traceback."""
     try:
         yield
-    except PipelineError as error:
+    except kinds as error:
         fail(str(error))
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # whoever read the output has enough of it
+            raise
+        what = f"{error.filename} cannot be used" if error.filename else "the system refused"
+        fail(f"{what}: {error.strerror or error}")
+
+
+def one_sentence() -> AbstractContextManager[None]:
+    """A failure of the pipeline that a person can act on is its message, not a traceback."""
+    from duckdb import IOException
+
+    from orchestration.writer import PipelineError
+
+    return in_a_sentence(PipelineError, IOException)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.console import fail, settings
+from orchestration.console import in_a_sentence, settings
 
 keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 
@@ -17,10 +17,8 @@ def usable_keys() -> Iterator[Path]:
     """The file of keys; what is wrong with it, or with what is asked of it, is one sentence."""
     from serve.keys import KeyFileError
 
-    try:
+    with in_a_sentence(KeyFileError):
         yield settings().keys
-    except KeyFileError as error:
-        fail(str(error))
 
 
 @keys_app.command(name="create")

@@ -12,6 +12,8 @@ from orchestration.settings import Settings
 
 # A killed supervisor's warden needs its grace to end the processes; it holds the lock until then.
 TAKEOVER_S = 25.0
+# Stands in the state folder, so that a second start with other settings cannot mix what must stay apart.
+SIMULATED, REAL = "simulated exchanges", "the real exchanges"
 
 
 class PreflightError(RuntimeError):
@@ -57,16 +59,21 @@ def check_ports(ports: Mapping[str, int]) -> None:
                 raise PreflightError(f"Port {port} on 127.0.0.1 {why}; set {variable} to a free one.") from None
 
 
-def check_origin(settings: Settings, origin: str) -> None:
+def check_origin(settings: Settings) -> None:
     """One home holds the recordings of one kind of market: simulated numbers never mix with real ones."""
+    origin = SIMULATED if settings.venues_url else REAL
     marker = settings.home / "origin"
-    before = marker.read_text().strip() if marker.exists() else origin
-    if before != origin:
+    before = marker.read_text().strip() if marker.exists() else ""
+    if not before:
+        _prove_writable(settings.home, "TIDEMARK_HOME")
+        written = marker.with_name(f"{marker.name}.{os.getpid()}")
+        written.write_text(origin + "\n")
+        written.replace(marker)
+    elif before != origin:
         raise PreflightError(
             f"{settings.home} holds recordings of {before}, which must not mix with {origin}; "
             f"set TIDEMARK_HOME to another folder."
         )
-    marker.write_text(origin + "\n")
 
 
 def lock_home(home: Path) -> int:

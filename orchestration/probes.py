@@ -4,6 +4,7 @@ import json
 import socket
 import urllib.request
 from datetime import UTC, datetime
+from http.client import HTTPException
 from typing import Any
 
 from orchestration.settings import Settings
@@ -52,6 +53,6 @@ def first_number(url: str) -> float | None:
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             values = json.load(response).get("v", [])
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
         return None
     return next((value for value in reversed(values) if value is not None), None)

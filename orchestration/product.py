@@ -37,8 +37,6 @@ ADDRESSES = """
 
   Ctrl-C stops everything; the next start goes on from what is there.
 """
-# Stands in the state folder, so that a second start with other settings cannot mix what must stay apart.
-SIMULATED, REAL = "simulated exchanges", "the real exchanges"
 
 
 def run(settings: Settings, *, demo: bool) -> None:
@@ -51,7 +49,7 @@ def run(settings: Settings, *, demo: bool) -> None:
     if demo:
         ports["TIDEMARK_SANDBOX_PORT"] = settings.sandbox_port
     preflight.check_ports(ports)
-    preflight.check_origin(settings, SIMULATED if settings.venues_url else REAL)
+    preflight.check_origin(settings)
     asyncio.run(Product(settings, demo, lock).run())
 
 
@@ -139,19 +137,12 @@ class Product:
 
     async def first_edition(self, landed: str | None, parse: "asyncio.Task[Any]") -> None:
         """Build and publish as soon as the first new load is committed, without waiting for Dagster."""
-        deadline = time.monotonic() + FIRST_LOAD_S
-        told = None
-        while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
-            if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != told:
-                self.say(f"recorder: {problem}")
-                told = problem
-            if time.monotonic() > deadline:
-                self.say(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
-                return
-            await asyncio.sleep(0.2)
-        self.say(f"landed: the first minute of raw responses (load {load})")
+        load = await self.first_load(landed)
         await parse
+        # Also where nothing lands yet: what lands later is built with it too.
         self.keep("dbt", "dbt-server")
+        if load is None:
+            return
         for step, done in (("build", "built"), ("publish", "published")):
             begin = time.monotonic()
             outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
@@ -162,6 +153,21 @@ class Product:
             result = outcome.tail[-1] if outcome.tail else ""
             self.say(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
         await self.first_answer()
+
+    async def first_load(self, landed: str | None) -> str | None:
+        """The first load after the given one, once it is committed; None if it takes too long."""
+        deadline = time.monotonic() + FIRST_LOAD_S
+        told = None
+        while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
+            if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != told:
+                self.say(f"recorder: {problem}")
+                told = problem
+            if time.monotonic() > deadline:
+                self.say(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
+                return None
+            await asyncio.sleep(0.2)
+        self.say(f"landed: the first minute of raw responses (load {load})")
+        return load
 
     async def fetch_history(self) -> None:
         """What is missing of the past, in the background; a demo fetches a small part of it."""

@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+
+from orchestration import places
+from orchestration.places import SettingsError, text_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 UNIVERSES = ("small", "full")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-
-
-class SettingsError(ValueError):
-    """A setting that cannot work: the message is one sentence naming the variable, its value and what is allowed."""
 
 
 class Setting(NamedTuple):
@@ -152,18 +150,18 @@ class Settings:
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
         """Read and check the TIDEMARK_* variables; raises SettingsError for the first one that is wrong."""
-        home = _folder(env, "TIDEMARK_HOME", Path("data"))
-        redis_url = _redis(env, "TIDEMARK_REDIS_URL")
+        home = places.folder(env, "TIDEMARK_HOME", Path("data"))
+        redis_url = places.redis(env, "TIDEMARK_REDIS_URL")
         ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
         return cls(
             home=home,
-            landing=_location(env, "TIDEMARK_LANDING", home / "landing"),
-            warehouse=_warehouse(env, home),
+            landing=places.location(env, "TIDEMARK_LANDING", home / "landing"),
+            warehouse=places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb"),
             api_port=ports[0],
             dagster_port=ports[1],
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
-            venues_url=_url(env, "TIDEMARK_VENUES_URL"),
+            venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
             api_workers=_workers(env, "TIDEMARK_API_WORKERS", redis_url),
             redis_url=redis_url,
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
@@ -190,39 +188,8 @@ class Settings:
         }
 
 
-def _text(env: Mapping[str, str], name: str) -> str:
-    """A variable that is set to nothing counts as not set: that is how shells and Makefiles unset one."""
-    return env.get(name, "").strip()
-
-
-def _folder(env: Mapping[str, str], name: str, default: Path) -> Path:
-    text = _text(env, name)
-    if "://" in text:
-        raise SettingsError(f"{name} is {text!r}, but it must be a folder on this machine.")
-    return Path(text or default).expanduser().absolute()
-
-
-def _location(env: Mapping[str, str], name: str, default: Path) -> str:
-    text = _text(env, name)
-    if "://" not in text:
-        return str(Path(text or default).expanduser().absolute())
-    if not all(urlsplit(text)[:2]) and not text.startswith("file:///"):
-        raise SettingsError(f"{name} is {text!r}, but it must be a folder or a URL such as 's3://bucket/folder'.")
-    return text
-
-
-def _warehouse(env: Mapping[str, str], home: Path) -> str:
-    name = "TIDEMARK_WAREHOUSE"
-    text = _text(env, name)
-    if text.startswith("md:"):
-        return text
-    if "://" in text:
-        raise SettingsError(f"{name} is {text!r}, but it must be a DuckDB file on this machine or 'md:<database>'.")
-    return str(Path(text or home / "warehouse.duckdb").expanduser().absolute())
-
-
 def _port(env: Mapping[str, str], name: str) -> int:
-    text = _text(env, name) or next(setting.default for setting in SETTINGS if setting.name == name)
+    text = text_of(env, name) or next(setting.default for setting in SETTINGS if setting.name == name)
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
         raise SettingsError(f"{name} is {text!r}, but a port must be a whole number from 1 to 65535.")
     return int(text)
@@ -239,35 +206,14 @@ def _ports(env: Mapping[str, str], *names: str) -> list[int]:
 
 
 def _choice(env: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
-    text = _text(env, name) or allowed[0]
+    text = text_of(env, name) or allowed[0]
     if text not in allowed:
         raise SettingsError(f"{name} is {text!r}, but it must be one of: {', '.join(allowed)}.")
     return text
 
 
-def _url(env: Mapping[str, str], name: str) -> str | None:
-    text = _text(env, name).rstrip("/")
-    if not text:
-        return None
-    parts = urlsplit(text)
-    try:
-        port_fits = parts.port is None or parts.port > 0
-    except ValueError:
-        port_fits = False
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or not port_fits:
-        raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'http://127.0.0.1:9100'.")
-    return text
-
-
-def _redis(env: Mapping[str, str], name: str) -> str | None:
-    text = _text(env, name)
-    if text and (urlsplit(text).scheme not in ("redis", "rediss", "unix") or not text.partition("://")[2]):
-        raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'redis://127.0.0.1:6379/0'.")
-    return text or None
-
-
 def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
-    text = _text(env, name) or "1"
+    text = text_of(env, name) or "1"
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 64):
         raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 64.")
     if int(text) > 1 and redis_url is None:
@@ -276,7 +222,7 @@ def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
 
 
 def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:
-    found = tuple(filter(None, map(str.strip, _text(env, name).lower().split(","))))
+    found = tuple(filter(None, map(str.strip, text_of(env, name).lower().split(","))))
     for text in found:
         if not HOST.fullmatch(text):
             raise SettingsError(
@@ -287,7 +233,7 @@ def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:
 
 def _networks(env: Mapping[str, str], name: str) -> tuple[str, ...]:
     found = []
-    for text in filter(None, map(str.strip, _text(env, name).split(","))):
+    for text in filter(None, map(str.strip, text_of(env, name).split(","))):
         try:
             found.append(str(ipaddress.ip_network(text)))
         except ValueError:

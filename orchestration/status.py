@@ -2,9 +2,9 @@
 
 import json
 import time
-import urllib.error
 import urllib.request
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def _from_api(settings: Settings) -> State | None:
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             found: State = json.load(response)
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
         return None
     current = _json(settings.serving / "current.json")
     # The server on this port may belong to another home: only the edition of this home counts.

@@ -4,6 +4,7 @@ It knows nothing about what the processes do; `product.py` says which ones make 
 """
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from orchestration import warden
 
 ROTATE_BYTES = 10_000_000
 ROTATED_KEPT = 3
+LOOK_S = 60.0
 TAIL_LINES = 5
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -36,13 +38,18 @@ class Command:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a process ended: `code` is negative for a signal, `tail` the last lines that it wrote."""
+    """How a process ended: `code` is negative for a signal, `tail` the last lines that it wrote.
 
-    code: int
+    No code: the system refused to start it, and `tail` says why.
+    """
+
+    code: int | None
     tail: tuple[str, ...]
 
     @property
     def reason(self) -> str:
+        if self.code is None:
+            return "refused by the system"
         if self.code >= 0:
             return f"exit code {self.code}"
         try:
@@ -101,17 +108,21 @@ class Supervisor:
     async def run(self, command: Command) -> Outcome:
         """Run a command once, to its end; when this is cancelled, its whole process group is stopped."""
         path = self.logs / f"{command.name}.log"
-        with open_log(path) as log:
-            begin = log.tell()
-            process = await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, **command.env},
-                cwd=command.cwd,
-            )
+        try:
+            with open_log(path) as log:
+                begin = log.tell()
+                process = await asyncio.create_subprocess_exec(
+                    *command.argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env={**os.environ, **command.env},
+                    cwd=command.cwd,
+                )
+        except OSError as error:
+            # Where no memory, process or disk is left now, there may be some later: whoever asked can go on.
+            return Outcome(None, (str(error),))
         self._tell_warden("+", process.pid)
         try:
             code = await process.wait()
@@ -123,9 +134,10 @@ class Supervisor:
     async def keep_logs_short(self) -> None:
         """Look once a minute whether a log has become long."""
         while True:
-            for path in self.logs.glob("*.log"):
-                await asyncio.to_thread(rotate, path)
-            await asyncio.sleep(60)
+            with contextlib.suppress(OSError):
+                for path in self.logs.glob("*.log"):
+                    await asyncio.to_thread(rotate, path)
+            await asyncio.sleep(LOOK_S)
 
     async def _end_group(self, group: int) -> None:
         """Stop what is left of a process group: SIGTERM, then SIGKILL after the grace."""
@@ -166,21 +178,29 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def rotate(path: Path) -> None:
-    """Put a long log aside as `<name>.log.1`, the newest of those kept, and empty it: a process may be writing it."""
-    if not path.exists() or path.stat().st_size <= ROTATE_BYTES:
-        return
-    for number in range(ROTATED_KEPT - 1, 0, -1):
-        older = path.with_name(f"{path.name}.{number}")
-        if older.exists():
-            older.replace(path.with_name(f"{path.name}.{number + 1}"))
-    shutil.copyfile(path, path.with_name(f"{path.name}.1"))
-    os.truncate(path, 0)
+    """Put a long log aside as `<name>.log.1`, the newest of those kept, and empty it: a process may be writing it.
+
+    Where that fails it stays long, which is better than a process that is not there.
+    """
+    with contextlib.suppress(OSError):
+        if path.stat().st_size <= ROTATE_BYTES:
+            return
+        # The copy comes first: a full disk refuses it again and again, and must not cost those that are kept.
+        shutil.copyfile(path, path.with_name(f"{path.name}.0"))
+        for number in range(ROTATED_KEPT - 1, -1, -1):
+            older = path.with_name(f"{path.name}.{number}")
+            if older.exists():
+                older.replace(path.with_name(f"{path.name}.{number + 1}"))
+        os.truncate(path, 0)
 
 
 def tail(path: Path, begin: int) -> tuple[str, ...]:
-    """The last lines that were written to a log after the position `begin`."""
-    with path.open("rb") as log:
-        size = path.stat().st_size
-        log.seek(max(begin if begin <= size else 0, size - 8_000))
-        lines = log.read().decode(errors="replace").splitlines()
+    """The last lines that were written to a log after the position `begin`; none of a log that somebody removed."""
+    try:
+        with path.open("rb") as log:
+            size = path.stat().st_size
+            log.seek(max(begin if begin <= size else 0, size - 8_000))
+            lines = log.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ()
     return tuple(COLOUR.sub("", line).rstrip() for line in lines if line.strip())[-TAIL_LINES:]

@@ -61,12 +61,14 @@ def _prune(
 
 
 def remove_old_logs(settings: Settings, now: float | None = None) -> int:
-    """Delete logs that nobody has written to for two weeks."""
+    """Delete logs that nobody has written to for two weeks: those put aside, and dbt's.
+
+    The others stay: a process that has nothing to say for weeks still writes to its `<name>.log` when it ends.
+    """
     before = (time.time() if now is None else now) - LOGS_KEPT_DAYS * DAY_S
     old = [
         file
-        for folder in (settings.logs, settings.dbt_logs)
-        for file in folder.glob("**/*")
+        for file in (*settings.logs.glob("*.log.*"), *settings.dbt_logs.glob("**/*"))
         if file.is_file() and file.stat().st_mtime < before
     ]
     for file in old:

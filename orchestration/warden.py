@@ -22,7 +22,9 @@ def group_lives(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    stats: list[Path] = []
+    with contextlib.suppress(OSError):  # no file may be opened: as where there is no /proc
+        stats = list(Path("/proc").glob("[0-9]*/stat"))
     if not stats:
         return True
     for stat in stats:

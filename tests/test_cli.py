@@ -5,19 +5,25 @@ import os
 import re
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from orchestration.settings import SETTINGS
+from orchestration.preflight import PreflightError, check_origin
+from orchestration.probes import first_number
+from orchestration.settings import SETTINGS, Settings
 from tests import replica
 from tests.api_server import free_port, running, some_address, until
+from tests.dbt_project import give_parsed
 
 TIDEMARK = str(Path(sys.executable).with_name("tidemark"))
 COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "backfill", "status")
@@ -116,6 +122,53 @@ def test_recordings_of_real_and_simulated_markets_do_not_mix(tmp_path: Path) -> 
     assert not list(tmp_path.glob("logs/*"))
 
 
+@pytest.mark.parametrize("words", [["record", "--once"], ["backfill", "--within", "1"]])
+@pytest.mark.parametrize("simulated", [True, False])
+def test_what_is_recorded_by_hand_does_not_mix_either(words: list[str], simulated: bool, tmp_path: Path) -> None:
+    kinds = ("simulated exchanges", "the real exchanges")
+    before, now = reversed(kinds) if simulated else kinds
+    (tmp_path / "origin").write_text(f"{before}\n")
+    url = f"http://127.0.0.1:{free_port()}" if simulated else ""
+    done = tidemark(environment(tmp_path, TIDEMARK_VENUES_URL=url), *words)
+    assert done.returncode == 1
+    assert f"holds recordings of {before}, which must not mix with {now}" in sentence(done)
+    assert [file.name for file in tmp_path.iterdir()] == ["origin"]
+
+
+def test_the_origin_of_a_home_is_written_once(tmp_path: Path) -> None:
+    settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path / "home")})
+    check_origin(settings)
+    [marker] = (tmp_path / "home").iterdir()
+    written = marker.stat()
+    check_origin(settings)
+    assert (marker.stat().st_ino, marker.stat().st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
+    marker.write_text("")  # as a full disk leaves it
+    check_origin(settings)
+    assert marker.read_text() == "the real exchanges\n"
+    with pytest.raises(PreflightError, match="must not mix with simulated exchanges"):
+        check_origin(replace(settings, venues_url="http://127.0.0.1:9100"))
+
+
+FULL_DISK = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh", TIDEMARK)
+
+
+@pytest.mark.parametrize("words", [["build"], ["publish"], ["keys", "create", "me"], ["demo"], ["backfill"]])
+def test_a_full_disk_is_one_sentence(words: list[str], tmp_path: Path) -> None:
+    """As far as a process can tell: no file may grow."""
+    env = environment(tmp_path, PYTHONDONTWRITEBYTECODE="1", TIDEMARK_VENUES_URL=f"http://127.0.0.1:{free_port()}")
+    done = subprocess.run([*FULL_DISK, *words], env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"tidemark: (.* cannot be used|the system refused): File too large", sentence(done))
+
+
+def test_a_warehouse_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    give_parsed(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}))
+    (tmp_path / "warehouse.duckdb").write_bytes(b"cut off")
+    done = tidemark(environment(tmp_path), "publish")
+    assert done.returncode == 1
+    assert str(tmp_path / "warehouse.duckdb") in sentence(done)
+
+
 def test_a_second_supervisor_on_the_same_home_is_refused(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from orchestration.preflight import lock_home; "
@@ -196,6 +249,28 @@ def test_status_does_not_believe_the_api_of_another_home(tmp_path: Path) -> None
         until(lambda: api.get("/api/status").json["edition"], lambda edition: edition == 50)
         code, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
     assert (code, found["edition"]) == (1, None)
+
+
+class Greeting(socketserver.StreamRequestHandler):
+    """Another protocol than HTTP: it speaks first."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail.example.org\r\n")
+        self.rfile.readline()
+
+
+def test_what_speaks_another_protocol_on_the_port_is_no_api(tmp_path: Path) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as other:
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        try:
+            port = other.server_address[1]
+            code, found = status(environment(tmp_path, TIDEMARK_API_PORT=str(port)))
+            assert first_number(f"http://127.0.0.1:{port}/api/series/price") is None
+        finally:
+            other.shutdown()
+            thread.join()
+    assert (code, found["source"]) == (1, str(tmp_path / "serving"))
 
 
 def test_status_tells_the_recorder_s_trouble(tmp_path: Path) -> None:

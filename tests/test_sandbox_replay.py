@@ -15,6 +15,8 @@ FRAME = {"e": "forceOrder", "E": 1, "o": {"s": "BTCUSDT"}}
 
 def folder(path: Path, entries: Any) -> Path:
     (path / "all.json.gz").write_bytes(gzip.compress(b'[{"symbol":"BTCUSDT"}]'))
+    (path / "damaged.json.gz").write_bytes(gzip.compress(b"")[:10] + b"\xff" * 20)
+    (path / "binary").write_bytes(b"\xff")
     (path / "core.json").write_text('["core"]')
     (path / "frames.ndjson").write_text(json.dumps(FRAME) + "\n" + json.dumps({**FRAME, "E": 2}) + "\n")
     pushes = [{"topic": f"allLiquidation.{symbol}", "data": []} for symbol in ("BTCUSDT", "ETHUSDT")]
@@ -89,11 +91,20 @@ async def test_faults_apply_to_recordings_too(tmp_path: Path) -> None:
     [
         ("{", ["is not JSON"]),
         ({"other": []}, ['"responses"']),
+        ({}, ['"responses"']),
+        ({"responses": 5}, ['"responses"']),
+        ([], ["not empty"]),
+        ({"responses": []}, ["not empty"]),
         ([7], ["entry 0", "not an object"]),
         ([{"path": "/x", "text": ""}], ["entry 0", "venue is missing"]),
         ([{"venue": "a", "path": "/x", "text": ""}, {"venue": "a", "path": "x", "text": ""}], ["entry 1", "slash"]),
         ([{"venue": "a", "path": "/x"}], ["entry 0", "either file or text"]),
         ([{"venue": "a", "path": "/x", "file": "no.json"}], ["entry 0", "no.json", "cannot be read"]),
+        ([{"venue": "a", "path": "/x", "file": "damaged.json.gz"}], ["entry 0", "damaged.json.gz", "cannot be read"]),
+        (
+            [{"venue": "a", "path": "/x", "frames": "all.json.gz"}, {"venue": "a", "path": "/x", "frames": "binary"}],
+            ["entry 1", "binary", "UTF-8"],
+        ),
         ([{"venue": "a", "path": "/x", "file": "../secret"}], ["entry 0", "outside"]),
         ([{"venue": "a", "path": "/x", "text": "", "status": "ok"}], ["entry 0", "status", "wrong type"]),
         ([{"venue": "a", "path": "/x", "text": "", "parms": {}}], ["entry 0", "unknown field 'parms'"]),

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestration.settings import SETTINGS, Settings, SettingsError
+from orchestration.places import SettingsError
+from orchestration.settings import SETTINGS, Settings
 
 
 def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +44,10 @@ def test_a_setting_that_is_empty_counts_as_unset() -> None:
     ("name", "value"),
     [
         ("TIDEMARK_LANDING", "s3://bucket/tidemark"),
+        ("TIDEMARK_LANDING", "s3://tenant:bucket/tidemark"),
         ("TIDEMARK_WAREHOUSE", "md:tidemark"),
+        ("TIDEMARK_REDIS_URL", "redis://:secret@[::1]:6379/0"),
+        ("TIDEMARK_REDIS_URL", "unix:///run/redis.sock"),
         ("TIDEMARK_VENUES_URL", "http://127.0.0.1:9100/"),
         ("TIDEMARK_UNIVERSE", "full"),
         ("TIDEMARK_API_PORT", "65535"),
@@ -73,6 +77,14 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
         ("TIDEMARK_MCP_REVISION", "2024-11-05", "2025-11-25, 2026-07-28"),
         ("TIDEMARK_VENUES_URL", "127.0.0.1:9100", "http://127.0.0.1:9100"),
         ("TIDEMARK_VENUES_URL", "http://127.0.0.1:port", "http://127.0.0.1:9100"),
+        ("TIDEMARK_VENUES_URL", "http://[::1", "http://127.0.0.1:9100"),
+        ("TIDEMARK_LANDING", "http://[::1", "URL such as"),
+        ("TIDEMARK_REDIS_URL", "redis://[x", "redis://127.0.0.1:6379/0"),
+        ("TIDEMARK_REDIS_URL", "redis://127.0.0.1:abc/0", "redis://127.0.0.1:6379/0"),
+        ("TIDEMARK_REDIS_URL", "redis://127.0.0.1:65536/0", "redis://127.0.0.1:6379/0"),
+        ("TIDEMARK_HOME", "~nouser/x", "path on this machine"),
+        ("TIDEMARK_LANDING", "~nouser/x", "path on this machine"),
+        ("TIDEMARK_WAREHOUSE", "~nouser/x.duckdb", "path on this machine"),
     ],
 )
 def test_a_wrong_value_is_one_sentence_with_name_value_and_what_is_allowed(name: str, value: str, allowed: str) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestration import supervisor, warden
+from orchestration import commands, product, supervisor, warden
 from orchestration.preflight import PreflightError, lock_home
+from orchestration.settings import Settings
 from orchestration.supervisor import Command, Pace, Supervisor
 
 QUICK = Pace(first=0.05, longest=0.4, steady=60, grace=5)
@@ -72,6 +73,22 @@ async def test_a_killed_process_is_started_again_and_the_reason_is_told(tmp_path
     assert f"    sleeper: pid {first}" in said
 
 
+async def test_a_process_whose_log_was_removed_is_started_again_too(tmp_path: Path) -> None:
+    said: list[str] = []
+    log, code = tmp_path / "sleeper.log", f"import os; print('pid', os.getpid(), flush=True); {SLEEPER}"
+    async with Supervisor(tmp_path, said.append, QUICK) as running:
+        task = asyncio.create_task(running.keep(python("sleeper", code)))
+        await until(lambda: "up" in words(log))
+        first = int(words(log)[1])
+        log.unlink()
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: "up" in words(log) or task.done())
+        assert not task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert said == ["sleeper stopped (killed by SIGKILL); it starts again in 0.05 s"]
+
+
 async def test_the_pause_grows_to_the_longest_one(tmp_path: Path) -> None:
     said: list[str] = []
     async with Supervisor(tmp_path, said.append, QUICK) as running:
@@ -94,6 +111,23 @@ async def test_the_pause_starts_anew_after_a_steady_run(tmp_path: Path) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert set(said[:3]) == {"broken stopped (exit code 3); it starts again in 0.05 s"}
+
+
+async def test_what_the_system_refuses_is_said_and_tried_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    program, log = tmp_path / "program", tmp_path / "logs" / "sleeper.log"
+    log.mkdir(parents=True)
+    async with Supervisor(log.parent, said.append, QUICK) as running:
+        task = asyncio.create_task(running.keep(Command("sleeper", (str(program), "-c", SLEEPER))))
+        await until(lambda: task.done() or "Is a directory" in "".join(said))
+        log.rmdir()
+        await until(lambda: task.done() or "No such file" in "".join(said))
+        program.symlink_to(sys.executable)
+        await until(lambda: task.done() or "up" in words(log))
+        assert not task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert said[0] == "sleeper stopped (refused by the system); it starts again in 0.05 s"
 
 
 async def test_a_stop_reaches_grandchildren(tmp_path: Path) -> None:
@@ -171,6 +205,23 @@ asyncio.run(main())
     os.close(lock)
 
 
+async def test_the_dbt_of_the_builds_is_kept_also_where_nothing_lands_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
+    monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
+    lock = lock_home(tmp_path)
+    begun = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock)
+    async with begun.supervisor:
+        parse = asyncio.create_task(begun.supervisor.run(python("dbt-parse", "print('parsed')")))
+        await begun.first_edition(None, parse)
+        assert words(tmp_path / "logs" / "dbt-parse.log") == ["parsed"]
+        assert len(begun.tasks) == 1
+        await until(lambda: "up" in words(tmp_path / "logs" / "dbt.log"))
+        await begun.end(begun.tasks)
+    os.close(lock)
+
+
 def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "ROTATE_BYTES", 10)
     path = tmp_path / "process.log"
@@ -179,6 +230,32 @@ def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytes
             log.write(f"the lines of run {run}\n".encode())
     kept = {name.name: name.read_text().strip()[-1] for name in tmp_path.iterdir()}
     assert kept == {"process.log": "5", "process.log.1": "4", "process.log.2": "3", "process.log.3": "2"}
+
+
+async def test_a_log_that_cannot_be_put_aside_stays_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "ROTATE_BYTES", 10)
+    monkeypatch.setattr(supervisor, "LOOK_S", 0.01)
+    stuck, other = tmp_path / "stuck.log", tmp_path / "other.log"
+    in_the_way = tmp_path / "stuck.log.0"
+    in_the_way.mkdir()
+    stuck.write_text("a long line\n")
+    with supervisor.open_log(stuck) as log:
+        log.write(b"more of it\n")
+    task = asyncio.create_task(Supervisor(tmp_path, print, QUICK).keep_logs_short())
+    other.write_text("a long line\n")
+    await until(lambda: task.done() or not other.read_text())
+    other.write_text("the next long line\n")
+    await until(lambda: task.done() or not other.read_text())
+    assert not task.done()
+    assert words(tmp_path / "other.log.1") == ["the", "next", "long", "line"]
+    assert words(tmp_path / "other.log.2") == ["a", "long", "line"]
+    assert stuck.read_text() == "a long line\nmore of it\n"
+    in_the_way.rmdir()
+    await until(lambda: task.done() or not stuck.read_text())
+    assert words(tmp_path / "stuck.log.1") == ["a", "long", "line", "more", "of", "it"]
+    task.cancel()
 
 
 def test_a_group_without_processes_does_not_live() -> None:

@@ -229,12 +229,16 @@ def test_a_run_whose_process_is_gone_is_ended(tmp_path: Path) -> None:
 
 def test_old_logs_are_removed(settings: Settings) -> None:
     settings.logs.mkdir()
-    old, new = settings.logs / "recorder.log.3", settings.logs / "recorder.log"
-    for file in (old, new):
+    settings.dbt_logs.mkdir(parents=True)
+    old = [settings.logs / "recorder.log.3", settings.dbt_logs / "dbt.log"]
+    quiet, new = settings.logs / "server.log", settings.logs / "recorder.log.1"
+    for file in (*old, quiet, new):
         file.write_text("a line")
-    os.utime(old, (time.time() - 20 * 86_400,) * 2)
-    assert remove_old_logs(settings) == 1
-    assert not old.exists()
+    for file in (*old, quiet):
+        os.utime(file, (time.time() - 20 * 86_400,) * 2)
+    assert remove_old_logs(settings) == 2
+    assert not any(file.exists() for file in old)
+    assert quiet.exists(), "its process still has it open"
     assert new.exists()
     shutil.rmtree(settings.logs)
     assert remove_old_logs(settings) == 0

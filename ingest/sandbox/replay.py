@@ -1,6 +1,7 @@
 """Replay: a folder of recorded responses with a `replay.json` that says what is asked for and what answers."""
 
 import gzip
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def _read(folder: Path, name: str, where: str) -> bytes:
         raise ReplayError(f"{where}: {name!r} lies outside the replay folder")
     try:
         return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ReplayError(f"{where}: file {name!r} cannot be read ({error})") from None
 
 
@@ -138,14 +139,17 @@ def load_replay(folder: Path) -> Replay:
     except orjson.JSONDecodeError as error:
         raise ReplayError(f"{source} is not JSON ({error})") from None
     entries = content.get("responses") if isinstance(content, dict) else content
-    if not isinstance(entries, list):
-        raise ReplayError(f'{source} must be a list of entries or an object with a list "responses"')
+    if not isinstance(entries, list) or not entries:
+        raise ReplayError(f'{source} must be a list of entries or an object with a list "responses", and not empty')
     replay = Replay([], [])
     for number, raw in enumerate(entries):
         where = f"{source}: entry {number}"
         entry = _checked(raw, where)
         if "frames" in entry:
-            lines = _read(folder, entry["frames"], where).decode().splitlines()
+            try:
+                lines = _read(folder, entry["frames"], where).decode().splitlines()
+            except UnicodeDecodeError:
+                raise ReplayError(f"{where}: frames {entry['frames']!r} are no text in UTF-8") from None
             frames = tuple(line for line in lines if line.strip())
             replay.streams.append(RecordedStream(entry["venue"], entry["path"], frames, float(entry.get("rate", 50))))
             continue

@@ -1,0 +1,82 @@
+"""Settings that name a place: folders, files and URLs, read from their variables and checked."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+
+class SettingsError(ValueError):
+    """A setting that cannot work: the message is one sentence naming the variable, its value and what is allowed."""
+
+
+def text_of(env: Mapping[str, str], name: str) -> str:
+    """A variable that is set to nothing counts as not set: that is how shells and Makefiles unset one."""
+    return env.get(name, "").strip()
+
+
+def folder(env: Mapping[str, str], name: str, default: Path) -> Path:
+    text = text_of(env, name)
+    if "://" in text:
+        raise SettingsError(f"{name} is {text!r}, but it must be a folder on this machine.")
+    return _path(name, text or default)
+
+
+def location(env: Mapping[str, str], name: str, default: Path) -> str:
+    text = text_of(env, name)
+    if "://" not in text:
+        return str(_path(name, text or default))
+    if not all(_split(text)[:2]) and not text.startswith("file:///"):
+        raise SettingsError(f"{name} is {text!r}, but it must be a folder or a URL such as 's3://bucket/folder'.")
+    return text
+
+
+def warehouse(env: Mapping[str, str], name: str, default: Path) -> str:
+    text = text_of(env, name)
+    if text.startswith("md:"):
+        return text
+    if "://" in text:
+        raise SettingsError(f"{name} is {text!r}, but it must be a DuckDB file on this machine or 'md:<database>'.")
+    return str(_path(name, text or default))
+
+
+def web(env: Mapping[str, str], name: str) -> str | None:
+    text = text_of(env, name).rstrip("/")
+    parts = _split(text)
+    fits = parts.scheme in ("http", "https") and parts.hostname and _has_a_port(parts)
+    if text and (not fits or parts.query or parts.fragment):
+        raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'http://127.0.0.1:9100'.")
+    return text or None
+
+
+def redis(env: Mapping[str, str], name: str) -> str | None:
+    text = text_of(env, name)
+    parts = _split(text)
+    fits = parts.scheme in ("redis", "rediss", "unix") and text.partition("://")[2] and _has_a_port(parts)
+    if text and not fits:
+        raise SettingsError(f"{name} is {text!r}, but it must be unset or a URL such as 'redis://127.0.0.1:6379/0'.")
+    return text or None
+
+
+def _path(name: str, path: Path | str) -> Path:
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError:
+        raise SettingsError(
+            f"{name} is '{path}', but it must be a path on this machine, and '{Path(path).parts[0]}' is nobody's home."
+        ) from None
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of a URL; all are empty where it is none, for example with a bracket that is never closed."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def _has_a_port(parts: SplitResult) -> bool:
+    """Whether its port is one, or the usual one is meant."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False

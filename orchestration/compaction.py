@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import fsspec
 
-from ingest.landing import LOADS, PIPELINE, Load, committed_loads
+from ingest.landing import LOADS, PIPELINE, Load, committed_loads, in_landing
 from orchestration.settings import Settings
 from orchestration.writer import Say, connection, writer_lock
 
@@ -52,17 +52,18 @@ def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnecti
         yield con
 
 
-def _known(con: duckdb.DuckDBPyConnection, ids: list[str]) -> dict[str, str | None]:
+def _known(con: duckdb.DuckDBPyConnection, landing: str, ids: list[str]) -> dict[str, str | None]:
     """Which file the warehouse has these loads' rows from, as far as they are built."""
     query = "select load_id, file from pipeline.loads where list_contains($ids, load_id) order by all"
-    return dict(con.execute(query, {"ids": ids}).fetchall())
+    rows = con.execute(query, {"ids": ids}).fetchall()
+    return {load_id: file and in_landing(landing, file) for load_id, file in rows}
 
 
 def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load], say: Say) -> bool:
     files = [file for load in loads for file in load.files]
     ids = [load.load_id for load in loads]
     with _warehouse(settings, say) as con:
-        known = _known(con, ids)
+        known = _known(con, settings.landing, ids)
     if len(known) < len(loads):
         return False  # not built yet
     # An interrupted compaction may have left originals of loads that the warehouse reads from its file already.
@@ -76,7 +77,9 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
         with ThreadPoolExecutor(1, initializer=_step_back) as aside:
             aside.submit(_write, sources, target, filesystem).result()
     with _warehouse(settings, say) as con:
-        if _known(con, ids) != known:  # the warehouse was made anew meanwhile: the next upkeep finds what is built
+        if (
+            _known(con, settings.landing, ids) != known
+        ):  # the warehouse was made anew meanwhile: the next upkeep finds what is built
             if target not in files:
                 filesystem.rm_file(target)
             return False

@@ -114,6 +114,36 @@ def test_a_missing_or_broken_file_is_named(landed: Settings, tmp_path: Path) -> 
     assert not _built(settings)
 
 
+def test_a_built_file_that_is_gone_is_named_with_the_remedy(undisturbed: Settings, tmp_path: Path) -> None:
+    settings = copied(undisturbed, tmp_path)
+    gone = Path(_loads(settings)[1][1])
+    gone.unlink()
+    land_minutes(settings, [MINUTES[1]])
+    with pytest.raises(LandingFileError, match=rf"(?s){gone}.*tidemark build --rebuild"):
+        build(settings, say=quiet)
+    assert build(settings, rebuild=True, say=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_a_moved_home_goes_on(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:
+    """What was built before the move is needed after it, also where a whole day is built from its landed files."""
+    before = copied(landed, tmp_path / "before")
+    assert build(before, say=quiet) is not None
+    before.home.rename(tmp_path / "after")
+    settings = settings_for(tmp_path / "after")
+    give_dbt(settings)
+    land_minutes(settings, [MINUTES[1]])
+    assert build(settings, say=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+    with connection(settings.warehouse) as con:
+        con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
+        land_minutes(settings, [MINUTES[2]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert window.ticks == tuple(MINUTES)
+    assert set(window.files) == {file for load in committed_loads(settings.landing) for file in load.files}
+
+
 def test_a_failing_model_is_named_and_the_watermark_stays(
     landed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

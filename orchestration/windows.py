@@ -70,16 +70,20 @@ def _now_ms() -> int:
 
 
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
-    """Committed loads that no finished build contains, oldest first."""
+    """Committed loads that no finished build contains, oldest first.
+
+    Ids and listings of a clock that was ahead for a while are in the future, and what is landed since is behind them.
+    """
+    now_ms = _now_ms()
     newest = con.execute("select max(load_id) from pipeline.loads").fetchone()
     listed = con.execute("select value::bigint from pipeline.settings where name = 'listed_ms'").fetchone()
     after = None
-    if newest and newest[0] and listed and _now_ms() - listed[0] < LIST_ALL_MS:
-        after = f"{float(newest[0]) - LOOK_BACK_S:.7f}"
+    if newest and newest[0] and listed and 0 <= now_ms - listed[0] < LIST_ALL_MS:
+        after = f"{min(float(newest[0]), now_ms / 1000) - LOOK_BACK_S:.7f}"
     built = con.execute(f"select load_id from pipeline.loads where load_id > {literals(after or '')}").fetchall()
     loads = committed_loads(landing, after)
     if after is None:
-        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{_now_ms()}')")
+        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{now_ms}')")
     known = {row[0] for row in built}
     return [load for load in loads if load.load_id not in known]
 

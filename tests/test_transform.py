@@ -15,7 +15,7 @@ from orchestration import dbt_process
 from orchestration.settings import Settings
 from orchestration.transform import build
 from orchestration.watermark import close_window, prepare
-from orchestration.windows import LandingFileError, next_window
+from orchestration.windows import LandingFileError, next_window, waiting_loads
 from orchestration.writer import PipelineError, WriterBusyError, connection, writer_lock
 from tests.dbt_project import give_dbt
 from tests.pipeline_home import MINUTE, T0, command_env, land_minutes, run, settings_for, start, tables
@@ -99,6 +99,24 @@ def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_pat
         window = next_window(con, settings.landing)
     assert window is not None
     assert window.ticks == tuple(MINUTES)
+
+
+def test_loads_are_found_after_a_clock_that_was_ahead(landed: Settings, tmp_path: Path) -> None:
+    """Its ids are in the future, and so is its list of all loads: what came before that list is looked for again."""
+    settings = copied(landed, tmp_path)
+    ahead = time.time() + 40 * 86_400
+    oldest, *_, new = (load_id for load_id, _ in _loads(settings))
+    old = f"{time.time() - 86_400:.7f}"
+    for file in list(Path(settings.landing).rglob(f"*{oldest}*")):
+        file.rename(file.with_name(file.name.replace(oldest, old)))
+    with duckdb.connect() as con:
+        prepare(con)
+        con.execute("insert into pipeline.loads values (?, null, null, null, 0, 1)", [f"{ahead:.7f}"])
+        con.execute("insert into pipeline.settings values ('listed_ms', ?)", [str(int(ahead * 1000))])
+        assert {load.load_id for load in waiting_loads(con, settings.landing)} >= {old, new}
+        # From now on only the newest are looked for.
+        assert new in {load.load_id for load in waiting_loads(con, settings.landing)}
+        assert old not in {load.load_id for load in waiting_loads(con, settings.landing)}
 
 
 def _loads(settings: Settings) -> list[tuple[str, str]]:

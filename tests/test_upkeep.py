@@ -24,7 +24,7 @@ from orchestration.upkeep import end_dead_runs, mark_alive, prune_runs, remove_o
 from orchestration.watermark import prepare
 from orchestration.windows import next_window
 from orchestration.writer import connection, writer_lock
-from tests.pipeline_home import MINUTE, T0, land_minutes, settings_for
+from tests.pipeline_home import MINUTE, T0, land_minutes, note_days, settings_for
 
 LATER = "2999-01-01"
 MINUTES = [T0 + n * MINUTE for n in range(3)]
@@ -229,6 +229,7 @@ def test_a_build_comes_between_the_slices_of_a_trim(settings: Settings, monkeypa
         con.execute(
             f"create table int_market_minutes as select t as minute_ms from range({T0}, {T0 + DAY_MS}, 60000) r(t)"
         )
+    note_days(settings.warehouse, T0 + 40 * DAY_MS)
     left = []
 
     def build(seconds: float) -> None:
@@ -254,6 +255,7 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
         for build_id, finished in ((1, T0), (2, now - DAY_MS), (3, now)):
             con.execute("insert into pipeline.builds values (?, 0, ?, 0, [], [])", [build_id, finished])
             con.execute("insert into pipeline.late_rows values (?, 0, 'm', 'b')", [build_id])
+    note_days(settings.warehouse, now)
     assert trim_warehouse(settings, now) == 4 * 31 + 7 * 8 + 24
     with connection(settings.warehouse) as con:
         assert con.execute("select min(t) from series_market_1m").fetchone() == (now - 9 * DAY_MS,)
@@ -267,6 +269,26 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
         assert con.execute("select list(build_id order by 1) from pipeline.late_rows").fetchone() == ([2, 3],)
         trimmed = con.execute("select value from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
     assert trimmed == (str(now - 9 * DAY_MS),)
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["nothing recorded", "minutes recorded"])
+def test_a_clock_that_is_far_ahead_takes_nothing_that_is_served(settings: Settings, recorded: bool) -> None:
+    now, ahead = T0 + 40 * DAY_MS, T0 + 4000 * DAY_MS
+    note_days(settings.warehouse, now)
+    if recorded:
+        note_days(settings.warehouse, ahead, 0)
+    with connection(settings.warehouse) as con:
+        con.execute(f"create table series_market_1m as from range({T0}, {now + DAY_MS}, {DAY_MS}) r(t)")
+    trim_warehouse(settings, ahead)
+    served = TIERS[0].keep_days or 0
+    with connection(settings.warehouse) as con:
+        kept = con.execute("select count(*), max(t) from series_market_1m").fetchone()
+        trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
+    assert kept == (served + 3 - recorded, now)
+    assert trimmed == (now - (served + 2 - recorded) * DAY_MS,), "later windows are of whole days"
+    trim_warehouse(settings, now)
+    with connection(settings.warehouse) as con:
+        assert con.execute("select count(*), max(t) from series_market_1m").fetchone() == kept
 
 
 @dg.job

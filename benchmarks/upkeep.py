@@ -112,7 +112,14 @@ def repeat_rows(settings: Settings, keep_days: dict[str, int]) -> tuple[int, int
                 ).fetchall()
                 rows += counted[0][0]
             con.execute("drop table newest; drop table there")
-    return rows, today + (keep_days["1m"] + MARGIN_DAYS) * DAY_MS
+        trim_ms = today + (keep_days["1m"] + MARGIN_DAYS) * DAY_MS
+        # A trim counts the days that were recorded.
+        first = trim_ms - (max(keep_days.values()) + MARGIN_DAYS) * DAY_MS
+        con.execute(
+            "insert into pipeline.loads select '0.' || t, null, null, t, 0, 0 "
+            f"from range({first}, {trim_ms + 1}, {DAY_MS}) days(t)"
+        )
+    return rows, trim_ms
 
 
 def measure(product: Product, count: int) -> list[dict[str, Any]]:

@@ -66,6 +66,13 @@ def committed_loads(landing: str, after: str | None = None) -> list[Load]:
     ]
 
 
+def in_landing(landing: str, file: str) -> str:
+    """Where a landed file is today, as `committed_loads` names it: since its path was noted the landing may have moved,
+    with its home or to another store."""
+    filesystem, root = fsspec.core.url_to_fs(landing)
+    return _readable(filesystem, f"{root}/{TABLE}/{file.rpartition(f'/{TABLE}/')[2]}")
+
+
 def _rows_of(load_ids: Iterable[str], filesystem: Any, root: str) -> list[str]:
     names = (f"{PIPELINE}__{load_id}.jsonl" for load_id in load_ids)
     return [name for name in names if filesystem.exists(f"{root}/{LOADS}/{name}")]

@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import fsspec
 
-from ingest.landing import LOADS, PIPELINE, Load, committed_loads
+from ingest.landing import LOADS, PIPELINE, TABLE, Load, committed_loads, in_landing
 from orchestration.settings import Settings
 from orchestration.writer import Say, connection, writer_lock
 
@@ -52,22 +52,41 @@ def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnecti
         yield con
 
 
-def _known(con: duckdb.DuckDBPyConnection, ids: list[str]) -> dict[str, str | None]:
+def _known(con: duckdb.DuckDBPyConnection, landing: str, ids: list[str]) -> dict[str, str | None]:
     """Which file the warehouse has these loads' rows from, as far as they are built."""
     query = "select load_id, file from pipeline.loads where list_contains($ids, load_id) order by all"
-    return dict(con.execute(query, {"ids": ids}).fetchall())
+    rows = con.execute(query, {"ids": ids}).fetchall()
+    return {load_id: file and in_landing(landing, file) for load_id, file in rows}
+
+
+def _abandoned(con: duckdb.DuckDBPyConnection, landing: str, files: list[str]) -> set[str]:
+    """Files of compactions that ended before the warehouse knew them.
+
+    All of their rows are in the originals, if every file of the day that the warehouse knows is there: one that was
+    restored from a backup may be older than the landing.
+    """
+    folder = f"/{TABLE}/{files[0].split('/')[-2]}/"
+    query = "select distinct file from pipeline.loads where contains(file, $folder)"
+    noted = {in_landing(landing, file) for (file,) in con.execute(query, {"folder": folder}).fetchall()}
+    return {file for file in files if MARK in file} - noted if noted <= set(files) else set()
 
 
 def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load], say: Say) -> bool:
     files = [file for load in loads for file in load.files]
     ids = [load.load_id for load in loads]
     with _warehouse(settings, say) as con:
-        known = _known(con, ids)
+        known = _known(con, settings.landing, ids)
+        abandoned = _abandoned(con, settings.landing, files)
     if len(known) < len(loads):
         return False  # not built yet
     # An interrupted compaction may have left originals of loads that the warehouse reads from its file already.
     done = {load.load_id for load in loads if MARK in (known[load.load_id] or "") and known[load.load_id] in files}
-    sources = [file for load in loads for file in load.files if load.load_id not in done or MARK in file]
+    sources = [
+        file
+        for load in loads
+        for file in load.files
+        if file not in abandoned and (load.load_id not in done or MARK in file)
+    ]
     newest = loads[-1]
     target = sources[0]
     if len(sources) > 1:
@@ -76,14 +95,18 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
         with ThreadPoolExecutor(1, initializer=_step_back) as aside:
             aside.submit(_write, sources, target, filesystem).result()
     with _warehouse(settings, say) as con:
-        if _known(con, ids) != known:  # the warehouse was made anew meanwhile: the next upkeep finds what is built
+        if _known(con, settings.landing, ids) != known:
+            # The warehouse was made anew meanwhile: the next upkeep finds what is built. It may know this file,
+            # beside the originals, which hold the same rows.
             if target not in files:
+                con.execute("delete from pipeline.loads where file = $target", {"target": target})
                 filesystem.rm_file(target)
             return False
         if target not in files:
             con.execute(
-                "update pipeline.loads set file = $target where list_contains($ids, load_id)",
-                {"target": target, "ids": ids},
+                "update pipeline.loads set file = $target "
+                "where list_contains($ids, load_id) or list_contains($names, parse_filename(file))",
+                {"target": target, "ids": ids, "names": [file.rpartition("/")[2] for file in files]},
             )
         for file in files:
             if file != target:

@@ -19,7 +19,8 @@ from orchestration.dbt_process import prepare_manifest
 from orchestration.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.served import HISTORIES, SMALL_TABLES, SUBJECTS, TIERS, Tier, series_tables, series_views
 from orchestration.settings import Settings
-from orchestration.watermark import CLOCK_AHEAD_MS, now_ms
+from orchestration.watermark import now_ms
+from orchestration.windows import CLOCK_AHEAD_MS
 from orchestration.writer import WAIT_S, PipelineError, Say, UnreadableError, connection, literals, writer_lock
 
 READER_WAIT_S = 20.0

@@ -2,11 +2,14 @@
 
 Nothing is lost: the landing keeps every response. Late rows for a trimmed day make its build take the whole day again
 (see windows), because the coarse tables, which stay, are made from the fine ones.
+
+What is kept is counted in days that were recorded, not in days of the clock: where that runs far ahead for some hours,
+with minutes recorded or without, it adds a day or two to them and takes no others. After an outage more is kept.
 """
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -39,17 +42,17 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = pri
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     with _warehouse(settings, say) as con:
         # First: from here on late rows make a build take their whole day, whatever of it is deleted yet.
-        minutes = _cuts(now_ms)["1m"]
+        days = _recorded_days(con, now_ms)
         con.execute(
             "insert or replace into pipeline.settings "
             "select 'trimmed_before_ms', greatest($cut, coalesce(max(value::bigint), 0))::varchar "
             "from pipeline.settings where name = 'trimmed_before_ms'",
-            {"cut": minutes},
+            {"cut": _cuts(days)["1m"]},
         )
         _trim_notes(con, now_ms)
         made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
     # A table may be missing: a model that is newer than the last build.
-    left, removed = deque(rows for rows in _all_forgotten(now_ms) if rows.table in made), 0
+    left, removed = deque(rows for rows in _all_forgotten(days) if rows.table in made), 0
     while left:
         time.sleep(2 * POLL_S)  # a build that waits asks for the lock so often
         with _warehouse(settings, say) as con:
@@ -79,20 +82,30 @@ def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnecti
         yield con
 
 
-def _cuts(now_ms: int) -> dict[str, int]:
+def _recorded_days(con: duckdb.DuckDBPyConnection, now_ms: int) -> list[int]:
+    """The days with minutes that are built, the newest first, none in the future."""
+    query = f"select distinct max_tick_ms // {DAY_MS} * {DAY_MS} from pipeline.loads where max_tick_ms <= {now_ms}"
+    return [day for (day,) in con.execute(f"{query} order by 1 desc").fetchall()]
+
+
+def _cut(days: Sequence[int], keep_days: int) -> int:
+    """From when on is kept what is kept for so many days."""
+    return days[keep_days + MARGIN_DAYS] if len(days) > keep_days + MARGIN_DAYS else 0
+
+
+def _cuts(days: Sequence[int]) -> dict[str, int]:
     """From when on a tier is kept, by its step."""
-    today = now_ms - now_ms % DAY_MS
-    return {tier.step: today - (tier.keep_days + MARGIN_DAYS) * DAY_MS for tier in TIERS if tier.keep_days}
+    return {tier.step: _cut(days, tier.keep_days) for tier in TIERS if tier.keep_days}
 
 
-def _all_forgotten(now_ms: int) -> list[_Forgotten]:
-    cuts, today, xray_days = _cuts(now_ms), now_ms - now_ms % DAY_MS, HISTORIES["xray_risk"].keep_days or 0
+def _all_forgotten(days: Sequence[int]) -> list[_Forgotten]:
+    cuts = _cuts(days)
     return [
         _Forgotten("int_market_minutes", "minute_ms", cuts["1m"]),
         _Forgotten("int_market_bars", "minute_ms", cuts["1m"]),
         # What is told of an hour and more stays, as the tiers of it do.
         _Forgotten("int_ratios", "t", cuts["5m"], f"period_ms < {HOUR_MS}"),
-        _Forgotten("xray_risk", "t", today - (xray_days + MARGIN_DAYS) * DAY_MS),
+        _Forgotten("xray_risk", "t", _cut(days, HISTORIES["xray_risk"].keep_days or 0)),
         *(
             _Forgotten(f"{subject.name}_{tier.step}", "t", cuts[tier.step])
             for tier, subject in stored(TIERS)

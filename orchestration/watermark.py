@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 import duckdb
 
-from orchestration.windows import Window
+from orchestration.windows import CLOCK_AHEAD_MS, Window
 from orchestration.writer import literals
 
-# How far ahead of this machine's clock data may be.
-CLOCK_AHEAD_MS = 300_000
 SCHEMA = """
 create schema if not exists pipeline;
 create table if not exists pipeline.window_files (file varchar);

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ingest.landing import Load, committed_loads
+from ingest.landing import Load, committed_loads, in_landing
 from orchestration.writer import PipelineError, literals
 
 MAX_TICKS = 240
@@ -27,6 +27,12 @@ LIST_ALL_MS = 3_600_000
 # day's last minutes are there then.
 EVERY = {"every_5m": (300_000, 0), "every_1h": (3_600_000, 300_000)}
 AFTER_HISTORY = "after_history"
+# How far ahead of this machine's clock data may be.
+CLOCK_AHEAD_MS = 300_000
+REMEDY = (
+    "It was built before. If it cannot be brought back, remove what is left of it and run `tidemark build --rebuild`, "
+    "which builds everything anew from the files that are there."
+)
 
 
 class LandingFileError(PipelineError):
@@ -66,16 +72,20 @@ def _now_ms() -> int:
 
 
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
-    """Committed loads that no finished build contains, oldest first."""
+    """Committed loads that no finished build contains, oldest first.
+
+    Ids and listings of a clock that was ahead for a while are in the future, and what is landed since is behind them.
+    """
+    now_ms = _now_ms()
     newest = con.execute("select max(load_id) from pipeline.loads").fetchone()
     listed = con.execute("select value::bigint from pipeline.settings where name = 'listed_ms'").fetchone()
     after = None
-    if newest and newest[0] and listed and _now_ms() - listed[0] < LIST_ALL_MS:
-        after = f"{float(newest[0]) - LOOK_BACK_S:.7f}"
+    if newest and newest[0] and listed and 0 <= now_ms - listed[0] < LIST_ALL_MS:
+        after = f"{min(float(newest[0]), now_ms / 1000) - LOOK_BACK_S:.7f}"
     built = con.execute(f"select load_id from pipeline.loads where load_id > {literals(after or '')}").fetchall()
     loads = committed_loads(landing, after)
     if after is None:
-        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{_now_ms()}')")
+        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{now_ms}')")
     known = {row[0] for row in built}
     return [load for load in loads if load.load_id not in known]
 
@@ -105,12 +115,20 @@ def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[Fi
 
 
 def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
-    """Name the file: DuckDB's message about a list of files does not always."""
+    """Name the file: DuckDB's message about a list of files does not always. Of a built one tell the remedy too: every
+    window with rows of its ticks asks for it, whatever is landed later."""
     for file in files:
         try:
             con.execute(f"select max(tick_ms) from read_parquet({literals(file)})").fetchall()
         except duckdb.Error as reason:
-            return LandingFileError(f"the committed landing file {file} is missing or cannot be read: {reason}")
+            name = file.rpartition("/")[2]
+            built = con.execute(
+                f"select 1 from pipeline.loads where ends_with(file, {literals(f'/{name}')})"
+            ).fetchone()
+            return LandingFileError(
+                f"the committed landing file {file} is missing or cannot be read: {reason}"
+                + (f"\n{REMEDY}" if built else "")
+            )
     return LandingFileError(f"the landing cannot be read: {error}")
 
 
@@ -128,8 +146,8 @@ def next_window(
     ticks = _bounded(left, max_ticks, max_bytes)
     chosen = set(ticks)
     unfinished = {part.load_id for part in left if part.tick_ms not in chosen}
-    widened = chosen | _trimmed_days(con, ticks)
-    files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, sorted(widened)))
+    widened = chosen | _trimmed_days(con, landing, ticks)
+    files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
     return Window(
         ticks=tuple(sorted(widened)),
         files=tuple(sorted(files)),
@@ -145,10 +163,13 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     """What was asked in the window's ticks, by any venue."""
     if not window.files:
         return set()
-    rows = con.execute(
-        f"select distinct endpoint from read_parquet([{literals(*window.files)}]) "
-        f"where tick_ms in ({literals(*window.ticks)})"
-    ).fetchall()
+    try:
+        rows = con.execute(
+            f"select distinct endpoint from read_parquet([{literals(*window.files)}]) "
+            f"where tick_ms in ({literals(*window.ticks)})"
+        ).fetchall()
+    except duckdb.Error as error:
+        raise _unreadable(con, window.files, error) from error
     return {row[0] for row in rows}
 
 
@@ -161,7 +182,9 @@ def occasions_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[
     """What the window is an occasion for, in the words of the models' `only_with`: a step of EVERY that begins in it,
     or that the windows before brought history and this one does not."""
     before, told = con.execute(
-        "select (select max(list_max(ticks)) from pipeline.builds), "
+        # None that a clock which was ahead left in the future: nothing would begin until then.
+        "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "
+        f"where newest <= {_now_ms() + CLOCK_AHEAD_MS}), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]
     now = window.ticks[-1]
@@ -223,7 +246,7 @@ def _ranges(
             yield load.load_id, None, None, None, 0
 
 
-def _trimmed_days(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> set[int]:
+def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> set[int]:
     """All landed ticks of the days that late rows touch where upkeep has trimmed the fine tables.
 
     Coarse tables are made from the fine ones, so a day whose minutes are gone must be built whole.
@@ -232,12 +255,12 @@ def _trimmed_days(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> set[i
     days = sorted({tick - tick % DAY_MS for tick in ticks if trimmed and tick < trimmed[0]})
     if not days:
         return set()
-    files = _older_files(con, [tick for day in days for tick in range(day, day + DAY_MS, 60_000)])
+    files = _older_files(con, landing, [tick for day in days for tick in range(day, day + DAY_MS, 60_000)])
     held = file_ticks(con, [Load(load_id="", files=tuple(files))])
     return {part.tick_ms for part in held if part.tick_ms - part.tick_ms % DAY_MS in set(days)}
 
 
-def _older_files(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> list[str]:
+def _older_files(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> list[str]:
     """Files of built (also partly built) loads that may hold rows of these ticks."""
     rows = con.execute(
         f"""
@@ -247,4 +270,4 @@ def _older_files(con: duckdb.DuckDBPyConnection, ticks: Sequence[int]) -> list[s
             where tick between min_tick_ms and max_tick_ms)
         """
     ).fetchall()
-    return [row[0] for row in rows]
+    return [in_landing(landing, row[0]) for row in rows]

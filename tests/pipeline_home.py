@@ -71,6 +71,15 @@ def land_minutes(settings: Settings, ticks: Iterable[int], **options: int) -> No
         land(pa.Table.from_batches([to_batch(rows)], SCHEMA), settings.landing, settings.recorder / "dlt")
 
 
+def note_days(warehouse: str, day_ms: int, count: int = 40) -> None:
+    """The watermark of a minute in this day, and in so many days before it."""
+    with connection(warehouse) as con:
+        con.execute(
+            "insert into pipeline.loads select '0.' || t, null, t, t, 0, 0 "
+            f"from range({day_ms - count * 86_400_000}, {day_ms + 1}, 86400000) r(t)"
+        )
+
+
 def tables(database: str, names: Iterable[str] = TABLES) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of some tables, in an order of their own, without the key that a replica's rows carry beside."""
     with connection(database, read_only=True) as con:

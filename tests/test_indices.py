@@ -305,6 +305,9 @@ def test_occasions() -> None:
         for past in ("history_perp_bars", "open_interest_history"):
             assert after(66, 67, past, told="told") == set()
         assert after(66, 67, "perp_bars", told="told") == {"after_history"}
+        # A clock that was ahead for a while built a minute that is still to come.
+        ahead = (time.time_ns() // 1_000_000 - T0) // MINUTE + 1440
+        assert after(ahead, 300) == {"every_5m", "every_1h"}
 
 
 @pytest.mark.requirement("statistics:once")

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.journal import PART_BYTES, Journal, batches, tables
-from ingest.landing import Landing, LandingFault, committed_loads, land
+from ingest.landing import Landing, LandingFault, committed_loads, in_landing, land
 from ingest.rows import SCHEMA, Row, to_batch
 from tests.loopback_venue import identity, landed
 
@@ -175,6 +175,19 @@ def test_loads_after_one(tmp_path: Path) -> None:
     loads = committed_loads(str(landing))
     for index, load in enumerate(loads):
         assert committed_loads(str(landing), after=load.load_id) == loads[index + 1 :]
+
+
+def test_a_noted_file_is_found_where_the_landing_is_now(tmp_path: Path) -> None:
+    land([row(1)], str(tmp_path / "responses" / "old"), tmp_path / "dlt")
+    ((noted,),) = (load.files for load in committed_loads(str(tmp_path / "responses" / "old")))
+    assert in_landing(str(tmp_path / "responses" / "old"), noted) == noted
+    (tmp_path / "responses" / "old").rename(tmp_path / "new")
+    ((moved,),) = (load.files for load in committed_loads(str(tmp_path / "new")))
+    assert in_landing(str(tmp_path / "new"), noted) == moved
+    name = "2026-03-04/1772582400.1.a.parquet"
+    for old in ("s3://bucket/a/landing", "/a/landing"):
+        assert in_landing("memory://bucket/landing", f"{old}/responses/{name}").endswith(f"landing/responses/{name}")
+    assert in_landing("memory://bucket/landing", noted).startswith("memory://")
 
 
 def test_a_landing_without_a_folder_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from orchestration.trim import trim_warehouse
 from tests.mart_facts import MINUTE, T0, Warehouse, instrument, market
-from tests.pipeline_home import settings_for
+from tests.pipeline_home import note_days, settings_for
 
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 MARKETS = [market("binance:perp:AUSDT", "A"), market("bybit:perp:ABTC", "A", quote="BTC", aggregated=False)]
@@ -204,6 +204,7 @@ def test_what_is_recorded_outlives_the_finer_tier(tmp_path: Path, empty: Path) -
     tell(warehouse, recorded)
     warehouse.build([T0 + 10 * MINUTE], *TABLES, folder="series")
     later = T0 + 40 * DAY
+    note_days(settings_.warehouse, later)
     trim_warehouse(settings_, later)
     assert warehouse.rows("select (select count(*) from series_ratios_5m), (select count(*) from int_ratios)") == [
         (0, 0)

@@ -17,7 +17,7 @@ from orchestration import dbt_process
 from orchestration.settings import Settings
 from orchestration.transform import build
 from orchestration.watermark import close_window, open_window, prepare
-from orchestration.windows import LandingFileError, next_window
+from orchestration.windows import LandingFileError, next_window, waiting_loads
 from orchestration.writer import PipelineError, WriterBusyError, connection, writer_lock
 from tests.dbt_project import give_dbt
 from tests.pipeline_home import MINUTE, T0, command_env, land_minutes, run, settings_for, start, tables
@@ -103,6 +103,24 @@ def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_pat
     assert window.ticks == tuple(MINUTES)
 
 
+def test_loads_are_found_after_a_clock_that_was_ahead(landed: Settings, tmp_path: Path) -> None:
+    """Its ids are in the future, and so is its list of all loads: what came before that list is looked for again."""
+    settings = copied(landed, tmp_path)
+    ahead = time.time() + 40 * 86_400
+    oldest, *_, new = (load_id for load_id, _ in _loads(settings))
+    old = f"{time.time() - 86_400:.7f}"
+    for file in list(Path(settings.landing).rglob(f"*{oldest}*")):
+        file.rename(file.with_name(file.name.replace(oldest, old)))
+    with duckdb.connect() as con:
+        prepare(con)
+        con.execute("insert into pipeline.loads values (?, null, null, null, 0, 1)", [f"{ahead:.7f}"])
+        con.execute("insert into pipeline.settings values ('listed_ms', ?)", [str(int(ahead * 1000))])
+        assert {load.load_id for load in waiting_loads(con, settings.landing)} >= {old, new}
+        # From now on only the newest are looked for.
+        assert new in {load.load_id for load in waiting_loads(con, settings.landing)}
+        assert old not in {load.load_id for load in waiting_loads(con, settings.landing)}
+
+
 def _loads(settings: Settings) -> list[tuple[str, str]]:
     return [(load.load_id, load.files[0]) for load in committed_loads(settings.landing)]
 
@@ -114,6 +132,36 @@ def test_a_missing_or_broken_file_is_named(landed: Settings, tmp_path: Path) -> 
     with pytest.raises(LandingFileError, match=file.name):
         build(settings, say=quiet)
     assert not _built(settings)
+
+
+def test_a_built_file_that_is_gone_is_named_with_the_remedy(undisturbed: Settings, tmp_path: Path) -> None:
+    settings = copied(undisturbed, tmp_path)
+    gone = Path(_loads(settings)[1][1])
+    gone.unlink()
+    land_minutes(settings, [MINUTES[1]])
+    with pytest.raises(LandingFileError, match=rf"(?s){gone}.*tidemark build --rebuild"):
+        build(settings, say=quiet)
+    assert build(settings, rebuild=True, say=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_a_moved_home_goes_on(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:
+    """What was built before the move is needed after it, also where a whole day is built from its landed files."""
+    before = copied(landed, tmp_path / "before")
+    assert build(before, say=quiet) is not None
+    before.home.rename(tmp_path / "after")
+    settings = settings_for(tmp_path / "after")
+    give_dbt(settings)
+    land_minutes(settings, [MINUTES[1]])
+    assert build(settings, say=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+    with connection(settings.warehouse) as con:
+        con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
+        land_minutes(settings, [MINUTES[2]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert window.ticks == tuple(MINUTES)
+    assert set(window.files) == {file for load in committed_loads(settings.landing) for file in load.files}
 
 
 def test_a_failing_model_is_named_and_the_watermark_stays(

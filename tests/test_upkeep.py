@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from orchestration.upkeep import end_dead_runs, mark_alive, prune_runs, remove_o
 from orchestration.watermark import prepare
 from orchestration.windows import next_window
 from orchestration.writer import connection, writer_lock
-from tests.pipeline_home import MINUTE, T0, land_minutes, settings_for
+from tests.pipeline_home import MINUTE, T0, land_minutes, note_days, settings_for
 
 LATER = "2999-01-01"
 MINUTES = [T0 + n * MINUTE for n in range(3)]
@@ -48,10 +49,16 @@ def note_built(con: duckdb.DuckDBPyConnection, settings: Settings) -> None:
         con.execute("insert into pipeline.loads values (?, ?, ?, ?, ?, 1)", list(row))
 
 
-def landed(settings: Settings) -> list[tuple[object, ...]]:
+def landed(settings: Settings, rows: str = "distinct *") -> list[tuple[object, ...]]:
     files = [file for load in committed_loads(settings.landing) for file in load.files]
     with duckdb.connect() as con:
-        return con.execute("select distinct * from read_parquet(?) order by all", [files]).fetchall()
+        return con.execute(f"select {rows} from read_parquet(?) order by all", [files]).fetchall()
+
+
+def noted(settings: Settings) -> set[str]:
+    """The files that the warehouse has its rows from."""
+    with connection(settings.warehouse, read_only=True) as con:
+        return {file for (file,) in con.execute("select distinct file from pipeline.loads").fetchall()}
 
 
 def test_a_compacted_day_is_one_committed_file_with_the_same_rows(settings: Settings) -> None:
@@ -71,16 +78,34 @@ def test_a_compacted_day_is_one_committed_file_with_the_same_rows(settings: Sett
     assert compact_landing(settings, LATER) == 0, "a load that is not built is left alone"
 
 
+def test_a_day_is_compacted_again_after_late_loads_and_a_move(settings: Settings, tmp_path: Path) -> None:
+    """Every load of the day is then known from its one file, also those that the first compaction took."""
+    before = landed(settings)
+    assert compact_landing(settings, LATER) == 1
+    (tmp_path / "landing").rename(tmp_path / "moved")
+    settings = replace(settings, landing=str(tmp_path / "moved"))
+    land_minutes(settings, [MINUTES[2] + MINUTE])
+    with connection(settings.warehouse) as con:
+        note_built(con, settings)
+    assert compact_landing(settings, LATER) == 1
+    (load,) = committed_loads(settings.landing)
+    assert noted(settings) == set(load.files)
+    assert landed(settings, "*") == landed(settings)
+    assert set(before) < set(landed(settings))
+
+
 def test_days_that_go_on_are_left_alone(settings: Settings) -> None:
     assert compact_landing(settings) == 0
     assert len(committed_loads(settings.landing)) == 3
 
 
+@pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("removals", [None, 0, 1, 3])
 def test_an_interrupted_compaction_loses_nothing(
-    settings: Settings, removals: int | None, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, removals: int | None, moved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interrupted after the file is written (None), or after so many originals are removed; then done again."""
+    """Interrupted after the file is written (None), or after so many originals are removed; then done again, perhaps
+    where the landing has been moved to."""
     before = landed(settings)
 
     class Interrupted(Exception):
@@ -108,9 +133,12 @@ def test_an_interrupted_compaction_loses_nothing(
         with pytest.raises(Interrupted):
             compact_landing(settings, LATER)
     assert landed(settings) == before
+    if moved:
+        (tmp_path / "landing").rename(tmp_path / "moved")
+        settings = replace(settings, landing=str(tmp_path / "moved"))
     compact_landing(settings, LATER)
-    assert landed(settings) == before
-    assert len(committed_loads(settings.landing)) == 1
+    assert landed(settings, "*") == before, "no row is there twice"
+    assert len(list(Path(settings.landing).rglob("responses/*/*"))) == len(committed_loads(settings.landing)) == 1
     with connection(settings.warehouse) as con:
         assert next_window(con, settings.landing) is None
 
@@ -143,6 +171,51 @@ def test_a_warehouse_made_anew_meanwhile_keeps_its_files(settings: Settings, mon
     assert landed(settings) == before
 
 
+def test_a_file_that_a_rebuild_has_read_is_forgotten_with_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rebuild, beside a compaction that then gives up, finds its file as a part of the day's newest load."""
+    before, originals, write = landed(settings), noted(settings), compaction._write
+
+    def beside_a_rebuild(*arguments: Any) -> None:
+        write(*arguments)
+        with connection(settings.warehouse) as con:
+            con.execute("delete from pipeline.loads")
+            note_built(con, settings)
+            assert noted_twice(con)
+            con.execute("delete from pipeline.loads where file = ?", [min(originals)])
+
+    monkeypatch.setattr(compaction, "_write", beside_a_rebuild)
+    assert compact_landing(settings, LATER) == 0
+    assert noted(settings) == originals - {min(originals)}
+    with connection(settings.warehouse) as con:
+        note_built(con, settings)
+    assert noted(settings) == originals
+    monkeypatch.undo()
+    assert compact_landing(settings, LATER) == 1
+    assert landed(settings, "*") == before
+
+
+def noted_twice(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a load is known from two files."""
+    return con.execute("select 1 from pipeline.loads group by load_id having count(*) = 2").fetchone() is not None
+
+
+def test_a_compacted_file_is_kept_by_a_warehouse_that_is_older(settings: Settings) -> None:
+    """Restored from a backup, it knows the originals, which are gone: their rows are in the file alone."""
+    before = landed(settings)
+    with connection(settings.warehouse) as con:
+        con.execute("create table backup as from pipeline.loads")
+    assert compact_landing(settings, LATER) == 1
+    land_minutes(settings, [MINUTES[2] + MINUTE])
+    with connection(settings.warehouse) as con:
+        note_built(con, settings)
+        con.execute("delete from pipeline.loads where file like '%.compacted-%'")
+        con.execute("insert into pipeline.loads from backup")
+    compact_landing(settings, LATER)
+    assert set(before) < set(landed(settings))
+
+
 def test_what_an_ended_compaction_left_is_removed(settings: Settings) -> None:
     folder = Path(settings.landing, committed_loads(settings.landing)[0].files[0]).parent
     (folder / "1.0.compacted-1.parquet.partial").write_text("half of it")
@@ -156,6 +229,7 @@ def test_a_build_comes_between_the_slices_of_a_trim(settings: Settings, monkeypa
         con.execute(
             f"create table int_market_minutes as select t as minute_ms from range({T0}, {T0 + DAY_MS}, 60000) r(t)"
         )
+    note_days(settings.warehouse, T0 + 40 * DAY_MS)
     left = []
 
     def build(seconds: float) -> None:
@@ -181,6 +255,7 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
         for build_id, finished in ((1, T0), (2, now - DAY_MS), (3, now)):
             con.execute("insert into pipeline.builds values (?, 0, ?, 0, [], [])", [build_id, finished])
             con.execute("insert into pipeline.late_rows values (?, 0, 'm', 'b')", [build_id])
+    note_days(settings.warehouse, now)
     assert trim_warehouse(settings, now) == 4 * 31 + 7 * 8 + 24
     with connection(settings.warehouse) as con:
         assert con.execute("select min(t) from series_market_1m").fetchone() == (now - 9 * DAY_MS,)
@@ -194,6 +269,26 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
         assert con.execute("select list(build_id order by 1) from pipeline.late_rows").fetchone() == ([2, 3],)
         trimmed = con.execute("select value from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
     assert trimmed == (str(now - 9 * DAY_MS),)
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["nothing recorded", "minutes recorded"])
+def test_a_clock_that_is_far_ahead_takes_nothing_that_is_served(settings: Settings, recorded: bool) -> None:
+    now, ahead = T0 + 40 * DAY_MS, T0 + 4000 * DAY_MS
+    note_days(settings.warehouse, now)
+    if recorded:
+        note_days(settings.warehouse, ahead, 0)
+    with connection(settings.warehouse) as con:
+        con.execute(f"create table series_market_1m as from range({T0}, {now + DAY_MS}, {DAY_MS}) r(t)")
+    trim_warehouse(settings, ahead)
+    served = TIERS[0].keep_days or 0
+    with connection(settings.warehouse) as con:
+        kept = con.execute("select count(*), max(t) from series_market_1m").fetchone()
+        trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
+    assert kept == (served + 3 - recorded, now)
+    assert trimmed == (now - (served + 2 - recorded) * DAY_MS,), "later windows are of whole days"
+    trim_warehouse(settings, now)
+    with connection(settings.warehouse) as con:
+        assert con.execute("select count(*), max(t) from series_market_1m").fetchone() == kept
 
 
 @dg.job

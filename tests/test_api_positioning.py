@@ -97,7 +97,7 @@ def test_top_traders_are_binances(api: Api, metric: str, kind: str, top: str, cr
         assert v == (None if one is None or other is None else pytest.approx(one - other))
     assert None in got["v"]
     bad(api, f"{metric}?base=BTC&venue=bybit", "venue", "'bybit'", f"{metric} is recorded on binance")
-    bad(api, f"{metric}?market=bybit:perp:BTCUSDT", "'bybit'", "binance")
+    bad(api, f"{metric}?market=bybit:perp:BTCUSDT", "'bybit:perp:BTCUSDT'", "binance")
     bad(api, f"long-short?base=BTC&venue=bybit&kind={kind}", f"long-short {kind} is recorded on binance")
     bad(api, f"long-short?base=BTC&venue=hyperliquid&kind={kind}", "'hyperliquid'", "binance")
 

@@ -27,7 +27,7 @@ up: .venv/installed
 	@$(BIN)/tidemark up
 
 test: .venv/installed-dev
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

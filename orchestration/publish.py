@@ -87,11 +87,11 @@ def publish_locked(
     catalog = read_catalog(manifest)
     pointed = read_current(serving)
     current = pointed or newest_replica(serving)
-    if current and pointed and not force:
-        if source.as_of_ms < current["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
-            say(f"edition {current['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
+    if pointed and not force:
+        if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
+            say(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
             return None
-        if _is_published(serving / current["replica"], source, catalog, tiers, say):
+        if _is_published(serving / pointed["replica"], source, catalog, tiers, say):
             return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
     edition = _write(target, warehouse, source, catalog, tiers, current, reader_wait_s, say)

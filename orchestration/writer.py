@@ -87,7 +87,7 @@ def connection(
     wait_s: float = 30.0,
     holder: str = "another process",
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB database, waiting a while if another process holds its lock.
+    """Open a DuckDB database, waiting a while if another process holds its lock; UnreadableError if it is none.
 
     Without `checkpoint` what is written stays in the log beside the file until somebody else's checkpoint: one costs
     the more the larger the file is (0.15 s at 8 GB), which a few rows are not worth.

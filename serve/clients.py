@@ -31,14 +31,7 @@ class Clients:
                 rest, _, hop = rest.rpartition(",")
                 if not (hop := hop.strip()):
                     continue
-                # Some proxies write a port behind it: 192.0.2.1:443, [2001:db8::1]:443.
-                hop = (
-                    hop[1:].partition("]")[0]
-                    if hop[0] == "["
-                    else hop.partition(":")[0]
-                    if hop.count(":") == 1
-                    else hop
-                )
+                hop = _without_port(hop)
                 nearer = _packed(hop)
                 if nearer is None:
                     break
@@ -61,6 +54,13 @@ class Clients:
     def _among_proxies(self, address: bytes) -> bool:
         number = int.from_bytes(address, "big")
         return any(number & mask == start for mask, start in self._proxies[len(address)])
+
+
+def _without_port(hop: str) -> str:
+    """Some proxies write a port behind the address: 192.0.2.1:443, [2001:db8::1]:443."""
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _packed(text: str) -> bytes | None:

@@ -124,6 +124,8 @@ def test_how_a_key_is_carried(api: Api, key: str) -> None:
         assert (answer.status, answer.headers["cache-control"]) == (200, "private, no-store")
     page = api.get(f"/docs?api_key={key}")
     assert (page.status, page.headers["cache-control"]) == (200, "private, no-store")
+    assert api.get("/dbt?api_key=nope").status == 401, "it does not lead on either"
+    assert (api.get("/dbt", "OPTIONS").status, api.get("/dbt").status in (308, 404)) == (204, True)
     nothing = api.get(f"/api/nope?api_key={key}")
     assert (nothing.status, nothing.headers["cache-control"]) == (404, "private, no-store")
     wrong = api.get(f"/api/series/price?base=NOPE&api_key={key}")

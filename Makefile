@@ -33,6 +33,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	TIDEMARK_WAREHOUSE=:memory: $(BIN)/sqlfluff lint --disable-progress-bar --processes 2 dbt_project/models dbt_project/tests
 
 format: .venv/installed-dev
@@ -40,7 +41,7 @@ format: .venv/installed-dev
 	$(BIN)/ruff format .
 
 conformance: .venv/installed-dev .venv/node/installed
-	@$(BIN)/python -m tests.mcp_suites .venv/node
+	@$(BIN)/python -m tests.support.servers.mcp_suites .venv/node
 
 bench: .venv/installed-dev
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -25,7 +25,7 @@ from benchmarks.fullsize import AS_OF_MS
 from benchmarks.product import percentile, table
 from benchmarks.requests import Times, request_all, serving
 from benchmarks.scans import scanned
-from serve.edition import DUCKDB_CONFIG
+from serve.replica.edition import DUCKDB_CONFIG
 
 CLIENTS = 16
 METRICS = {"price": "price", "oi": "oi_usd", "funding": "funding_8h", "volume": "volume_usd"}

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import duckdb
 
-from orchestration.replica import KEYED, copy_views, number_coins
-from orchestration.sealing import period_to_fill
-from orchestration.served import DAY_MS, TIERS, Tier, stored
-from serve.catalog import VENUES
-from tests.mart_facts import Warehouse
-from tests.replica import ACROSS_SQL, CATALOG, TABLES_SQL
+from orchestration.publish.clustering import period_to_fill
+from orchestration.publish.replica import KEYED, copy_views, number_coins
+from orchestration.warehouse.served import DAY_MS, TIERS, Tier, stored
+from serve.replica.catalog import VENUES
+from tests.support.facts.mart_facts import Warehouse
+from tests.support.replica.replica import ACROSS_SQL, CATALOG, TABLES_SQL
 
 AS_OF_MS = 1_781_526_896_789
 YEAR_D = 365

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from ingest.landing import land
-from tests.recorder_minutes import MINUTE as MINUTE_MS
-from tests.recorder_minutes import recorder
+from ingest.landing.landing import land
+from tests.support.pipeline.recorder_minutes import MINUTE as MINUTE_MS
+from tests.support.pipeline.recorder_minutes import recorder
 
 __all__ = ["MINUTE_MS", "record"]
 

@@ -14,7 +14,7 @@ from benchmarks import history, minutes, serving, tools
 from benchmarks.product import Cost, Product, children_cpu_s, wait_until
 
 BUILD_ONE = (
-    "from orchestration.settings import Settings; from orchestration.transform import build; "
+    "from orchestration.config.settings import Settings; from orchestration.warehouse.transform import build; "
     "build(Settings.from_env(), max_ticks=1, stop_after_s=0)"
 )
 HOUR_MS = 3_600_000

@@ -18,9 +18,10 @@ ROUNDS = 10
 
 def measure(folder: Path) -> list[dict[str, Any]]:
     """Milliseconds of wall clock and of CPU from the parsed request to the body, and of an edition's first request."""
-    from serve.edition import Reader, open_edition
-    from serve.endpoint import REGISTRY, all_endpoints
-    from serve.params import read_values
+    from serve.contract.endpoint import REGISTRY
+    from serve.contract.parameters import read_values
+    from serve.endpoints import all_endpoints
+    from serve.replica.edition import Reader, open_edition
 
     all_endpoints()
     rows = []

@@ -37,8 +37,8 @@ def _serve(folder: Path, port: int) -> None:
     from sanic import Request
 
     from serve.app import create_app
-    from serve.replies import Kept
-    from serve.service import Setup
+    from serve.http.replies import Kept
+    from serve.http.service import Setup
 
     app = create_app(Setup(folder, trusted_proxies=("127.0.0.0/8",)))
 

@@ -15,11 +15,12 @@ TYPICAL = (
 
 def scanned(folder: Path) -> list[dict[str, Any]]:
     """What five typical requests scan, by EXPLAIN ANALYZE, beside what their table holds."""
-    from serve.edition import open_edition
-    from serve.endpoint import REGISTRY, all_endpoints
-    from serve.params import read_values
-    from serve.series_query import resolve_series
-    from serve.series_sql import series_sql
+    from serve.contract.endpoint import REGISTRY
+    from serve.contract.parameters import read_values
+    from serve.endpoints import all_endpoints
+    from serve.queries.series_query import resolve_series
+    from serve.queries.series_sql import series_sql
+    from serve.replica.edition import open_edition
 
     all_endpoints()
     edition = open_edition(folder / "serving" / "replica_a.duckdb")

@@ -14,9 +14,9 @@ from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 from dbt.cli.main import dbtRunner
 
 from benchmarks.fullsize import BASE_SQL, MARKET_SQL, RATIO_SQL
-from serve.catalog import VENUES
-from tests.dbt_project import RUN, manifest
-from tests.mart_facts import MINUTE, T0, Warehouse, response
+from serve.replica.catalog import VENUES
+from tests.support.facts.mart_facts import MINUTE, T0, Warehouse, response
+from tests.support.pipeline.dbt_project import RUN, manifest
 
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 MODELS = (

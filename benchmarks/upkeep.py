@@ -21,15 +21,15 @@ import duckdb
 
 from benchmarks import minutes
 from benchmarks.product import Product, table
-from ingest.landing import LOADS, PIPELINE, committed_loads
-from orchestration.assets import TESTS_AT_ONCE, tests_in_turns
-from orchestration.compaction import compact_landing
-from orchestration.dbt_docs import make_docs
-from orchestration.dbt_process import DbtError, prepare_manifest, run_dbt
-from orchestration.served import DAY_MS, HOUR_MS, TIERS, stored
-from orchestration.settings import Settings
-from orchestration.trim import MARGIN_DAYS, trim_warehouse
-from orchestration.writer import POLL_S, writer_lock
+from ingest.landing.landing import LOADS, PIPELINE, committed_loads
+from orchestration.code_location.assets import TESTS_AT_ONCE, tests_in_turns
+from orchestration.config.settings import Settings
+from orchestration.warehouse.compaction import compact_landing
+from orchestration.warehouse.dbt_runner.docs import make_docs
+from orchestration.warehouse.dbt_runner.process import DbtError, prepare_manifest, run_dbt
+from orchestration.warehouse.served import DAY_MS, HOUR_MS, TIERS, stored
+from orchestration.warehouse.trim import MARGIN_DAYS, trim_warehouse
+from orchestration.warehouse.writer import POLL_S, writer_lock
 
 LOADS_A_DAY = 1440
 BEFORE_DAY = "9999-12-31"

@@ -1,1 +1,1 @@
-"""Recording of the venues: HTTP, WebSocket and the landing. Imports nothing of dagster, dbt, serve or orchestration."""
+"""Recording of the venues: what is asked of each, the recorder, the backfill of the past, and the landing."""

@@ -1,0 +1,1 @@
+"""Runs Tidemark: builds the warehouse, publishes editions, checks quality, supervises the processes."""

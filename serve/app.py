@@ -14,10 +14,11 @@ from sanic.response import HTTPResponse
 from sanic.router import Router
 from sanic.worker.loader import AppLoader
 
-from serve.endpoint import Endpoint, all_endpoints
-from serve.errors import closest, shown
-from serve.replies import METHODS, on_exception
-from serve.service import Service, Setup
+from serve.contract.endpoint import Endpoint
+from serve.contract.errors import closest, shown
+from serve.endpoints import all_endpoints
+from serve.http.replies import METHODS, on_exception
+from serve.http.service import Service, Setup
 
 # Encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
 UNRESERVED = re.compile(r"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
@@ -109,7 +110,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
 
 def _mcp(service: Service, setup: Setup) -> Any:
     # Imported at its first use, beside the requests that run: the protocol's types take as long as all else together.
-    from serve.mcp import Mcp
+    from serve.mcp.server import Mcp
 
     return Mcp(service, setup.public_hosts, setup.mcp_revision)
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_server import Api
-from tests.replica_server import replica_server
-from tests.shared import shared_folder
+from tests.support.pipeline.shared import shared_folder
+from tests.support.replica.replica_server import replica_server
+from tests.support.servers.api_server import Api
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
     "test_cli", "test_publish", "test_dagster", "test_backfilled", "test_backfill", "test_transform",
-    "test_derived_pipeline", "test_api_schema", "test_dbt_server", "test_main_job", "test_history_runs",
-    "test_api_market_state", "test_api_editions", "test_quality", "test_gaps",
+    "test_derived_pipeline", "test_schema", "test_server", "test_main_job", "test_history_runs",
+    "test_market_state", "test_editions", "test_quality", "test_gaps",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ingest.declaration.past import History
 from ingest.histories import (
     aster,
     binance,
@@ -18,7 +19,6 @@ from ingest.histories import (
     okx,
     upbit,
 )
-from ingest.past import History
 
 HISTORIES: Mapping[str, tuple[History, ...]] = {
     "binance": binance.HISTORY,

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from ingest.declaration.past import History
 from ingest.histories.binance import kline_weight, klines, opened, settled, settlements
-from ingest.past import History
 from ingest.venues.aster import FUTURES, SPOT
 
 

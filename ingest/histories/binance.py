@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ingest.endpoint import Body
-from ingest.past import History, Piece
+from ingest.declaration.endpoint import Body
+from ingest.declaration.past import History, Piece
 from ingest.venues.binance import FUTURES, SPOT
 
 EVERY_COIN = 60

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal
 
-from ingest.endpoint import Body
-from ingest.past import History, Piece
+from ingest.declaration.endpoint import Body
+from ingest.declaration.past import History, Piece
 from ingest.venues.bitget import API, category
 
 

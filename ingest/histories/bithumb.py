@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+from ingest.declaration.past import History
 from ingest.histories.upbit import opened
-from ingest.past import History
 from ingest.venues.bithumb import API
 
 SEOUL_MS = 9 * 3_600_000

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from ingest.declaration.past import History
 from ingest.histories.upbit import utc
-from ingest.past import History
 from ingest.venues.coinbase import API
 
 

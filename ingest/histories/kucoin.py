@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from ingest.past import History, Piece
+from ingest.declaration.past import History, Piece
 from ingest.venues.kucoin import FUTURES, SPOT
 
 

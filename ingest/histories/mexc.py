@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ingest.past import History
+from ingest.declaration.past import History
 from ingest.venues.mexc import API, CONTRACT, SPOT
 
 

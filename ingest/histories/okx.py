@@ -2,8 +2,8 @@
 
 from typing import Any, Literal
 
-from ingest.endpoint import Body
-from ingest.past import History
+from ingest.declaration.endpoint import Body
+from ingest.declaration.past import History
 from ingest.venues.okx import API, RATIOS
 
 NAMED: dict[str, str] = {"1h": "1H", "1d": "1Dutc"}

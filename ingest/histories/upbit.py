@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from ingest.endpoint import Body
-from ingest.past import History
+from ingest.declaration.endpoint import Body
+from ingest.declaration.past import History
 from ingest.venues.upbit import API
 
 

@@ -1,6 +1,6 @@
 """The venues that are recorded, in order: a new venue is one file and one entry here."""
 
-from ingest.endpoint import Venue
+from ingest.declaration.endpoint import Venue
 from ingest.venues.aster import ASTER
 from ingest.venues.binance import BINANCE
 from ingest.venues.bitget import BITGET

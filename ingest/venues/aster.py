@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
-from ingest.venues.quotes import in_dollars
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.quotes import in_dollars
 
 FUTURES, SPOT, STREAMS = "fapi.asterdex.com", "sapi.asterdex.com", "fstream.asterdex.com"
 HOUR = 3600

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
-from ingest.venues.legs import legs
-from ingest.venues.quotes import in_dollars
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.legs import legs
+from ingest.declaration.quotes import in_dollars
 
 FUTURES, SPOT, STREAMS = "fapi.binance.com", "api.binance.com", "fstream.binance.com"
 OPTIONS, COINS = "eapi.binance.com", ("BTC", "ETH")

@@ -6,8 +6,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
-from ingest.reduction import NearLevels
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.reduction import NearLevels
 
 API = "api.exchange.coinbase.com"
 COVERED = ("BTC-USD", "ETH-USD")

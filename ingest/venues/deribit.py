@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from ingest.endpoint import Ask, Each, Endpoint, Pool, Venue
+from ingest.declaration.endpoint import Ask, Each, Endpoint, Pool, Venue
 
 API, PUBLIC = "www.deribit.com", "/api/v2/public"
 CURRENCIES = ("BTC", "ETH", "USDC")

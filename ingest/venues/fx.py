@@ -1,6 +1,6 @@
 """The won's price of a dollar: the bank rate that Upbit's operator shows (Dunamu), and the ECB's daily one."""
 
-from ingest.endpoint import Endpoint, Pool, Venue
+from ingest.declaration.endpoint import Endpoint, Pool, Venue
 
 BANK, DAILY = "quotation-api-cdn.dunamu.com", "api.frankfurter.dev"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
-from ingest.reduction import BestRows
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.reduction import BestRows
 
 API, INFO = "api.hyperliquid.xyz", "/info"
 STATS = "stats-data.hyperliquid.xyz"

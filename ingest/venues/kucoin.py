@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
-from ingest.venues.legs import legs
-from ingest.venues.quotes import in_dollars
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.legs import legs
+from ingest.declaration.quotes import in_dollars
 
 FUTURES, SPOT = "api-futures.kucoin.com", "api.kucoin.com"
 CODE = re.compile(r'"code"\s*:\s*"(\d+)"')

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
 
 API, PATH = "mainnet.zklighter.elliot.ai", "/api/v1"
 MINUTE_MS, HOUR = 60_000, 3600

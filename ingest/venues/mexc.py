@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
-from ingest.venues.legs import legs
-from ingest.venues.quotes import in_dollars
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.legs import legs
+from ingest.declaration.quotes import in_dollars
 
 API = "api.mexc.com"
 CONTRACT, SPOT = "/api/v1/contract", "/api/v3"

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from ingest.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
-from ingest.venues.legs import legs
-from ingest.venues.quotes import in_dollars
+from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.legs import legs
+from ingest.declaration.quotes import in_dollars
 
 API, STREAMS = "www.okx.com", "ws.okx.com:8443"
 CODE = re.compile(r'"code"\s*:\s*"(\d+)"')

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import duckdb
 
-from ingest.landing import committed_loads
-from orchestration.edition import read_current
+from ingest.landing.landing import committed_loads
+from orchestration.config.settings import Settings
+from orchestration.publish.edition import read_current
 from orchestration.quality.declared import Period
 from orchestration.quality.declared.check import LIQUID_USD, MISSING_MS
-from orchestration.settings import Settings
-from orchestration.writer import PipelineError
+from orchestration.warehouse.writer import PipelineError
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 # An hourly run looks at a little more than an hour, so that what arrived late is looked at once.

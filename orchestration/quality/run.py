@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, cast
 
+from orchestration.config.settings import Settings
 from orchestration.quality.declared import Period
 from orchestration.quality.facts import collect
 from orchestration.quality.suspects import mark
-from orchestration.settings import Settings
-from orchestration.writer import PipelineError, Say
+from orchestration.warehouse.writer import PipelineError, Say
 
 # How many suspects a result names one by one; all of them are in the table.
 NAMED = 50

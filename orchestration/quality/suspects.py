@@ -8,9 +8,9 @@ from dataclasses import astuple, dataclass
 
 import duckdb
 
+from orchestration.config.settings import Settings
 from orchestration.quality.facts import Span
-from orchestration.settings import Settings
-from orchestration.writer import Say, connection, writer_lock
+from orchestration.warehouse.writer import Say, connection, writer_lock
 
 TABLE = "quality.suspect_rows"
 KEPT_MS = 90 * 86_400_000

@@ -20,11 +20,11 @@ from great_expectations.datasource.fluent import SQLDatasource
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import Expectation
 
+from orchestration.config.settings import Settings
 from orchestration.quality.declared import Between, Check, Expected, NotBefore, Period, Rows, checks_of
 from orchestration.quality.facts import MEMORY, Span
 from orchestration.quality.pages import ExpectInRange, ExpectNoSuspects, ExpectNotBefore
 from orchestration.quality.suspects import Suspect
-from orchestration.settings import Settings
 
 INDEX = ["venue", "market_id", "t"]
 STEP_MS = {"hourly": 60_000, "daily": 3_600_000}

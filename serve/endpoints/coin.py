@@ -1,13 +1,13 @@
 """GET /api/coin/{base}: one coin's figures, liquidations, long/short ratios, alerts and taker flow."""
 
-from serve.edition import Edition, Reader
-from serve.endpoint import endpoint
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import ApiError
+from serve.contract.parameters import Schema, Values, coin
+from serve.contract.serialize import Body
 from serve.endpoints.liquidations import BY_VENUE, COIN, LIQUIDATION, SINCE, TOTALS, WINDOWS
 from serve.endpoints.long_short import RATIOS
-from serve.errors import ApiError
-from serve.params import Schema, Values, coin
-from serve.shape import Body
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.replica.edition import Edition, Reader
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 MOST_ALERTS, BIGGEST, RECENT = 100, 20, 50

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from serve.catalog import Catalog
-from serve.edition import Reader
-from serve.endpoint import REGISTRY, endpoint
-from serve.errors import Unavailable
-from serve.openapi import API_VERSION, describe
-from serve.params import Schema, Values
-from serve.shape import Body, json_body
+from serve.contract.endpoint import REGISTRY, endpoint
+from serve.contract.openapi import API_VERSION, describe
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body
+from serve.replica.catalog import Catalog
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
 
 OBJECT: Schema = {"type": "object"}
 

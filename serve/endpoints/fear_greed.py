@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import UNIT_MS, Schema, Values
-from serve.shape import Body, json_body
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS
 
 NAME, FORMULA_VERSION, DAYS = "Derivatives fear and greed", 1, 365
 METHODOLOGY = (

@@ -1,11 +1,11 @@
 """GET /api/funding-percentiles: where the live funding of the perps held most stands among their own past rates."""
 
-from serve.catalog import VENUES
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.params import Schema, Values, one_of
-from serve.shape import Body, strict_json
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.serialize import Body, strict_json
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.replica.catalog import VENUES
+from serve.replica.edition import Reader
 
 # The first five of the interface's venues, in the interface's order.
 ASKED = (*VENUES[:3], VENUES[4], VENUES[3])

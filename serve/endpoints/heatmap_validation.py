@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import UNIT_MS, Schema, Values
-from serve.shape import Body, json_body
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS
 
 HORIZONS_H = (4, 24)
 # Those of the models liquidation_map_scores and heatmap_verdicts.

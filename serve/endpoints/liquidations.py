@@ -1,10 +1,10 @@
 """GET /api/liquidations: rolling totals, by venue and by coin, the biggest and the newest, hour by hour."""
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.params import Schema, Values
-from serve.shape import Body
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.replica.edition import Reader
 
 WINDOWS = ("1h", "4h", "12h", "24h")
 SIDES: Schema = {"long": NUMBER_OR_NULL, "short": NUMBER_OR_NULL}

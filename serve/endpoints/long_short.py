@@ -1,11 +1,11 @@
 """GET /api/long-short: the newest long fractions of every coin and how they changed."""
 
-from serve.catalog import VENUES
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.params import Schema, Values
-from serve.shape import Body
-from serve.snapshot import NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body
+from serve.queries.snapshot import NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.replica.catalog import VENUES
+from serve.replica.edition import Reader
 
 FIRST, SECOND = VENUES[:2]
 RATIO = object_of(

@@ -4,12 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import Schema, Values
-from serve.shape import Body, json_body, strict_json
-from serve.snapshot import NUMBER, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body, strict_json
+from serve.queries.snapshot import NUMBER, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
 
 UNITS = {
     "price": "fraction",

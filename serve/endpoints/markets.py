@@ -4,11 +4,11 @@ from typing import Any
 
 import orjson
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.params import Schema, Values
-from serve.shape import Body, strict_json
-from serve.snapshot import NUMBER_OR_NULL, STAMPS, array_of, object_of, snapshot_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, strict_json
+from serve.queries.snapshot import NUMBER_OR_NULL, STAMPS, array_of, object_of, snapshot_body
+from serve.replica.edition import Reader
 
 COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
 ENTRY_NUMBERS = (

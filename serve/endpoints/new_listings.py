@@ -1,11 +1,12 @@
 """GET /api/new-listings: the USDT perps that two exchanges have listed lately."""
 
-from serve.catalog import VENUES
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import UNIT_MS, Schema, Values, one_of
-from serve.shape import Body, json_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.serialize import Body, json_body
+from serve.replica.catalog import VENUES
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS
 
 # The first two of the interface's venues; the change since the listing is told of the first alone.
 LISTING, WITH_CHANGE = VENUES[:2], VENUES[0]

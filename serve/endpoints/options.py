@@ -3,12 +3,13 @@
 import time
 from typing import Any
 
-from serve.edition import Edition, Reader
-from serve.endpoint import endpoint
-from serve.errors import ApiError, Unavailable
-from serve.params import Schema, Values, coin
-from serve.shape import Body, json_body
-from serve.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import ApiError
+from serve.contract.parameters import Schema, Values, coin
+from serve.contract.serialize import Body, json_body
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
+from serve.replica.edition import Edition, Reader
+from serve.replica.unavailable import Unavailable
 
 COINS = ("BTC", "ETH")
 # Options are asked for every five minutes.

@@ -1,10 +1,10 @@
 """GET /api/order-book-depth: what rests around the mid of the perps held most, as the mart holds it."""
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import Schema, Values
-from serve.shape import Body, json_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
 
 # Books are asked for every other minute: one that is older than this no longer says what rests now.
 MAX_AGE_MS = 600_000

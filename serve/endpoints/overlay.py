@@ -5,14 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serve.edition import Edition, Reader, literal
-from serve.endpoint import endpoint
-from serve.errors import BadParameter, Unavailable
-from serve.gaps import before_recording, gaps_within
-from serve.params import UNIT_MS, Schema, Values, coins, one_of
-from serve.shape import Body, json_body
-from serve.snapshot import TEXT, array_of, object_of
-from serve.timerange import Span, aligned
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import BadParameter
+from serve.contract.parameters import Schema, Values, coins, one_of
+from serve.contract.serialize import Body, json_body
+from serve.queries.snapshot import TEXT, array_of, object_of
+from serve.queries.timerange import aligned
+from serve.replica.edition import Edition, Reader, literal
+from serve.replica.gaps import before_recording, gaps_within
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS, Span
 
 # Range → days, bucket, and for how many seconds an answer may be kept.
 RANGES = {"7d": (7, "1h", 60), "30d": (30, "1h", 60), "90d": (90, "4h", 300)}

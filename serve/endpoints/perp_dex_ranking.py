@@ -3,12 +3,12 @@
 import time
 from typing import Any
 
-from serve.catalog import VENUES
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import Schema, Values
-from serve.shape import Body, json_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body
+from serve.replica.catalog import VENUES
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
 
 # Third, ninth and tenth of the interface's venues.
 RANKED = (VENUES[2], VENUES[8], VENUES[9])

@@ -5,14 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from serve.catalog import VENUES
-from serve.edition import Edition, Reader, literal
-from serve.endpoint import endpoint
-from serve.errors import BadParameter, Unavailable
-from serve.gaps import before_recording, gaps_of
-from serve.params import UNIT_MS, Duration, Param, Schema, Values, coin, duration
-from serve.shape import Body, json_body
-from serve.timerange import Span, aligned, points, span_of
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import BadParameter
+from serve.contract.parameters import Duration, Param, Schema, Values, coin, duration
+from serve.contract.serialize import Body, json_body
+from serve.queries.timerange import aligned, points, span_of
+from serve.replica.catalog import VENUES
+from serve.replica.edition import Edition, Reader, literal
+from serve.replica.gaps import before_recording, gaps_of
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS, Span
 
 KOREAN, AMERICAN = ("upbit", "bithumb"), "coinbase"
 # Coins that are covered whatever is traded; the only ones on the US exchange.

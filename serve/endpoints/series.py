@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from serve.catalog import KINDS, METRIC_NAMES, Metric
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import BadParameter, Unavailable
-from serve.gaps import REASONS, before_recording, gaps_within
-from serve.params import Schema, Values, coin, duration, epoch_ms, market, metric, one_of, venue
-from serve.series_query import SeriesQuery, resolve_series
-from serve.series_sql import series_sql, venues_sql
-from serve.shape import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import BadParameter
+from serve.contract.parameters import Schema, Values, coin, duration, epoch_ms, market, metric, one_of, venue
+from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
+from serve.queries.series_query import SeriesQuery, resolve_series
+from serve.queries.series_sql import series_sql, venues_sql
+from serve.replica.catalog import KINDS, METRIC_NAMES, Metric
+from serve.replica.edition import Reader
+from serve.replica.gaps import REASONS, before_recording, gaps_within
+from serve.replica.unavailable import Unavailable
 
 TEXT_OR_NULL = {"type": ["string", "null"]}
 GAP: Schema = {

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from serve.edition import Edition, Reader
-from serve.endpoint import endpoint
-from serve.errors import ApiError, Unavailable
-from serve.params import Schema, Values, coin, one_of
-from serve.shape import Body, json_body
-from serve.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import ApiError
+from serve.contract.parameters import Schema, Values, coin, one_of
+from serve.contract.serialize import Body, json_body
+from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.replica.edition import Edition, Reader
+from serve.replica.unavailable import Unavailable
 
 HORIZONS, COIN_HORIZON = (5, 15, 60), 60
 # Coins with fewer outcomes are neither best nor worst.

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from serve.edition import Reader
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.params import Schema, Values
-from serve.shape import Body, json_body
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values
+from serve.contract.serialize import Body, json_body
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Unavailable
 
 UNHEALTHY_AFTER_S = 180
 SUSPECT_HOURS = 24

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from serve.catalog import VENUES
-from serve.edition import Reader, literal
-from serve.endpoint import endpoint
-from serve.errors import Unavailable
-from serve.gaps import before_recording, gaps_of
-from serve.params import UNIT_MS, Schema, Values, one_of
-from serve.shape import Body, json_body
-from serve.timerange import Span
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.serialize import Body, json_body
+from serve.replica.catalog import VENUES
+from serve.replica.edition import Reader, literal
+from serve.replica.gaps import before_recording, gaps_of
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS, Span
 
 VENUE = VENUES[2]
 WINDOWS = {"24h": UNIT_MS["d"], "7d": 7 * UNIT_MS["d"]}

@@ -1,0 +1,295 @@
+"""The past of the venues, fetched once: a process of its own beside the recorder, with its own share of each limit.
+
+What it fetches lands as the recorder's rows do, one load after another. A piece counts as fetched once its answer is
+in the journal, so that a new start goes on where the last one ended, however that was.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from os import getpid
+from pathlib import Path
+
+import orjson
+
+from ingest.backfill.covered import Covered
+from ingest.backfill.progress import BackfillState
+from ingest.backfill.wanted import Wanted
+from ingest.declaration.endpoint import Ask, Endpoint, Venue
+from ingest.declaration.past import History, Piece
+from ingest.histories import HISTORIES
+from ingest.landing.outbox import Outbox
+from ingest.landing.rows import Row
+from ingest.recorder.client import Client, now_ms
+from ingest.recorder.schedule import Catalogue
+from ingest.recorder.state import lock
+from ingest.venues import VENUES
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 2
+"""Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
+GRACE_S = 1.0
+"""What was asked before the time was up may still be answered."""
+Span = tuple[int, int]
+Job = tuple[History, str, Span]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When rows are landed, how many, and when what failed is tried again.
+
+    land_ms     after a minute's begin; the recorder's rows land later, so that one build takes both
+    built_ms    after a minute's begin; by then it is built, and what lands counts as the next one's
+    load_bytes  most bodies of one load, and so of one minute: a build takes whole minutes
+    answer_s    how long one request may wait for a ban's end and for its answer, beside a window of its limit
+    again_s     pauses before what failed is asked again
+    """
+
+    minute_ms: int = 60_000
+    land_ms: int = 1_000
+    built_ms: int = 25_000
+    load_bytes: int = 48 * 2**20
+    answer_s: float = 180.0
+    again_s: tuple[float, ...] = (30.0, 300.0)
+
+
+class Backfill:
+    """One run: a task per rate limit, and one that lands."""
+
+    def __init__(
+        self,
+        home: Path,
+        landing: str,
+        venues_url: str | None,
+        wanted: Wanted,
+        *,
+        venues: Sequence[Venue] = VENUES,
+        histories: Mapping[str, tuple[History, ...]] = HISTORIES,
+        pace: Pace | None = None,
+    ) -> None:
+        self.wanted = wanted
+        self.pace = pace or Pace()
+        chosen = [v for v in venues if v.name in histories and (not wanted.venues or v.name in wanted.venues)]
+        self.plan = {v.name: [history for history in histories[v.name] if wanted.has(history)] for v in chosen}
+        self.venues = [venue for venue in chosen if self.plan[venue.name]]
+        self.covered = Covered(home / "covered.sqlite")
+        self.outbox = Outbox(home, landing, pipeline="backfill")
+        self.state = BackfillState(getpid(), now_ms(), path=home / "state.json")
+        self.at_ms = now_ms()
+        self._venues_url = venues_url
+        self._unlanded = 0
+        self._room = asyncio.Event()
+        self._room.set()
+
+    async def run(self, stop: asyncio.Event) -> BackfillState:
+        """Fetch what is missing, and end; earlier if asked to stop."""
+        self.state.write()
+        landing = asyncio.create_task(self._land_on())
+        work = asyncio.create_task(self._venues())
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            for task in (work, stopped, landing):
+                task.cancel()
+            await asyncio.gather(work, stopped, landing, return_exceptions=True)
+            await self._land()
+            self.state.end(now_ms(), stopped=stop.is_set())
+            self.covered.close()
+        return self.state
+
+    async def _venues(self) -> None:
+        await asyncio.gather(*(self._venue(venue) for venue in self.venues))
+
+    async def _venue(self, venue: Venue) -> None:
+        async with Client(venue, self._venues_url, history=True) as client:
+            try:
+                jobs = await self._jobs(client)
+                pools = sorted({history.pool for history, *_ in jobs})
+                of_pool = {pool: [job for job in jobs if job[0].pool == pool] for pool in pools}
+                await asyncio.gather(*(self._work(client, of_pool[pool]) for pool in pools))
+            except Exception as error:
+                log.exception("%s", venue.name)
+                self.state.fail(venue.name, f"{error!r}", now_ms())
+
+    async def _jobs(self, client: Client) -> list[Job]:
+        """What is missing, market by market, of every kind the best ranked first."""
+        catalogue, venue, jobs = Catalogue(client.venue), client.venue, list[tuple[int, int, Job]]()
+        await self._learn(client, catalogue)
+        for order, history in enumerate(self.plan[venue.name]):
+            each = history.each(venue)
+            keys = [*each.always, *(key for key in catalogue.ranked(each) if key not in each.always)] if each else [""]
+            top = history.sample if self.wanted.sample else history.top
+            for rank, key in enumerate(keys[:top]):
+                begin, end = self.wanted.span(history, self.at_ms)
+                if self.wanted.again:
+                    self.covered.forget(venue.name, history.name, key, begin, end)
+                gaps = self.covered.gaps(venue.name, history.name, key, begin, end)
+                jobs += [(rank, order, (history, key, gap)) for gap in gaps]
+        self.state.expect(venue.name, [(history.name, end - begin) for _, _, (history, _, (begin, end)) in jobs])
+        return [job for *_, job in sorted(jobs, key=lambda entry: entry[:2])]
+
+    async def _learn(self, client: Client, catalogue: Catalogue) -> None:
+        """Ask once for the lists that the markets are taken from. Their rows are the recorder's business."""
+        eaches = [each for history in self.plan[client.venue.name] if (each := history.each(client.venue))]
+        sources = {source for each in eaches for source in (each.of, each.within) if source}
+        for endpoint in client.venue.endpoints:
+            if endpoint.name not in {source.endpoint for source in sources}:
+                continue
+            for key in (endpoint.each.always if endpoint.each else ()) or ("",):
+                ask = Ask(key, self._tick(), 0)
+                params = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
+                row = await client.fetch(endpoint, ask, params, self._deadline())
+                if row.error or row.status != 200:
+                    self.state.fail(client.venue.name, f"{f'{endpoint.name} {key}'.strip()}: {row.error}", now_ms())
+                catalogue.learn(row)
+
+    async def _work(self, client: Client, jobs: list[Job]) -> None:
+        """The jobs of one rate limit; what failed comes again after the others, after a while."""
+        for pause_s in (0.0, *self.pace.again_s):
+            if not jobs:
+                return
+            await asyncio.sleep(min(pause_s, self._left_s()))
+            left, queue = list[Job](), iter(jobs)
+
+            async def take(queue: Iterator[Job] = queue, left: list[Job] = left) -> None:
+                for job in queue:
+                    if self._is_late():
+                        return
+                    if rest := await self._fetch_span(client, *job):
+                        left.append(rest)
+
+            await asyncio.gather(*(take() for _ in range(AT_ONCE)))
+            jobs = left
+        for history, key, span in jobs:
+            self.state.give_up(client.venue.name, history.name, key, span)
+
+    async def _fetch_span(self, client: Client, history: History, key: str, gap: Span) -> Job | None:
+        """Ask for a market's span piece by piece, the newest first; what is left if one failed."""
+        venue, (begin, end) = client.venue.name, gap
+        piece: Piece | None = history.first(key, begin, end)
+        while piece is not None:
+            row = await self._ask(client, history, piece)
+            if row.status is None and self._is_late():
+                return None
+            try:
+                if row.error or row.status != 200 or row.body is None:
+                    raise ValueError(row.error or "no answer")
+                times = list(history.at(orjson.loads(row.body)))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                self.state.fail(venue, f"{history.name} {key}: {error}", now_ms())
+                # A request that the venue calls wrong stays wrong.
+                again = row.status is None or row.status >= 500 or row.status in (200, 403, 408, 418, 429)
+                if again:
+                    return history, key, (begin, end)
+                self.state.give_up(venue, history.name, key, (begin, end))
+                return None
+            await self._room.wait()
+            self.outbox.put(row)
+            self._unlanded += len(row.body or "")
+            if self._unlanded >= self.pace.load_bytes:
+                self._room.clear()
+            settled_from, settled_to, piece = history.covers(piece, times)
+            if piece is None and history.order == "span" and times:
+                end = settled_from
+                piece = history.first(key, begin, end) if begin < end else None
+            elif piece is None:
+                # Nothing older is there: the market was not listed yet.
+                settled_from = begin
+            elif history.order == "oldest":
+                begin = settled_to
+            else:
+                end = settled_from
+            self.covered.add(venue, history.name, key, settled_from, settled_to)
+            self.state.got(venue, history.name, len(times), settled_to - settled_from, row)
+            if self._is_late():
+                return None
+        return None
+
+    async def _ask(self, client: Client, history: History, piece: Piece) -> Row:
+        weight = history.weight(piece) if callable(history.weight) else history.weight
+        path = history.path(piece) if callable(history.path) else history.path
+        endpoint = Endpoint(
+            history.landed_as,
+            history.host,
+            path,
+            history.pool,
+            method=history.method,
+            weight=weight,
+            timeout_s=30,
+        )
+        # Its turn comes within a window of the limit: to give up earlier would call the market's span failed.
+        deadline = self._deadline(client.budgets[history.pool].pool.window_s)
+        return await client.fetch(endpoint, Ask(piece.key, self._tick(), 0), history.params(piece), deadline)
+
+    def _tick(self) -> int:
+        return now_ms() // self.pace.minute_ms * self.pace.minute_ms
+
+    def _deadline(self, turn_s: float = 0) -> float:
+        """Loop time at which a request is given up: not long after the time that all may take."""
+        return asyncio.get_running_loop().time() + min(self.pace.answer_s + turn_s, self._left_s() + GRACE_S)
+
+    def _left_s(self) -> float:
+        within_s = self.wanted.within_s
+        return inf if within_s is None else max(0.0, within_s - (now_ms() - self.at_ms) / 1000)
+
+    def _is_late(self) -> bool:
+        return self._left_s() == 0
+
+    async def _land_on(self) -> None:
+        """One load a minute."""
+        while True:
+            late_ms = (now_ms() - self.pace.land_ms) % self.pace.minute_ms
+            await asyncio.sleep((self.pace.minute_ms - late_ms) / 1000)
+            await self._land()
+
+    async def _land(self) -> None:
+        now, minute = now_ms(), self.pace.minute_ms
+        built = now % minute >= self.pace.built_ms
+        waiting = self._unlanded
+        landed = await self.outbox.land(now // minute * minute + minute * built)
+        self.state.landing_error = (landed.fault if landed else None) or self.outbox.journal.fault
+        self.state.write()
+        # While the landing takes nothing, no more is asked than the journal holds already.
+        if self.state.landing_error:
+            self._room.clear()
+            return
+        # What came meanwhile is the next load's.
+        self._unlanded -= waiting
+        if self._unlanded < self.pace.load_bytes:
+            self._room.set()
+
+
+async def backfill(
+    home: Path,
+    landing: str,
+    venues_url: str | None,
+    wanted: Wanted,
+    *,
+    venues: Sequence[Venue] = VENUES,
+    histories: Mapping[str, tuple[History, ...]] = HISTORIES,
+    pace: Pace | None = None,
+    say: Callable[[str], None] | None = None,
+    tell: Path | None = None,
+) -> BackfillState:
+    """Fetch into `home` (the backfill's folder) and land into `landing`, until all is there or SIGTERM or SIGINT.
+
+    What goes wrong is said at once; `tell` is a second file for the state. RecorderBusy if another one works in the
+    folder.
+    """
+    with lock(home, "backfill"):
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        with suppress(RuntimeError, ValueError):  # in a thread (Dagster's) there are no signals
+            for name in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(name, stop.set)
+        run = Backfill(home, landing, venues_url, wanted, venues=venues, histories=histories, pace=pace)
+        run.state.say, run.state.tell = say, tell
+        return await run.run(stop)

@@ -1,0 +1,119 @@
+"""One venue's minute: every due endpoint and key is asked, and each becomes exactly one row."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ingest.declaration.endpoint import Ask, Endpoint
+from ingest.landing.rows import Row, canonical
+from ingest.recorder.client import Client, now_ms
+from ingest.recorder.schedule import Schedule
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES = 50
+PATIENCE_S = 10.0
+"""How long a fan-out waits for a list that only narrows it."""
+
+
+@dataclass
+class Progress:
+    """How far a venue's minute is."""
+
+    open: int = 1
+    """Requests without an answer, and endpoints of which is not known yet what to ask; 1 before it has begun."""
+
+
+async def record_minute(
+    client: Client,
+    schedule: Schedule,
+    tick_ms: int,
+    deadline: float,
+    emit: Callable[[Row], None],
+    progress: Progress | None = None,
+) -> None:
+    """Ask the venue everything that is due. Ends with the last row, at the deadline (loop time) at the latest."""
+    tasks: dict[str, asyncio.Task[None]] = {}
+    progress = progress or Progress()
+
+    def finish(row: Row) -> None:
+        schedule.done(row)
+        emit(row)
+
+    async def guarded(endpoint: Endpoint) -> None:
+        try:
+            await fan_out(endpoint)
+        except Exception as error:
+            log.exception("%s %s", client.venue.name, endpoint.name)
+            finish(_row(client, endpoint, Ask("", tick_ms, 0), f"not asked: {error!r}"))
+
+    async def fan_out(endpoint: Endpoint) -> None:
+        asks: Sequence[Ask] = ()
+        try:
+            for name in schedule.unknown(endpoint):
+                if other := tasks.get(name):
+                    of = endpoint.each.of if endpoint.each else None
+                    decisive = of is not None and name == of.endpoint
+                    await asyncio.wait([other], timeout=None if decisive else PATIENCE_S)
+            asks = schedule.asks(endpoint, tick_ms)
+        finally:
+            progress.open += len(asks) - 1
+        if not asks:
+            finish(_row(client, endpoint, Ask("", tick_ms, 0), _no_keys(schedule, endpoint)))
+        await asyncio.gather(*(ask_for(endpoint, ask) for ask in asks))
+
+    async def ask_for(endpoint: Endpoint, ask: Ask) -> None:
+        try:
+            await _record(client, endpoint, ask, deadline, finish)
+        finally:
+            progress.open -= 1
+
+    for endpoint in schedule.due(tick_ms):
+        tasks[endpoint.name] = asyncio.create_task(guarded(endpoint))
+    progress.open += len(tasks) - 1
+    try:
+        await asyncio.gather(*tasks.values())
+    finally:
+        for task in tasks.values():
+            task.cancel()
+
+
+async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float, finish: Callable[[Row], None]) -> None:
+    """One request, or one request per page."""
+    try:
+        params: Mapping[str, Any] = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
+        if endpoint.next_page is None:
+            finish(await client.fetch(endpoint, ask, params, deadline))
+            return
+        for page in range(1, MOST_PAGES + 1):
+            row = await client.fetch(endpoint, Ask(str(page), ask.tick_ms, ask.bars), params, deadline)
+            finish(row)
+            if row.status != 200 or row.error or row.body is None:
+                return
+            more = endpoint.next_page(orjson.loads(row.body))
+            if more is None:
+                return
+            params = {**params, **more}
+        log.error("%s %s has more than %d pages", client.venue.name, endpoint.name, MOST_PAGES)
+    except Exception as error:
+        # A body of another shape than declared, or a fault of the declaration: this key's, nobody else's.
+        log.exception("%s %s %s", client.venue.name, endpoint.name, ask.key)
+        finish(_row(client, endpoint, ask, f"not asked: {error!r}"))
+
+
+def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:
+    missing = schedule.unknown(endpoint)
+    of = endpoint.each.of if endpoint.each else None
+    if of and of.endpoint in missing:
+        return f"not asked: {of.endpoint} gave no keys yet"
+    return "not asked: there are no keys"
+
+
+def _row(client: Client, endpoint: Endpoint, ask: Ask, error: str) -> Row:
+    """A row for what was not asked."""
+    params = canonical({})
+    return Row(ask.tick_ms, client.venue.name, endpoint.name, ask.key, params, None, now_ms(), None, 0, error, None)

@@ -1,0 +1,254 @@
+"""The recorder: every minute all venues are asked, streams are listened to, and what came is landed."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from os import getpid
+from pathlib import Path
+from time import monotonic
+
+from ingest.declaration.endpoint import Venue
+from ingest.landing.memory import stay_small
+from ingest.landing.outbox import Landed, Outbox
+from ingest.landing.rows import Row
+from ingest.recorder.client import Client, clock, now_ms
+from ingest.recorder.minute import Progress, record_minute
+from ingest.recorder.schedule import Schedule
+from ingest.recorder.shares import Shares
+from ingest.recorder.state import RecorderBusy, State, VenueState, lock
+from ingest.recorder.streams import StreamRecorder
+from ingest.venues import VENUES
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.1
+LAST_LANDING_S = 10.0
+"""How long the end of the process waits for its last landing."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The recorder's beat in milliseconds."""
+
+    minute_ms: int = 60_000
+    land_after_ms: int = 8_000
+    """At the latest: a minute is landed as soon as rate limits alone hold back what it lacks."""
+    give_up_after_ms: int = 50_000
+    least_ms: int = 20_000
+    """A first minute that begins late still gets this long."""
+
+
+class Recorder:
+    """One task per venue and minute, one per stream; none waits for another."""
+
+    def __init__(
+        self,
+        home: Path,
+        landing: str,
+        venues_url: str | None,
+        venues: Sequence[Venue] = VENUES,
+        pace: Pace | None = None,
+    ) -> None:
+        self.pace = pace or Pace()
+        self.venues = tuple(venues)
+        self.schedules = {venue.name: Schedule(venue, self.pace.minute_ms) for venue in venues}
+        self.outbox = Outbox(home, landing)
+        self.state = State(getpid(), now_ms(), venues={venue.name: VenueState() for venue in venues})
+        self._state_file = home / "state.json"
+        self._venues_url = venues_url
+        self._clients: dict[str, Client] = {}
+
+    async def run(self, once: bool, stop: asyncio.Event) -> None:
+        """Record until `stop`; with `once`, one minute without streams."""
+        async with AsyncExitStack() as stack:
+            for venue in self.venues:
+                self._clients[venue.name] = await stack.enter_async_context(Client(venue, self._venues_url))
+            work = asyncio.create_task(self._tick(self._floor(now_ms())) if once else self._forever())
+            stopped = asyncio.create_task(stop.wait())
+            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            try:
+                if work.done():
+                    work.result()
+            finally:
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+                await self._last_landing()
+
+    async def _forever(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for stream in self._streams():
+                tasks.create_task(self._listen(stream))
+            # What an earlier run left behind is landed while the first minute is recorded.
+            tasks.create_task(self._land())
+            tick_ms = self._floor(now_ms())
+            while True:
+                tasks.create_task(self._guarded_tick(tick_ms))
+                tick_ms = await self._next_minute(tick_ms)
+
+    def _streams(self) -> list[StreamRecorder]:
+        recorders = []
+        for venue in self.venues:
+            catalogue = self.schedules[venue.name].catalogue
+            for stream in venue.streams:
+                shares = Shares(stream.connections, stream.topics_each)
+                recorders += [
+                    StreamRecorder(
+                        venue, stream, self._venues_url, catalogue, self.pace.minute_ms, self._emit, shares, connection
+                    )
+                    for connection in range(stream.connections)
+                ]
+        return recorders
+
+    async def _listen(self, stream: StreamRecorder) -> None:
+        while True:
+            try:
+                await stream.run()
+            except Exception:
+                log.exception("%s %s failed; listening again", stream.venue.name, stream.stream.name)
+                await asyncio.sleep(5)
+
+    async def _next_minute(self, tick_ms: int) -> int:
+        """Wait for the next boundary after the tick. The clock may be set meanwhile: look again every few seconds."""
+        while (left_ms := tick_ms + self.pace.minute_ms - now_ms()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(min(5.0, left_ms / 1000))
+        return self._floor(now_ms())
+
+    def _floor(self, ms: int) -> int:
+        return ms // self.pace.minute_ms * self.pace.minute_ms
+
+    async def _guarded_tick(self, tick_ms: int) -> None:
+        try:
+            await self._tick(tick_ms)
+        except Exception:
+            log.exception("minute %s", clock(tick_ms))
+
+    async def _tick(self, tick_ms: int) -> None:
+        """Record one minute of all venues and land it: first what is there in time, then the stragglers."""
+        began, pace = monotonic(), self.pace
+        self.state.last_tick_ms = tick_ms
+        self.state.write(self._state_file)
+        left_ms = max(pace.least_ms, tick_ms + pace.give_up_after_ms - now_ms())
+        deadline = asyncio.get_running_loop().time() + left_ms / 1000
+        rows: list[Row] = []
+        progress = {venue.name: Progress() for venue in self.venues}
+        tasks = {
+            name: asyncio.create_task(self._venue_minute(name, tick_ms, deadline, rows, one), name=name)
+            for name, one in progress.items()
+        }
+
+        def prompt(name: str) -> bool:
+            return tasks[name].done() or progress[name].open <= self._clients[name].held
+
+        try:
+            while not all(map(prompt, tasks)) and monotonic() - began < pace.land_after_ms / 1000:  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_S)
+            late = {task for task in tasks.values() if not task.done()}
+            await self._land_and_say(tick_ms, rows, late, began)
+            if late:
+                rows.clear()
+                await asyncio.wait(late)
+                await self._land_and_say(tick_ms, rows, set(), began)
+        finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    async def _venue_minute(
+        self, venue: str, tick_ms: int, deadline: float, rows: list[Row], progress: Progress
+    ) -> None:
+        counts = [0, 0]
+
+        def emit(row: Row) -> None:
+            counts[row.error is not None] += 1
+            # Without its body: the journal has that, and a slow venue's minute would hold it for long.
+            rows.append(row._replace(body=None))
+            self._emit(row)
+
+        try:
+            await record_minute(self._clients[venue], self.schedules[venue], tick_ms, deadline, emit, progress)
+        except Exception:
+            log.exception("%s: minute %s", venue, clock(tick_ms))
+        state = self.state.venues[venue]
+        state.ok, state.failed = counts
+
+    def _emit(self, row: Row) -> None:
+        self.state.note(row)
+        self.outbox.put(row)
+
+    async def _land(self) -> Landed | None:
+        try:
+            landed = await self.outbox.land()
+        except Exception:
+            log.exception("Landing failed; it is tried again next minute")
+            return None
+        if landed is not None:
+            self.state.landing_error = landed.fault
+            if landed.rows:
+                self.state.last_landed_ms = now_ms()
+        self.state.journal_error = self.outbox.journal.fault
+        self.state.write(self._state_file)
+        return landed
+
+    async def _land_and_say(self, tick_ms: int, rows: list[Row], late: set[asyncio.Task[None]], began: float) -> None:
+        failed = sum(1 for row in rows if row.error)
+        landed = await self._land() or Landed()
+        log.info(
+            "minute %s: %d rows of %d venues, %d failed%s; landed %d rows, %.1f MB, after %.1f s",
+            clock(tick_ms),
+            len(rows),
+            len({row.venue for row in rows}),
+            failed,
+            f", waiting for {', '.join(sorted(task.get_name() for task in late))}" if late else "",
+            landed.rows,
+            landed.body_bytes / 1e6,
+            monotonic() - began,
+        )
+
+    async def _last_landing(self) -> None:
+        try:
+            async with asyncio.timeout(LAST_LANDING_S):
+                await self._land()
+        except TimeoutError:
+            log.error("The last landing took longer than %g s: its rows are in the journal", LAST_LANDING_S)
+
+
+async def record(
+    home: Path,
+    landing: str,
+    venues_url: str | None,
+    once: bool = False,
+    *,
+    venues: Sequence[Venue] = VENUES,
+    pace: Pace | None = None,
+) -> str | None:
+    """Record into `home` (the recorder's folder) and land into `landing` until SIGTERM or SIGINT.
+
+    The result says why the last landing failed; its rows are then in the journal.
+    """
+    with lock(home):
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, stop.set)
+        recorder = Recorder(home, landing, venues_url, venues, pace)
+        await recorder.run(once, stop)
+        return recorder.state.landing_error
+
+
+def run_recorder(home: Path, landing: str, venues_url: str | None, once: bool = False) -> int:
+    """The recorder as a process: its exit code. Progress goes to the log."""
+    stay_small()
+    try:
+        fault = asyncio.run(record(home, landing, venues_url, once))
+    except RecorderBusy as busy:
+        log.error("%s", busy)
+        return 1
+    except OSError as error:
+        log.error("The recorder's folder %s cannot be used: %s", home, error.strerror or error)
+        return 1
+    # One minute was asked for and is not in the landing; a recorder that is stopped lands it at its next start.
+    return 1 if once and fault else 0

@@ -1,0 +1,127 @@
+"""What one venue is asked in one minute: cadence, fan-out over keys, the rotation of the rest, bars to catch up."""
+
+import logging
+
+import orjson
+
+from ingest.declaration.endpoint import Ask, Each, Endpoint, Keys, Venue
+from ingest.landing.rows import Row
+
+log = logging.getLogger(__name__)
+
+
+class Catalogue:
+    """The keys that the newest good bodies list, per key source. Only these pairs are kept, not the bodies."""
+
+    def __init__(self, venue: Venue) -> None:
+        eaches = [endpoint.each for endpoint in venue.endpoints if endpoint.each]
+        sources = {source for each in eaches for source in (each.of, each.within, each.without) if source}
+        sources |= {stream.topics for stream in venue.streams if stream.topics}
+        self._sources = sources | {source.times for source in sources if source.times}
+        self._listed: dict[Keys, dict[str, dict[str, float]]] = {}
+
+    def learn(self, row: Row) -> None:
+        """Read the keys out of a good body. Where it does not have the declared shape, the last keys stand."""
+        readers = [source for source in self._sources if source.endpoint == row.endpoint]
+        if not readers or row.status != 200 or row.error or row.body is None:
+            return
+        try:
+            body = orjson.loads(row.body)
+        except ValueError as error:
+            log.warning("%s %s %s: keys unreadable: %r", row.venue, row.endpoint, row.key, error)
+            return
+        for source in readers:
+            try:
+                self._listed.setdefault(source, {})[row.key] = dict(source.read(body))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                log.warning("%s %s %s: keys unreadable: %r", row.venue, row.endpoint, row.key, error)
+
+    def keys(self, source: Keys) -> dict[str, float] | None:
+        """Key → rank over all answers of the source; None while there was none."""
+        listed = self._listed.get(source)
+        if listed is None:
+            return None
+        ranks = {key: rank for part in listed.values() for key, rank in part.items()}
+        if source.times is not None:
+            factors = self.keys(source.times) or {}
+            ranks = {key: rank * factors.get(key, 0.0) for key, rank in ranks.items()}
+        return ranks
+
+    def ranked(self, each: Each) -> list[str]:
+        """The keys of a fan-out, best first."""
+        keys = (self.keys(each.of) if each.of else None) or {}
+        within = self.keys(each.within) if each.within else None
+        without = (self.keys(each.without) if each.without else None) or {}
+        chosen = [key for key in keys if key not in without and (within is None or key in within)]
+        return sorted(chosen, key=lambda key: (-keys[key], key))
+
+
+class Schedule:
+    """Remembers when each endpoint and key was asked and answered last."""
+
+    def __init__(self, venue: Venue, minute_ms: int) -> None:
+        self.venue = venue
+        self.minute_ms = minute_ms
+        self.catalogue = Catalogue(venue)
+        self._asked: dict[tuple[str, str], int] = {}
+        self._answered: dict[tuple[str, str], int] = {}
+        self._due: dict[str, int] = {}
+        self._every_s = {endpoint.name: endpoint.every_s for endpoint in venue.endpoints}
+        self._fanned = {endpoint.name for endpoint in venue.endpoints if endpoint.each}
+
+    def due(self, tick_ms: int) -> list[Endpoint]:
+        """The endpoints whose cadence has come round: all at the first tick, then at multiples of their cadence."""
+        due = [endpoint for endpoint in self.venue.endpoints if tick_ms >= self._due.get(endpoint.name, 0)]
+        for endpoint in due:
+            period = max(1, endpoint.every_s // 60) * self.minute_ms
+            self._due[endpoint.name] = (tick_ms // period + 1) * period
+        return due
+
+    def unknown(self, endpoint: Endpoint) -> list[str]:
+        """Names of the endpoints that have not yet given the keys of this one, the decisive one first."""
+        each = endpoint.each
+        wanted = (each.of, each.of and each.of.times, each.within, each.without) if each else ()
+        return [source.endpoint for source in wanted if source and self.catalogue.keys(source) is None]
+
+    def asks(self, endpoint: Endpoint, tick_ms: int) -> list[Ask]:
+        """One Ask per request of this minute, best rank first."""
+        each = endpoint.each
+        keys = [""] if each is None else [*each.always, *self._chosen(endpoint, each)]
+        for key in keys:
+            self._asked[endpoint.name, key] = tick_ms
+        return [Ask(key, tick_ms, self._bars(endpoint, key, tick_ms)) for key in keys]
+
+    def done(self, row: Row) -> None:
+        """Take note of an outcome."""
+        if row.status == 200 and not row.error:
+            self._answered[row.endpoint, row.key] = row.tick_ms
+            self.catalogue.learn(row)
+        elif row.endpoint not in self._fanned or not row.key:
+            # What is asked once an hour is asked again next minute when it failed, what is asked once a day (because it
+            # is large) after 24 minutes. Of a fan-out over keys one that never answers would have all the others asked
+            # every minute: it waits for its next turn.
+            again_ms = row.tick_ms + max(
+                self.minute_ms, self._every_s.get(row.endpoint, 60) // 60 * self.minute_ms // 60
+            )
+            self._due[row.endpoint] = min(self._due.get(row.endpoint, again_ms), again_ms)
+
+    def _chosen(self, endpoint: Endpoint, each: Each) -> list[str]:
+        ranked = self.catalogue.ranked(each)
+        if each.top is None or len(ranked) <= each.top:
+            return ranked
+        top, rest = ranked[: each.top], ranked[each.top :]
+        if each.rest_s is None:
+            return top
+        # The longest unasked first: even over the time, and right again after any change of ranks.
+        share = -(-len(rest) * max(60, endpoint.every_s) // each.rest_s)
+        rest.sort(key=lambda key: self._asked.get((endpoint.name, key), 0))
+        return top + rest[:share]
+
+    def _bars(self, endpoint: Endpoint, key: str, tick_ms: int) -> int:
+        if endpoint.bars is None:
+            return 0
+        answered = self._answered.get((endpoint.name, key))
+        if answered is None:
+            return endpoint.bars.most
+        missing = (tick_ms - answered) // self.minute_ms + endpoint.bars.usual - 1
+        return min(endpoint.bars.most, max(endpoint.bars.usual, missing))

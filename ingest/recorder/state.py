@@ -1,0 +1,74 @@
+"""What the recorder says about itself: the state file that `tidemark status` reads, and the lock on its folder."""
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import orjson
+
+from ingest.landing.rows import Row
+from ingest.recorder.span import STOPPED
+
+
+class RecorderBusy(Exception):
+    """Another recorder works in the same folder."""
+
+
+@dataclass
+class VenueState:
+    """A venue's outcomes in its latest finished minute, and the last thing that went wrong."""
+
+    ok: int = 0
+    failed: int = 0
+    last_ok_ms: int | None = None
+    last_error: str | None = None
+    last_error_ms: int | None = None
+
+
+@dataclass
+class State:
+    """Times are UTC epoch ms."""
+
+    pid: int
+    started_ms: int
+    last_tick_ms: int | None = None
+    last_landed_ms: int | None = None
+    landing_error: str | None = None
+    journal_error: str | None = None
+    venues: dict[str, VenueState] = field(default_factory=dict)
+
+    def note(self, row: Row) -> None:
+        """Remember what went well or wrong last."""
+        venue = self.venues[row.venue]
+        if row.error is None:
+            venue.last_ok_ms = row.received_ms
+        elif row.error != STOPPED:
+            venue.last_error = " ".join(filter(None, (row.endpoint, row.key))) + f": {row.error}"
+            venue.last_error_ms = row.received_ms or row.requested_ms
+
+    def write(self, path: Path) -> None:
+        """Replace the file at once; a full disk costs the file's freshness and nothing else."""
+        scratch = path.with_suffix(".tmp")
+        with suppress(OSError):
+            scratch.write_bytes(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2))
+            scratch.replace(path)
+
+
+def lock(home: Path, who: str = "recorder") -> TextIO:
+    """Hold the folder as long as the returned file is open: two recorders would land every row twice."""
+    home.mkdir(parents=True, exist_ok=True)
+    holder = (home / "lock").open("a+")
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder.seek(0)
+        pid = holder.read().strip() or "unknown"
+        holder.close()
+        raise RecorderBusy(f"another {who} (process {pid}) works in {home}") from None
+    holder.truncate(0)
+    holder.write(str(os.getpid()))
+    holder.flush()
+    return holder

@@ -1,1 +1,0 @@
-"""Which markets each venue carries: one file per venue."""

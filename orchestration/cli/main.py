@@ -1,0 +1,244 @@
+"""The `tidemark` command. Each command imports what it needs, so that `tidemark --help` answers at once.
+
+Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from orchestration.cli.console import fail, in_a_sentence, one_sentence, settings
+from orchestration.cli.keys import keys_app
+from orchestration.config.settings import SETTINGS, UNIVERSES, Settings
+
+HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
+EPILOG = "\n\n".join(
+    ["Settings come from the environment:"]
+    + [f"{setting.name} (default: {setting.default}): {setting.meaning}" for setting in SETTINGS]
+)
+
+app = typer.Typer(
+    help=HELP,
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run a command."""
+    app(prog_name="tidemark")
+
+
+def log_to_stderr() -> None:
+    import logging
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+
+
+@app.command(short_help="Run everything against simulated exchanges on this machine.")
+def demo() -> None:
+    """Run the whole product against simulated exchanges on this machine, until Ctrl-C. Needs no network."""
+    _run_product(demo=True)
+
+
+@app.command(short_help="Run everything against the real exchanges.")
+def up() -> None:
+    """Run the whole product against the real exchanges, until Ctrl-C."""
+    _run_product(demo=False)
+
+
+def _run_product(*, demo: bool) -> None:
+    chosen = settings()
+    from orchestration.supervise import preflight, product
+
+    with in_a_sentence(preflight.PreflightError):
+        product.run(chosen, demo=demo)
+
+
+def _check_origin(chosen: Settings) -> None:
+    """What is recorded by hand must not mix with what its home holds either."""
+    from orchestration.supervise import preflight
+
+    with in_a_sentence(preflight.PreflightError):
+        preflight.check_origin(chosen)
+
+
+@app.command(short_help="Ask the exchanges every minute and land what they answer.")
+def record(
+    once: Annotated[bool, typer.Option("--once", help="Record one minute, land it and stop.")] = False,
+) -> None:
+    """Ask every exchange every minute and land what it answers, raw, until Ctrl-C."""
+    chosen = settings()
+    from ingest.recorder.recorder import run_recorder
+
+    _check_origin(chosen)
+    log_to_stderr()
+    raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once))
+
+
+@app.command(short_help="Fetch what the exchanges have of the past.")
+def backfill(
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only this kind, as perp_bars or perp_bars_1d; may be repeated.")
+    ] = None,
+    venue: Annotated[list[str] | None, typer.Option(help="Only this exchange; may be repeated.")] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="From this UTC day or time on, as 2026-01-31.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Up to this UTC day or time; else up to now.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch also what is there already.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="The small fetch that the demo makes.")] = False,
+    within: Annotated[float | None, typer.Option(help="Begin nothing new after so many seconds.")] = None,
+) -> None:
+    """Fetch what is missing of the exchanges' past and land it, within a share of their rate limits of its own.
+
+    Without options: bars, settlements, open interest and ratios as far back as the indices need them. It can be
+    stopped at any time; the next one goes on.
+    """
+    chosen = settings()
+    from ingest.landing.memory import stay_small
+    from orchestration.code_location import history
+
+    log_to_stderr()
+    stay_small()
+    try:
+        request = history.wanted(venue or (), kind or (), begin, end, again=again, sample=sample, within_s=within)
+    except history.WrongRequest as error:
+        fail(str(error), code=2)
+    _check_origin(chosen)
+    raise typer.Exit(
+        history.run_by_hand(chosen, request, typer.echo, lambda text: typer.echo(f"tidemark: {text}", err=True))
+    )
+
+
+@app.command(short_help="Build what has landed into the warehouse (dbt).")
+def build(
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything that ever landed anew.")] = False,
+) -> None:
+    """Build the landed minutes that are not built yet into the warehouse (dbt)."""
+    chosen = settings()
+    from orchestration.warehouse.transform import build as run_build
+
+    with one_sentence():
+        built = run_build(chosen, rebuild=rebuild)
+        typer.echo(f"{built.ticks} minutes of {built.loads} loads" if built else "nothing waits to be built")
+
+
+@app.command(short_help="Publish what is built as a new edition.")
+def publish() -> None:
+    """Publish what is built as a new edition, which a running API serves within a second."""
+    chosen = settings()
+    from orchestration.publish.publish import publish as run_publish
+
+    with one_sentence():
+        edition = run_publish(chosen)
+        typer.echo(f"edition {edition.edition_id}" if edition else "nothing new to publish")
+
+
+@app.command(short_help="Serve the published edition as a JSON API.")
+def serve() -> None:
+    """Serve the published edition as a read-only JSON API on 127.0.0.1, until Ctrl-C."""
+    chosen = settings()
+    from serve.app import run_server
+    from serve.http.service import Setup
+
+    log_to_stderr()
+    setup = Setup(
+        chosen.serving,
+        chosen.docs,
+        chosen.keys,
+        redis_url=chosen.redis_url,
+        trusted_proxies=chosen.trusted_proxies,
+        workers=chosen.api_workers,
+        quality=chosen.quality_docs,
+        public_hosts=chosen.public_hosts,
+        mcp_revision=chosen.mcp_revision,
+    )
+    run_server(setup, "127.0.0.1", chosen.api_port)
+
+
+app.add_typer(keys_app, name="keys", short_help="Make, list and revoke API keys.")
+
+
+@app.command(short_help="Run stand-ins of the exchanges (simulated or replayed).")
+def sandbox(
+    simulate: Annotated[bool, typer.Option("--simulate", help="Answer from a deterministic simulated market.")] = False,
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer with the recorded responses of this folder (replay.json).")
+    ] = None,
+    universe: Annotated[
+        str | None,
+        typer.Option(help=f"Size of the simulated market: {' or '.join(UNIVERSES)}; else TIDEMARK_UNIVERSE."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The simulated market's seed: the same seed, the same numbers.")] = 1,
+) -> None:
+    """Run stand-ins of the exchanges on 127.0.0.1: their own paths and formats, over HTTP and WebSocket.
+
+    Give either --simulate or --replay. Point the recorder at them with TIDEMARK_VENUES_URL=http://127.0.0.1:9100.
+    """
+    chosen = settings()
+    if simulate == (replay is not None):
+        fail("give either --simulate or --replay DIR", code=2)
+    if universe is not None and universe not in UNIVERSES:
+        fail(f"--universe is '{universe}', but it must be one of: {', '.join(UNIVERSES)}", code=2)
+    if replay is not None and not (replay / "replay.json").is_file():
+        fail(f"--replay is '{replay}', but there is no replay.json in it", code=2)
+    from sandbox.server import run_sandbox
+
+    log_to_stderr()
+    mode: Literal["simulate", "replay"] = "simulate" if simulate else "replay"
+    try:
+        run_sandbox("127.0.0.1", chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)
+    except ValueError as error:
+        fail(str(error))
+
+
+@app.command(short_help="Tell how old the served data is and what fails.")
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """Tell how old the served data is and how each exchange's recording does. Exit code 1 if older than 3 minutes."""
+    chosen = settings()
+    from orchestration.cli.status import as_text, read_status
+
+    found = read_status(chosen)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        typer.echo(as_text(found))
+    raise typer.Exit(0 if found["state"] == "healthy" else 1)
+
+
+@app.command(short_help="Generate the dbt docs.")
+def docs() -> None:
+    """Generate the dbt docs, which the API serves at /dbt/: what every table, column and metric means."""
+    chosen = settings()
+    from orchestration.warehouse.dbt_runner.docs import make_docs
+
+    with one_sentence():
+        typer.echo(f"the docs are in {make_docs(chosen)}")
+
+
+@app.command(short_help="Read the dbt project into its manifest.")
+def parse() -> None:
+    """Read the dbt project into its manifest, unless that is up to date. `build` does it by itself."""
+    chosen = settings()
+    from orchestration.warehouse.dbt_runner.process import prepare_manifest
+
+    with one_sentence():
+        typer.echo(f"the manifest is {prepare_manifest(chosen)}")
+
+
+@app.command(name="dbt-server", hidden=True)
+def dbt_server() -> None:
+    """Keep a dbt ready for the builds: `demo` and `up` run this."""
+    chosen = settings()
+    from orchestration.warehouse.dbt_runner.server import run_server
+
+    with one_sentence():
+        run_server(chosen)

@@ -1,0 +1,1 @@
+"""Dagster's code location: assets, jobs, schedules and checks. Nothing else imports Dagster."""

@@ -1,0 +1,46 @@
+"""Checks that are no dbt tests: is the recorder alive, by the freshness that the dbt source declares.
+
+Checks of tables and columns are dbt tests, which Dagster shows as checks of the models by itself.
+"""
+
+import json
+
+import dagster as dg
+
+from orchestration.code_location.assets import LANDING, UPKEEP
+from orchestration.config.settings import Settings
+from orchestration.warehouse.dbt_runner.process import start_dbt
+from orchestration.warehouse.writer import writer_lock
+
+
+def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
+    """`dbt source freshness` of the landing."""
+
+    @dg.asset_check(
+        asset=LANDING,
+        name="recorder_is_alive",
+        pool=UPKEEP,
+        description="The newest built minute is not older than the dbt source's freshness limits.",
+    )
+    def recorder_is_alive(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        with writer_lock(settings.home, "dbt source freshness", say=context.log.info) as lock:
+            process = start_dbt(settings, ["source", "freshness"], lock=lock)
+            output, _ = process.communicate()
+        found = [event for line in output.splitlines() if (event := _freshness(line))]
+        if not found:
+            raise dg.Failure(f"dbt told no freshness:\n{output.decode(errors='replace')}")
+        worst = max(found, key=lambda event: float(event.get("age") or 0.0))
+        severity = dg.AssetCheckSeverity.WARN if worst["status"] == "warn" else dg.AssetCheckSeverity.ERROR
+        return dg.AssetCheckResult(
+            passed=worst["status"] == "pass", severity=severity, metadata={"age (s)": float(worst.get("age") or 0.0)}
+        )
+
+    return recorder_is_alive
+
+
+def _freshness(line: bytes) -> dict[str, str] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event["data"] if event["info"]["name"] == "LogFreshnessResult" else None

@@ -1,0 +1,86 @@
+"""Fetching the past by hand and from Dagster: what may be asked for, and what is said of it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ingest.backfill.backfill import backfill
+from ingest.backfill.progress import BackfillState
+from ingest.backfill.wanted import Wanted
+from ingest.declaration.endpoint import Venue
+from ingest.histories import HISTORIES
+from ingest.recorder.client import now_ms
+from ingest.recorder.state import RecorderBusy
+from ingest.venues import VENUES
+from orchestration.config.settings import Settings
+
+
+class WrongRequest(ValueError):
+    """What is asked for does not exist: one sentence naming the option, its value and what is allowed."""
+
+
+def offered(venues: Sequence[Venue] = VENUES) -> dict[str, list[str]]:
+    """Venue → the kinds whose past it has."""
+    return {venue.name: [one.name for one in HISTORIES[venue.name]] for venue in venues if venue.name in HISTORIES}
+
+
+def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: str | None, **more: Any) -> Wanted:
+    """The request of a command line, checked."""
+    known = offered()
+    for venue in venues:
+        if venue not in known:
+            raise WrongRequest(f"--venue is {venue!r}, but it must be one of: {', '.join(known)}")
+    chosen = list(venues) or list(known)
+    of_venue = {venue: {name for one in HISTORIES[venue] for name in (one.name, one.endpoint)} for venue in chosen}
+    for kind in kinds:
+        if not any(kind in names for names in of_venue.values()):
+            names = sorted(set().union(*of_venue.values()))
+            of = f" of {', '.join(venues)}" if venues else ""
+            raise WrongRequest(f"--kind is {kind!r}, but the history{of} has: {', '.join(names)}")
+    begin_ms, end_ms = _time("--from", begin), _time("--to", end)
+    if begin_ms is not None and begin_ms >= (end_ms if end_ms is not None else now_ms()):
+        raise WrongRequest(f"--from is {begin!r}, but it must lie before {'--to' if end else 'now'}")
+    if end_ms is not None and end_ms > now_ms():
+        raise WrongRequest(f"--to is {end!r}, but it must lie in the past")
+    return Wanted(list(venues) or None, list(kinds) or None, begin_ms, end_ms, **more)
+
+
+def _time(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise WrongRequest(f"{option} is {text!r}, but it must be a UTC day or time such as 2026-01-31") from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None = None) -> BackfillState:
+    """Fetch and land what is missing; RecorderBusy while another one is at it."""
+    work = backfill(settings.backfill, settings.landing, settings.venues_url, request, say=say, tell=settings.told)
+    return asyncio.run(work)
+
+
+def sentence(state: BackfillState) -> str:
+    """What came of it, in a line."""
+    total, told = state.total, state.summary()
+    words = f"{total.rows:,} rows in {total.requests:,} answers, {total.body_bytes / 1e6:,.1f} MB"
+    if state.state == "done":
+        return f"the history is complete: {words}"
+    return f"the history is {told['share']:.0%} there ({state.state}): {words}; {total.failed} spans failed"
+
+
+def run_by_hand(settings: Settings, request: Wanted, say: Callable[[str], None], fail: Callable[[str], None]) -> int:
+    """`tidemark backfill`: its exit code."""
+    try:
+        state = fetch(settings, request, fail)
+    except RecorderBusy as busy:
+        fail(f"{busy}; it goes on by itself, and `tidemark status` tells how far it is")
+        return 1
+    for span in state.failed:
+        fail(f"failed: {span}")
+    if state.landing_error:
+        fail(state.landing_error)
+    say(sentence(state))
+    return 0 if state.state == "done" else 1

@@ -1,0 +1,116 @@
+"""Daily upkeep, so that a Tidemark that runs for years stays as fast as on its first day; and runs whose process died.
+
+The landing is compacted day by day, the warehouse's fine tables and the pipeline's own history are trimmed, Dagster's
+run history is pruned and old logs are removed.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+
+from orchestration.config.settings import Settings
+from orchestration.warehouse.compaction import compact_landing
+from orchestration.warehouse.trim import trim_warehouse
+from orchestration.warehouse.writer import Say
+
+DAY_S = 86_400.0
+RUNS_KEPT_DAYS, FAILED_RUNS_KEPT_DAYS, LOGS_KEPT_DAYS = 1, 14, 14
+# A run marks itself alive when its first step begins; until then it may be starting.
+STARTING_S = 180.0
+_held: dict[str, int] = {}
+
+
+def upkeep(settings: Settings, instance: dg.DagsterInstance, say: Say = print) -> Iterator[str]:
+    """Do all of it beside the minutes, which go on meanwhile; yields a line about each part."""
+    yield f"{prune_runs(instance, settings.dagster_home)} old runs removed from Dagster's history"
+    yield f"{compact_landing(settings, say=say)} days of the landing compacted"
+    yield f"{trim_warehouse(settings, say=say)} old rows trimmed from the warehouse"
+    yield f"{remove_old_logs(settings)} old logs removed"
+
+
+def prune_runs(instance: dg.DagsterInstance, dagster_home: Path, now: float | None = None) -> int:
+    """Delete finished runs: good ones after a day (there are 1,440), failed ones after two weeks."""
+    now = time.time() if now is None else now
+    removed = 0
+    for statuses, days in (
+        ([dg.DagsterRunStatus.SUCCESS], RUNS_KEPT_DAYS),
+        ([dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED], FAILED_RUNS_KEPT_DAYS),
+    ):
+        removed += _prune(instance, dagster_home, statuses, datetime.fromtimestamp(now - days * DAY_S, UTC))
+    return removed
+
+
+def _prune(
+    instance: dg.DagsterInstance, dagster_home: Path, statuses: list[dg.DagsterRunStatus], before: datetime
+) -> int:
+    removed = 0
+    chosen = dg.RunsFilter(statuses=statuses, created_before=before)
+    while runs := instance.get_runs(chosen, limit=200):
+        for run in runs:
+            instance.delete_run(run.run_id)
+            shutil.rmtree(dagster_home / "storage" / run.run_id, ignore_errors=True)
+            (dagster_home / "alive" / run.run_id).unlink(missing_ok=True)
+        removed += len(runs)
+    return removed
+
+
+def remove_old_logs(settings: Settings, now: float | None = None) -> int:
+    """Delete logs that nobody has written to for two weeks: those put aside, and dbt's.
+
+    The others stay: a process that has nothing to say for weeks still writes to its `<name>.log` when it ends.
+    """
+    before = (time.time() if now is None else now) - LOGS_KEPT_DAYS * DAY_S
+    old = [
+        file
+        for file in (*settings.logs.glob("*.log.*"), *settings.dbt_logs.glob("**/*"))
+        if file.is_file() and file.stat().st_mtime < before
+    ]
+    for file in old:
+        file.unlink(missing_ok=True)
+    return len(old)
+
+
+def mark_alive(dagster_home: Path, run_id: str) -> None:
+    """Hold a lock for as long as this process lives, by which others tell that the run's process is there."""
+    if run_id in _held:
+        return
+    folder = dagster_home / "alive"
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / run_id, os.O_RDWR | os.O_CREAT, 0o644)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _held[run_id] = descriptor
+
+
+def end_dead_runs(instance: dg.DagsterInstance, dagster_home: Path, now: float | None = None) -> list[str]:
+    """Fail runs that Dagster believes to be going on although their process is gone, for example after a power cut.
+
+    Such a run would hold the warehouse's pool, and every later minute would be skipped.
+    """
+    now = time.time() if now is None else now
+    ended = []
+    for record in instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        run_id, begun = record.dagster_run.run_id, record.start_time or record.create_timestamp.timestamp()
+        mark = dagster_home / "alive" / run_id
+        if not mark.exists() and now - begun < STARTING_S:
+            continue
+        if mark.exists() and _is_held(mark):
+            continue
+        instance.report_run_failed(record.dagster_run, "the process of this run is gone")
+        mark.unlink(missing_ok=True)
+        ended.append(run_id)
+    return ended
+
+
+def _is_held(mark: Path) -> bool:
+    with mark.open("r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

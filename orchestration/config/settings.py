@@ -1,0 +1,243 @@
+"""Every setting of Tidemark: its name, default and meaning, read from the environment and checked once.
+
+This is the only module that reads the environment. It imports nothing heavy, so that a wrong setting is one
+sentence within a blink.
+"""
+
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestration.config import places
+from orchestration.config.places import SettingsError, text_of
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+UNIVERSES = ("small", "full")
+MCP_REVISIONS = ("2025-11-25", "2026-07-28")
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
+
+class Setting(NamedTuple):
+    """One environment variable; `default` is the text shown to people."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+SETTINGS = (
+    Setting("TIDEMARK_HOME", "./data", "Folder of all state: landing, warehouse, replicas, recorder, logs."),
+    Setting("TIDEMARK_API_PORT", "8080", "Port of the API on 127.0.0.1."),
+    Setting("TIDEMARK_DAGSTER_PORT", "3000", "Port of the Dagster UI on 127.0.0.1."),
+    Setting("TIDEMARK_SANDBOX_PORT", "9100", "Port of the stand-in exchanges on 127.0.0.1 (demo only)."),
+    Setting(
+        "TIDEMARK_UNIVERSE",
+        "small",
+        "Size of the simulated market: `small` (about 40 coins) or `full` (about 2,000 coins).",
+    ),
+    Setting(
+        "TIDEMARK_LANDING",
+        "<home>/landing",
+        "Where raw responses land: a folder or an fsspec URL such as `s3://bucket/tidemark`.",
+    ),
+    Setting(
+        "TIDEMARK_WAREHOUSE",
+        "<home>/warehouse.duckdb",
+        "The warehouse that dbt builds: a DuckDB file, or `md:<name>` for MotherDuck.",
+    ),
+    Setting(
+        "TIDEMARK_VENUES_URL",
+        "unset",
+        "Prefix of stand-in exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
+    ),
+    Setting("TIDEMARK_API_WORKERS", "1", "Processes of the API on its port; more than one need Redis."),
+    Setting(
+        "TIDEMARK_REDIS_URL",
+        "unset",
+        "Redis such as `redis://127.0.0.1:6379/0`, where API workers and hosts share request counters and answers.",
+    ),
+    Setting(
+        "TIDEMARK_TRUSTED_PROXIES",
+        "unset",
+        "Addresses or networks of reverse proxies, comma-separated, whose `X-Forwarded-For` names the client.",
+    ),
+    Setting(
+        "TIDEMARK_PUBLIC_HOSTS",
+        "unset",
+        "Host names, comma-separated, under which a reverse proxy publishes `/mcp`; it answers no other `Host` or "
+        "`Origin` than these and this machine's own.",
+    ),
+    Setting(
+        "TIDEMARK_MCP_REVISION",
+        "2025-11-25",
+        "Newest protocol revision that `/mcp` speaks: `2025-11-25`, which includes `2025-06-18`, or `2026-07-28` as "
+        "well.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, checked; every path is absolute."""
+
+    home: Path
+    landing: str
+    warehouse: str
+    api_port: int
+    dagster_port: int
+    sandbox_port: int
+    universe: str
+    venues_url: str | None
+    api_workers: int
+    redis_url: str | None
+    trusted_proxies: tuple[str, ...]
+    public_hosts: tuple[str, ...]
+    mcp_revision: str
+
+    @property
+    def keys(self) -> Path:
+        return self.home / "keys.json"
+
+    @property
+    def serving(self) -> Path:
+        return self.home / "serving"
+
+    @property
+    def recorder(self) -> Path:
+        return self.home / "recorder"
+
+    @property
+    def backfill(self) -> Path:
+        return self.home / "backfill"
+
+    @property
+    def told(self) -> Path:
+        """How far the history is, for the API, which reads nothing else of this home."""
+        return self.serving / "backfill.json"
+
+    @property
+    def dbt_target(self) -> Path:
+        return self.home / "dbt" / "target"
+
+    @property
+    def dbt_logs(self) -> Path:
+        return self.home / "dbt" / "logs"
+
+    @property
+    def docs(self) -> Path:
+        return self.home / "docs"
+
+    @property
+    def quality(self) -> Path:
+        return self.home / "quality"
+
+    @property
+    def quality_docs(self) -> Path:
+        return self.quality / "docs"
+
+    @property
+    def dagster_home(self) -> Path:
+        return self.home / "dagster"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
+        """Read and check the TIDEMARK_* variables; raises SettingsError for the first one that is wrong."""
+        home = places.folder(env, "TIDEMARK_HOME", Path("data"))
+        redis_url = places.redis(env, "TIDEMARK_REDIS_URL")
+        ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
+        return cls(
+            home=home,
+            landing=places.location(env, "TIDEMARK_LANDING", home / "landing"),
+            warehouse=places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb"),
+            api_port=ports[0],
+            dagster_port=ports[1],
+            sandbox_port=ports[2],
+            universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
+            venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
+            api_workers=_workers(env, "TIDEMARK_API_WORKERS", redis_url),
+            redis_url=redis_url,
+            trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
+            public_hosts=_hosts(env, "TIDEMARK_PUBLIC_HOSTS"),
+            mcp_revision=_choice(env, "TIDEMARK_MCP_REVISION", MCP_REVISIONS),
+        )
+
+    def environ(self) -> dict[str, str]:
+        """These settings as the variables that give them back in another process, whatever its working folder."""
+        return {
+            "TIDEMARK_HOME": str(self.home),
+            "TIDEMARK_LANDING": self.landing,
+            "TIDEMARK_WAREHOUSE": self.warehouse,
+            "TIDEMARK_API_PORT": str(self.api_port),
+            "TIDEMARK_DAGSTER_PORT": str(self.dagster_port),
+            "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
+            "TIDEMARK_UNIVERSE": self.universe,
+            "TIDEMARK_VENUES_URL": self.venues_url or "",
+            "TIDEMARK_API_WORKERS": str(self.api_workers),
+            "TIDEMARK_REDIS_URL": self.redis_url or "",
+            "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
+            "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
+            "TIDEMARK_MCP_REVISION": self.mcp_revision,
+        }
+
+
+def _port(env: Mapping[str, str], name: str) -> int:
+    text = text_of(env, name) or next(setting.default for setting in SETTINGS if setting.name == name)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+        raise SettingsError(f"{name} is {text!r}, but a port must be a whole number from 1 to 65535.")
+    return int(text)
+
+
+def _ports(env: Mapping[str, str], *names: str) -> list[int]:
+    taken: dict[int, str] = {}
+    for name in names:
+        port = _port(env, name)
+        if port in taken:
+            raise SettingsError(f"{name} is '{port}', but {taken[port]} is that port already: they must differ.")
+        taken[port] = name
+    return list(taken)
+
+
+def _choice(env: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    text = text_of(env, name) or allowed[0]
+    if text not in allowed:
+        raise SettingsError(f"{name} is {text!r}, but it must be one of: {', '.join(allowed)}.")
+    return text
+
+
+def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
+    text = text_of(env, name) or "1"
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 64):
+        raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 64.")
+    if int(text) > 1 and redis_url is None:
+        raise SettingsError(f"{name} is {text!r}, but more than 1 need TIDEMARK_REDIS_URL: they share what they count.")
+    return int(text)
+
+
+def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = tuple(filter(None, map(str.strip, text_of(env, name).lower().split(","))))
+    for text in found:
+        if not HOST.fullmatch(text):
+            raise SettingsError(
+                f"{name} has {text!r}, but it must be host names without a port, such as 'api.example.org'."
+            )
+    return found
+
+
+def _networks(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = []
+    for text in filter(None, map(str.strip, text_of(env, name).split(","))):
+        try:
+            found.append(str(ipaddress.ip_network(text)))
+        except ValueError:
+            raise SettingsError(
+                f"{name} has {text!r}, but it must be addresses or networks such as '127.0.0.1, 10.0.0.0/8'."
+            ) from None
+    return tuple(found)

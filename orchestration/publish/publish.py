@@ -1,0 +1,306 @@
+"""Publish: bring the replica that nobody reads up to the warehouse's newest build, then point readers to it.
+
+All changes to a replica are one transaction, and `current.json` changes after it: a publish that is killed leaves the
+served replica alone, and the next one repairs the other. Nothing is torn: DuckDB's lock refuses a file with a reader.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from orchestration.config.settings import Settings
+from orchestration.publish import clustering as sealing
+from orchestration.publish import replica
+from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
+from orchestration.warehouse.dbt_runner.process import prepare_manifest
+from orchestration.warehouse.served import HISTORIES, SMALL_TABLES, SUBJECTS, TIERS, Tier, series_tables, series_views
+from orchestration.warehouse.watermark import now_ms
+from orchestration.warehouse.windows import CLOCK_AHEAD_MS
+from orchestration.warehouse.writer import (
+    WAIT_S,
+    PipelineError,
+    Say,
+    UnreadableError,
+    connection,
+    literals,
+    writer_lock,
+)
+
+READER_WAIT_S = 20.0
+# Beyond it DuckDB goes to disk: sealing a day of a large universe sorts millions of rows.
+MEMORY = "2GB"
+# How DuckDB names a file whose content cannot be trusted, as opposed to a full disk or a lock.
+CORRUPT = (
+    "Corrupt",
+    "checksum",
+    "not a valid DuckDB",
+    "Serialization Error",
+    "database has been invalidated",
+    "WAL file",
+    "Could not read enough bytes",
+)
+THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the warehouse offers: its newest build, and what a replica's tables must have: columns, rows in order."""
+
+    build_id: int
+    finished_ms: int
+    as_of_ms: int
+    recorded_since_ms: int | None
+    columns: str
+
+
+def publish(
+    settings: Settings,
+    *,
+    force: bool = False,
+    tiers: Sequence[Tier] = TIERS,
+    wait_s: float = WAIT_S,
+    reader_wait_s: float = READER_WAIT_S,
+    say: Say = print,
+) -> Edition | None:
+    """Publish the newest build as a new edition; None if the served one has it already (unless forced)."""
+    with writer_lock(settings.home, "publish", wait_s=wait_s, say=say):
+        manifest = prepare_manifest(settings, say)
+        return publish_locked(settings.warehouse, settings.serving, manifest, force, tiers, reader_wait_s, say)
+
+
+def publish_locked(
+    warehouse: str,
+    serving: Path,
+    manifest: Path,
+    force: bool = False,
+    tiers: Sequence[Tier] = TIERS,
+    reader_wait_s: float = READER_WAIT_S,
+    say: Say = print,
+) -> Edition | None:
+    """`publish` for a caller who holds the writer lock."""
+    serving.mkdir(parents=True, exist_ok=True)
+    if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
+        say("nothing to publish: nothing has been built yet")
+        return None
+    with connection(warehouse, read_only=True) as con:
+        source = _source(con, tiers)
+    if source is None:
+        say("nothing to publish: nothing has been built yet")
+        return None
+    catalog = read_catalog(manifest)
+    pointed = read_current(serving)
+    current = pointed or newest_replica(serving)
+    if pointed and not force:
+        if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
+            say(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
+            return None
+        if _is_published(serving / pointed["replica"], source, catalog, tiers, say):
+            return None
+    target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
+    edition = _write(target, warehouse, source, catalog, tiers, current, reader_wait_s, say)
+    point_to(serving, edition)
+    return edition
+
+
+def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | None:
+    if not con.execute(
+        "select 1 from duckdb_tables() where schema_name = 'pipeline' and table_name = 'builds'"
+    ).fetchone():
+        return None
+    if con.execute("select 1 from pipeline.window_ticks limit 1").fetchone():
+        raise PipelineError(
+            "the last build did not finish, so the warehouse is between two states: run the build again"
+        )
+    newest = con.execute(
+        "select build_id, finished_ms, as_of_ms, (select min(min_tick_ms) from pipeline.loads) "
+        "from pipeline.builds order by build_id desc limit 1"
+    ).fetchone()
+    if newest is None:
+        return None
+    wanted = sorted([*series_tables(tiers), *series_views(tiers), *SMALL_TABLES, *HISTORIES])
+    columns = [(table, _columns(con, table)) for table in wanted]
+    if missing := [table for table, found in columns if not found]:
+        raise PipelineError(
+            f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
+        )
+    build_id, finished_ms, as_of_ms, since_ms = newest
+    layout = json.dumps([*columns, replica.BASE_KEY, *(subject.order for subject in SUBJECTS)])
+    return _Source(build_id, finished_ms, as_of_ms, since_ms, layout)
+
+
+def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
+    """Name and type of each column; none if there is no such table. (DuckDB's list of all columns looks into every
+    view of the warehouse: a third of a second of CPU.)"""
+    try:
+        return con.execute(f"select name, type from pragma_table_info('main.{table}')").fetchall()
+    except duckdb.CatalogException:
+        return []
+
+
+def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
+    """The metric definitions, as dbt's manifest has them."""
+    nodes = json.loads(manifest.read_text())["nodes"].values()
+    model = next(node for node in nodes if node["resource_type"] == "model" and node["name"] == "series_base_1m")
+    metrics: dict[str, dict[str, Any]] = model["config"]["meta"]["metrics"]
+    return metrics
+
+
+def _is_published(
+    path: Path, source: _Source, catalog: dict[str, dict[str, Any]], tiers: Sequence[Tier], say: Say
+) -> bool:
+    """Whether the served replica has it all; one that is gone or damaged has nothing."""
+    try:
+        with connection(str(path), read_only=True) as con:
+            if _state(con) != (source.build_id, source.finished_ms, source.columns):
+                return False
+            served = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
+            return served == catalog and con.execute("from tiers").fetchall() == _tier_rows(tiers)
+    except (duckdb.Error, UnreadableError) as error:
+        say(f"{path.name}, which is served, cannot be read: {error}")
+        return False
+
+
+def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
+    """Up to which build a replica is, of which warehouse (a build's end tells rebuilt ones apart); None if unknown."""
+    try:
+        row = con.execute("select build_id, finished_ms, columns from publish_state").fetchone()
+    except duckdb.CatalogException:
+        return None
+    return (row[0], row[1], row[2]) if row else None
+
+
+def _write(
+    target: Path,
+    warehouse: str,
+    source: _Source,
+    catalog: dict[str, dict[str, Any]],
+    tiers: Sequence[Tier],
+    current: dict[str, Any] | None,
+    reader_wait_s: float,
+    say: Say,
+) -> Edition:
+    """Bring one replica file up to date in one transaction. One that cannot go on begins again as a copy of the served
+    one, which lacks but the newest differences, and only where that cannot go on either from nothing."""
+
+    def filled(anew: bool = False) -> Edition:
+        with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
+            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew)
+
+    served = target.with_name(current["replica"]) if current else target
+    for origin in [None, served] if served != target and served.exists() else [None]:
+        if origin:
+            _copy(origin, target)
+        try:
+            return filled()
+        except _StartAnewError as reason:
+            say(f"{target.name} begins again: {reason}")
+        except (duckdb.Error, UnreadableError) as error:
+            if not any(word in str(error) for word in CORRUPT):
+                raise
+            say(f"{target.name} begins again, because it is damaged: {error}")
+        for file in (target, target.with_name(f"{target.name}.wal")):
+            file.unlink(missing_ok=True)
+    return filled(anew=True)
+
+
+def _copy(origin: Path, target: Path) -> None:
+    """Copy a file that nobody writes; the copy is whole on disk before it has its name."""
+    written = target.with_name(f"{target.name}.new")
+    try:
+        shutil.copyfile(origin, written)
+        with written.open("rb") as file:
+            os.fsync(file.fileno())
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
+
+
+class _StartAnewError(Exception):
+    """This replica cannot be brought up to date by its differences."""
+
+
+def _fill(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    warehouse: str,
+    source: _Source,
+    catalog: dict[str, dict[str, Any]],
+    tiers: Sequence[Tier],
+    current: dict[str, Any] | None,
+    anew: bool,
+) -> Edition:
+    con.execute(f"set memory_limit = '{MEMORY}'")
+    con.execute(f"attach {literals(warehouse)} as warehouse (read_only)")
+    state = _state(con)
+    if not anew:
+        _check_continues(con, state, source)
+    last = con.execute("select max(edition_id) from edition").fetchone() if state else None
+    edition = Edition(
+        edition_id=max(current["edition_id"] if current else 0, (last[0] if last else None) or 0) + 1,
+        as_of_ms=source.as_of_ms,
+        published_ms=now_ms(),
+        recorded_since_ms=source.recorded_since_ms,
+        build_id=source.build_id,
+        replica=name,
+    )
+    con.execute(replica.STATE + sealing.STATE)
+    if state is None:
+        # Not in the transaction: what is cut off here has no published state and is begun anew.
+        replica.copy_all(con, tiers, source.as_of_ms)
+    con.execute("begin")
+    if state is not None:
+        # Measured: for the few rows of a minute a second thread costs half as much CPU again, and no time is won.
+        con.execute("set threads = 1")
+        replica.copy_touched(con, tiers, state[0], source.as_of_ms)
+        replica.copy_written(con)
+        if sealing.seal_finished(con, tiers, source.as_of_ms):
+            con.execute("reset threads")
+        else:
+            # Measured: the checkpoint of what is rewritten until it is sealed costs a third without the thorough
+            # methods and without joining small row groups, which would write most of them again every minute.
+            con.execute("set max_vacuum_tasks = 0")
+            if not sealing.gather_some(con, tiers, source.as_of_ms):
+                con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
+        replica.drop_old(con, tiers, source.as_of_ms)
+    replica.copy_views(con, tiers)
+    replica.copy_small(con)
+    con.execute("delete from catalog")
+    for metric, definition in catalog.items():
+        con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")
+    con.execute("delete from tiers")
+    for row in _tier_rows(tiers):
+        con.execute(f"insert into tiers values ({literals(*row)})")
+    con.execute("delete from edition")
+    now = (edition.edition_id, edition.as_of_ms, edition.published_ms, edition.recorded_since_ms, edition.build_id)
+    con.execute(f"insert into edition values ({literals(*now)})")
+    con.execute("delete from publish_state")
+    state = (source.build_id, source.finished_ms, source.columns)
+    con.execute(f"insert into publish_state values ({literals(*state)})")
+    con.execute("commit")
+    con.execute("detach warehouse")
+    con.execute("checkpoint")
+    return edition
+
+
+def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str] | None, source: _Source) -> None:
+    """Raise if the warehouse's differences do not lead from this replica's state to the newest build."""
+    if state is None:
+        raise _StartAnewError("it holds no published state")
+    build_id, finished_ms, columns = state
+    if columns != source.columns:
+        raise _StartAnewError("the tables have other columns now, or lie in another order")
+    same = con.execute(
+        f"select 1 from warehouse.pipeline.builds where build_id = {build_id} and finished_ms = {finished_ms}"
+    ).fetchone()
+    if same is None:
+        raise _StartAnewError("the warehouse was rebuilt, or no longer knows this replica's build")
+
+
+def _tier_rows(tiers: Sequence[Tier]) -> list[tuple[str, int, int | None]]:
+    return [(tier.step, tier.step_ms, tier.keep_days) for tier in tiers]

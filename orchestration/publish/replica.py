@@ -1,0 +1,182 @@
+"""What a publish copies into a replica file and drops from it: what builds touched comes, what is too old goes.
+
+Everything here runs inside the publish's one transaction, on a connection whose main database is the replica and that
+has the warehouse attached as `warehouse`. In which order the rows lie is a matter of `sealing`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import duckdb
+
+from orchestration.publish.clustering import note_dropped, note_filled, note_histories, note_touched, periods_to_fill
+from orchestration.warehouse.served import DAY_MS, HISTORIES, HOUR_MS, SMALL_TABLES, Tier, series_views, stored
+from orchestration.warehouse.writer import literals
+
+# A coin's number, by which a reader tells it from others ten times as fast as by its name: the same in all editions,
+# and in rows that lie together it takes next to no space. Of two coins that share one the names tell.
+BASE_KEY = "(md5_number_lower(base) % 4294967291)::uinteger"
+KEYED = f"*, {BASE_KEY} as base_key"
+# Up to so many buckets are named one by one in a query, which is cheaper than a join.
+LITERALS = 20
+STATE = """
+create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
+create table if not exists edition (
+    edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint, build_id bigint);
+create table if not exists catalog (metric varchar, definition json);
+create table if not exists tiers (step varchar, step_ms bigint, keep_days integer);
+create table if not exists base_keys (base varchar, base_key uinteger);
+"""
+
+
+def copy_views(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> None:
+    """The warehouse's views over the replica's own tables: their SQL names no database."""
+    names = f"[{literals(*series_views(tiers))}]"
+    found = con.execute(
+        f"select sql from duckdb_views() where database_name = 'warehouse' and list_contains({names}, view_name) "
+        f"order by list_position({names}, view_name)"
+    ).fetchall()
+    for (sql,) in found:
+        con.execute(sql.replace("CREATE VIEW", "create or replace view", 1))
+
+
+def copy_small(con: duckdb.DuckDBPyConnection) -> None:
+    """The tables that every edition has anew, and the coins' numbers."""
+    for table in SMALL_TABLES:
+        con.execute(f"create or replace table {table} as from warehouse.main.{table}")
+    number_coins(con, "market_index")
+
+
+def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Note the numbers of this table's coins, for readers; one stays there when its markets get another name."""
+    con.execute(
+        f"insert into base_keys select distinct base, {BASE_KEY} from {table} "
+        "where base is not null and base not in (select base from base_keys) order by 1"
+    )
+
+
+def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:
+    """Replace in every tier what the builds after `after_build` touched: whole buckets, single late rows, and in
+    tiers of an hour and more the stretches that history told of."""
+    since = f"where build_id > {after_build}"
+    con.execute(
+        "create or replace temp table ticks as select distinct unnest(ticks) as t "
+        f"from warehouse.pipeline.builds {since}"
+    )
+    con.execute(
+        "create or replace temp table late_rows as select distinct minute_ms as t, 60000 as step_ms, market_id, base "
+        f"from warehouse.pipeline.late_rows {since}"
+    )
+    con.execute(f"create or replace temp table told as from warehouse.pipeline.late_ranges {since}")
+    # Of what is long and short every fact names the tick that told it, and with that what changed.
+    con.execute(
+        "create or replace temp table late_ratios as select distinct t, period_ms as step_ms, market_id "
+        "from warehouse.main.int_ratios where tick_ms in (select t from ticks)"
+    )
+    for tier, subject in stored(tiers):
+        table, kept_from = f"{subject.name}_{tier.step}", tier.kept_from(as_of_ms)
+        bucket = f"t - t % {tier.step_ms}"
+        con.execute(
+            f"create or replace temp table whole as select distinct {bucket} as t from ticks where t >= {kept_from}"
+        )
+        _replace(con, table, "whole", "t", subject.order)
+        con.execute(
+            f"create or replace temp table late as select distinct {bucket} as t, {subject.key} from {subject.late} "
+            f"where t >= {kept_from} and step_ms <= {tier.step_ms} and {bucket} not in (select t from whole)"
+            if subject.late
+            else f"create or replace temp table late (t bigint, {subject.key} varchar)"
+        )
+        _replace(con, table, "late", f"t, {subject.key}", subject.order)
+        if subject.late:
+            _replace_stretches(con, table, tier, subject.key, subject.order, kept_from)
+        note_touched(con, table, tier)
+
+
+def copy_written(con: duckdb.DuckDBPyConnection) -> None:
+    """Replace in every history the rows that the builds wrote whose `ticks` copy_touched has found."""
+    for table, history in HISTORIES.items():
+        key = history.key
+        con.execute(
+            f"create or replace temp table written as select * from warehouse.main.{table} "
+            "where tick_ms in (select t from ticks)"
+        )
+        con.execute(f"delete from {table} where ({key}) in (select ({key}) from written)")
+        con.execute(f"insert into {table} from written")
+
+
+def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str, order: str) -> None:
+    """Delete and insert the touched rows. Literal bounds let zone maps spare the untouched past."""
+    found = con.execute(f"select distinct t from {touched} order by t limit {LITERALS + 1}").fetchall()
+    times = [row[0] for row in found]
+    if not times:
+        return
+    if key == "t" and len(times) <= LITERALS:
+        where = f"t in ({', '.join(map(str, times))})"
+    else:
+        lo, hi = con.execute(f"select min(t), max(t) from {touched}").fetchall()[0]
+        where = f"t between {lo} and {hi} and ({key}) in (select ({key}) from {touched})"
+    con.execute(f"delete from {table} where {where}")
+    con.execute(f"insert into {table} select {KEYED} from warehouse.main.{table} where {where} order by {order}")
+
+
+def _replace_stretches(
+    con: duckdb.DuckDBPyConnection, table: str, tier: Tier, key: str, order: str, kept_from: int
+) -> None:
+    """Replace a market's (a coin's) rows from the first to the last bucket that history told of."""
+    if tier.step_ms < HOUR_MS:
+        return
+    con.execute(
+        f"create or replace temp table stretches as select {key}, min(from_ms - from_ms % {tier.step_ms}) as from_ms, "
+        f"max(to_ms) as to_ms from told where step_ms <= {tier.step_ms} group by {key}"
+    )
+    bounds = con.execute("select min(from_ms), max(to_ms) from stretches").fetchall()[0]
+    if bounds[0] is None:
+        return
+    where = f"rows.t between {max(bounds[0], kept_from)} and {bounds[1]}"
+    match = f"told.{key} = rows.{key} and rows.t between told.from_ms and told.to_ms"
+    ordered = ", ".join(f"rows.{column}" for column in order.split(", "))
+    con.execute(f"delete from {table} as rows using stretches as told where {where} and {match}")
+    con.execute(
+        f"insert into {table} select rows.* from (select {KEYED} from warehouse.main.{table}) as rows "
+        f"join stretches as told on {match} where {where} order by {ordered}"
+    )
+    con.execute(
+        f"insert into late (t) select distinct rows.t from {table} as rows join stretches as told on {match} "
+        f"where {where}"
+    )
+
+
+def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
+    """Fill an empty replica: every period of every tier, sealed as far as it is finished, and the histories."""
+    for table, history in HISTORIES.items():
+        con.execute(f"create table {table} as from warehouse.main.{table} order by {history.key}")
+    _drop_old_histories(con, as_of_ms)
+    for tier, subject in stored(tiers):
+        table = f"{subject.name}_{tier.step}"
+        con.execute(f"create table {table} as select {KEYED} from warehouse.main.{table} limit 0")
+        found = con.execute(
+            f"select distinct t from warehouse.main.{table} where t >= {tier.kept_from(as_of_ms)}"
+        ).fetchall()
+        times = [t for (t,) in found]
+        for start, end in periods_to_fill(tier, times, as_of_ms):
+            where = f"t >= {start} and t < {end} order by {subject.order}"
+            con.execute(f"insert into {table} select {KEYED} from warehouse.main.{table} where {where}")
+        note_filled(con, table, tier, times, as_of_ms)
+        if "base_key" in subject.order:
+            number_coins(con, table)
+    note_histories(con, as_of_ms)
+
+
+def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
+    """Remove the periods that are no longer served."""
+    for tier, subject in stored(tiers):
+        if kept_from := tier.kept_from(as_of_ms):
+            table = f"{subject.name}_{tier.step}"
+            con.execute(f"delete from {table} where t < {kept_from}")
+            note_dropped(con, table, kept_from)
+    _drop_old_histories(con, as_of_ms)
+
+
+def _drop_old_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
+    for table, history in HISTORIES.items():
+        if history.keep_days is not None:
+            con.execute(f"delete from {table} where {history.time} < {as_of_ms - history.keep_days * DAY_MS}")

@@ -1,0 +1,109 @@
+"""What must be right before anything starts: folders writable, ports free, one supervisor, one kind of market."""
+
+import errno
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from orchestration.config.settings import Settings
+
+# A killed supervisor's warden needs its grace to end the processes; it holds the lock until then.
+TAKEOVER_S = 25.0
+# Stands in the state folder, so that a second start with other settings cannot mix what must stay apart.
+SIMULATED, REAL = "simulated exchanges", "the real exchanges"
+
+
+class PreflightError(RuntimeError):
+    """Something on this machine is in the way: the message is one sentence that says what and what to do."""
+
+
+def check_folders(settings: Settings) -> None:
+    """Make every folder of the state and prove that it can be written to."""
+    folders = [settings.home, settings.serving, settings.recorder, settings.dbt_target, settings.dbt_logs]
+    folders += [settings.docs, settings.dagster_home, settings.logs]
+    for folder in folders:
+        _prove_writable(folder, "TIDEMARK_HOME")
+    if "://" not in settings.landing:
+        # dlt makes the landing itself, and would refuse an empty one that somebody else made.
+        landing = Path(settings.landing)
+        _prove_writable(landing if landing.exists() else landing.parent, "TIDEMARK_LANDING")
+    if not settings.warehouse.startswith("md:"):
+        _prove_writable(Path(settings.warehouse).parent, "TIDEMARK_WAREHOUSE")
+
+
+def _prove_writable(folder: Path, variable: str) -> None:
+    probe = folder / f".writable-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PreflightError(
+            f"The folder {folder} cannot be written to ({reason}); set {variable} to another."
+        ) from None
+
+
+def check_ports(ports: Mapping[str, int]) -> None:
+    """Every port (variable → number) can be listened on."""
+    for variable, port in ports.items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as error:
+                why = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+                raise PreflightError(f"Port {port} on 127.0.0.1 {why}; set {variable} to a free one.") from None
+
+
+def check_origin(settings: Settings) -> None:
+    """One home holds the recordings of one kind of market: simulated numbers never mix with real ones."""
+    origin = SIMULATED if settings.venues_url else REAL
+    marker = settings.home / "origin"
+    before = marker.read_text().strip() if marker.exists() else ""
+    if not before:
+        _prove_writable(settings.home, "TIDEMARK_HOME")
+        written = marker.with_name(f"{marker.name}.{os.getpid()}")
+        written.write_text(origin + "\n")
+        written.replace(marker)
+    elif before != origin:
+        raise PreflightError(
+            f"{settings.home} holds recordings of {before}, which must not mix with {origin}; "
+            f"set TIDEMARK_HOME to another folder."
+        )
+
+
+def lock_home(home: Path) -> int:
+    """Take the lock of a home for this process; the descriptor returned holds it."""
+    path = home / "tidemark.lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    deadline = time.monotonic() + TAKEOVER_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = path.read_text().strip()
+            if _lives(holder) or time.monotonic() > deadline:
+                os.close(lock)
+                raise PreflightError(
+                    f"Tidemark already runs on {home} (process {holder or 'unknown'}); stop it first or set "
+                    f"TIDEMARK_HOME to another folder."
+                ) from None
+            time.sleep(0.1)
+        else:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            return lock
+
+
+def _lives(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True

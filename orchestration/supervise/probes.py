@@ -1,0 +1,58 @@
+"""What can be seen of the running product from outside: its files, its ports, its API."""
+
+import json
+import socket
+import urllib.request
+from datetime import UTC, datetime
+from http.client import HTTPException
+from typing import Any
+
+from orchestration.config.settings import Settings
+
+
+def edition(settings: Settings) -> dict[str, Any] | None:
+    """What `current.json` says of the served edition."""
+    try:
+        current: dict[str, Any] = json.loads((settings.serving / "current.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return current
+
+
+def landing_error(settings: Settings, since_ms: float) -> str | None:
+    """Why the recorder that was started since then could land nothing, if that is so."""
+    try:
+        state = json.loads((settings.recorder / "state.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return state["landing_error"] or state["journal_error"] if state["started_ms"] >= since_ms else None
+
+
+def last_load(settings: Settings, after: str | None = None) -> str | None:
+    """The newest committed load, if there is one after the given one."""
+    from ingest.landing.landing import committed_loads
+
+    loads = committed_loads(settings.landing, after)
+    return loads[-1].load_id if loads else None
+
+
+def clock(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S} UTC"
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def first_number(url: str) -> float | None:
+    """The newest value of a series that the API serves, if it serves one."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            values = json.load(response).get("v", [])
+    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
+        return None
+    return next((value for value in reversed(values) if value is not None), None)

@@ -1,0 +1,252 @@
+"""The running product: which processes `tidemark demo` and `tidemark up` run, in which order, and what they tell."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from orchestration.config.settings import Settings
+from orchestration.supervise import commands, preflight, probes
+from orchestration.supervise.supervisor import Outcome, Supervisor
+
+FIRST_LOAD_S = 90.0
+READY_S = 90.0
+ANSWER_S = 15.0
+QUIET_S = 180.0
+# A demo's history is there within a minute: what would come later is not begun.
+SAMPLE_S = 45.0
+HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
+ADDRESSES = """
+  API          {api}   (description: {api}/openapi.json)
+  MCP          {api}/mcp   (the same data as tools for models)
+  Dagster      {dagster}   (runs, schedules, lineage from venue to served table)
+  dbt docs     {api}/dbt/   (what every table, column and metric means)
+  quality      {api}/quality/   (what is expected of the data, and what each hour's checks found)
+
+  Try this:
+    curl '{api}/api/series/price?base=BTC'
+    curl '{api}/api/series/oi?base=ETH&range=6h&step=5m'
+    curl '{api}/api/series/funding?market=binance:perp:BTCUSDT'
+    curl '{api}/api/series/liquidations?base=BTC&format=csv'
+    curl --compressed '{api}/api/markets'
+    curl '{api}/api/status'
+
+  Ctrl-C stops everything; the next start goes on from what is there.
+"""
+
+
+def run(settings: Settings, *, demo: bool) -> None:
+    """Run everything until SIGINT or SIGTERM; raises PreflightError when something is in the way."""
+    if demo:
+        settings = replace(settings, venues_url=f"http://127.0.0.1:{settings.sandbox_port}")
+    preflight.check_folders(settings)
+    lock = preflight.lock_home(settings.home)
+    ports = {"TIDEMARK_API_PORT": settings.api_port, "TIDEMARK_DAGSTER_PORT": settings.dagster_port}
+    if demo:
+        ports["TIDEMARK_SANDBOX_PORT"] = settings.sandbox_port
+    preflight.check_ports(ports)
+    preflight.check_origin(settings)
+    asyncio.run(Product(settings, demo, lock).run())
+
+
+class Product:
+    """One run of the whole product."""
+
+    def __init__(self, settings: Settings, demo: bool, lock: int) -> None:
+        self.settings = settings
+        self.demo = demo
+        self.started = time.monotonic()
+        self.started_ms = time.time() * 1000
+        self.supervisor = Supervisor(settings.logs, self.say, keep_open=(lock,))
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.last: set[asyncio.Task[Any]] = set()
+
+    def say(self, text: str) -> None:
+        """One line for the person in front of it, with the time since the start; also kept in logs/supervisor.log."""
+        # A closed terminal or a full disk must not end the product.
+        with contextlib.suppress(OSError):
+            print(f"{time.monotonic() - self.started:7.1f} s  {text}", flush=True)
+        with contextlib.suppress(OSError), (self.settings.logs / "supervisor.log").open("a") as log:
+            log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
+
+    async def run(self) -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        asked: list[float] = []
+
+        def on_signal() -> None:
+            # A second Ctrl-C means: now. What comes at once is the same one, passed on by make.
+            asked.append(loop.time())
+            self.supervisor.hurry = asked[-1] - asked[0] > 1
+            stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, on_signal)
+        async with self.supervisor:
+            story = self.start(self.story())
+            stopped = asyncio.create_task(stop.wait())
+            await asyncio.wait({story, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            self.say("stopping every process")
+            # The stand-ins go last: the recorder must not take their end for an outage.
+            ended = await self.end(self.tasks - self.last) + await self.end(self.last)
+        self.say("stopped; the next start goes on from here")
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+
+    async def end(self, tasks: set[asyncio.Task[Any]]) -> list[Any]:
+        for task in tasks:
+            task.cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        return task
+
+    async def story(self) -> None:
+        """From nothing to a served answer, then on and on."""
+        settings = self.settings
+        self.say(f"state is kept in {settings.home}; each process logs to {settings.logs}")
+        before = probes.edition(self.settings)
+        if before:
+            self.say(
+                f"goes on from edition {before['edition_id']} of {probes.clock(before['as_of_ms'])}, served at once"
+            )
+        self.start(self.supervisor.keep_logs_short())
+        if self.demo:
+            self.last = {self.keep("sandbox", "sandbox", "--simulate")}
+            await self.wait_port(settings.sandbox_port, "stand-in exchanges")
+        landed = await asyncio.to_thread(probes.last_load, settings)
+        self.keep("recorder", "record")
+        self.keep("server", "serve")
+        parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
+        await self.first_edition(landed, parse)
+        self.start(self.fetch_history())
+        await self.start_dagster()
+        docs = self.start(self.make_docs())
+        await self.wait_port(settings.dagster_port, "Dagster")
+        await docs
+        self.print_addresses()
+        await self.follow_editions()
+
+    async def first_edition(self, landed: str | None, parse: "asyncio.Task[Any]") -> None:
+        """Build and publish as soon as the first new load is committed, without waiting for Dagster."""
+        load = await self.first_load(landed)
+        await parse
+        # Also where nothing lands yet: what lands later is built with it too.
+        self.keep("dbt", "dbt-server")
+        if load is None:
+            return
+        for step, done in (("build", "built"), ("publish", "published")):
+            begin = time.monotonic()
+            outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
+            if outcome.code != 0:
+                self.tell_failure(f"the first {step} failed", outcome)
+                self.say("Dagster tries again every minute")
+                return
+            result = outcome.tail[-1] if outcome.tail else ""
+            self.say(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
+        await self.first_answer()
+
+    async def first_load(self, landed: str | None) -> str | None:
+        """The first load after the given one, once it is committed; None if it takes too long."""
+        deadline = time.monotonic() + FIRST_LOAD_S
+        told = None
+        while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
+            if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != told:
+                self.say(f"recorder: {problem}")
+                told = problem
+            if time.monotonic() > deadline:
+                self.say(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
+                return None
+            await asyncio.sleep(0.2)
+        self.say(f"landed: the first minute of raw responses (load {load})")
+        return load
+
+    async def fetch_history(self) -> None:
+        """What is missing of the past, in the background; a demo fetches a small part of it."""
+        words = ("--sample", "--within", f"{SAMPLE_S:.0f}") if self.demo else ()
+        pause_s = HISTORY_PAUSE_S
+        while True:
+            begin = time.monotonic()
+            outcome = await self.supervisor.run(commands.tidemark(self.settings, "backfill", "backfill", *words))
+            result = outcome.tail[-1] if outcome.tail else outcome.reason
+            self.say(f"{result} ({time.monotonic() - begin:.0f} s)")
+            if outcome.code == 0 or self.demo:
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_HISTORY_PAUSE_S)
+
+    async def first_answer(self) -> None:
+        url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"
+        if await until(lambda: probes.first_number(url) is not None, ANSWER_S):
+            price = await asyncio.to_thread(probes.first_number, url)
+            self.say(f"the API answers: BTC costs {price:,.2f} USD ({url})")
+        else:
+            self.say("no BTC price is served yet: `tidemark status` tells what each exchange answered")
+
+    async def start_dagster(self) -> None:
+        prepared = await self.supervisor.run(commands.prepare_dagster(self.settings))
+        if prepared.code != 0:
+            self.tell_failure("Dagster's database could not be prepared", prepared)
+        code_server, *others = commands.dagster(self.settings)
+        self.start(self.supervisor.keep(code_server))
+        await until(commands.code_socket(self.settings).exists)
+        for command in others:
+            self.start(self.supervisor.keep(command))
+
+    async def make_docs(self) -> None:
+        outcome = await self.supervisor.run(commands.tidemark(self.settings, "docs", "docs"))
+        if outcome.code != 0:
+            self.tell_failure("the dbt docs were not made", outcome)
+
+    async def follow_editions(self) -> None:
+        """A line for every edition; a warning when they stop coming."""
+        last, since, warned = probes.edition(self.settings), time.monotonic(), False
+        while True:
+            await asyncio.sleep(1)
+            edition = probes.edition(self.settings)
+            if edition and edition != last:
+                age = edition["published_ms"] - edition["as_of_ms"]
+                self.say(
+                    f"edition {edition['edition_id']}: data of {probes.clock(edition['as_of_ms'])}, "
+                    f"served {age / 1000:.1f} s later"
+                )
+                last, since, warned = edition, time.monotonic(), False
+            elif time.monotonic() - since > QUIET_S and not warned:
+                self.say(f"no new edition for {QUIET_S / 60:.0f} minutes: `tidemark status` tells more")
+                warned = True
+
+    async def wait_port(self, port: int, what: str) -> None:
+        if await until(lambda: probes.listens(port)):
+            self.say(f"{what} ready on http://127.0.0.1:{port}")
+        else:
+            self.say(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
+
+    def keep(self, name: str, *words: str) -> "asyncio.Task[Any]":
+        return self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
+
+    def tell_failure(self, what: str, outcome: Outcome) -> None:
+        self.say(f"{what} ({outcome.reason})")
+        for line in outcome.tail:
+            self.say(f"    {line}")
+
+    def print_addresses(self) -> None:
+        api = f"http://127.0.0.1:{self.settings.api_port}"
+        print(ADDRESSES.format(api=api, dagster=f"http://127.0.0.1:{self.settings.dagster_port}"), flush=True)
+
+
+async def until(found: Callable[[], bool], seconds: float = READY_S) -> bool:
+    """Wait until something is there; False if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if await asyncio.to_thread(found):
+            return True
+        await asyncio.sleep(0.1)
+    return False

@@ -1,0 +1,63 @@
+"""What has arrived in the landing: waiting for a minute's load, and what a run tells about the loads it built."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from ingest.landing.landing import committed_loads
+from orchestration.warehouse.windows import Window
+from orchestration.warehouse.writer import Say
+
+POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The newest load, how long ago its last response was received, and the rows of the new loads per venue."""
+
+    load_id: str | None
+    lag_s: float | None
+    rows: dict[str, int]
+
+
+def wait_for_minute(landing: str, minute_ms: int, wait_s: float, say: Say) -> bool:
+    """Wait until a committed load holds what was recorded in this minute (or later); False if that took too long."""
+    deadline, seen = time.monotonic() + wait_s, set[str]()
+    # A load's id is the time of its creation, so a load with rows of this minute is not older than the minute.
+    after = f"{minute_ms / 1000:.7f}"
+    with duckdb.connect() as con:
+        while True:
+            loads = [load for load in committed_loads(landing, after) if load.load_id not in seen]
+            if _recorded(con, [file for load in loads for file in load.files], minute_ms):
+                return True
+            seen.update(load.load_id for load in loads)
+            if time.monotonic() >= deadline:
+                say(f"the load of this minute is not committed after {wait_s:.0f} s: building what there is")
+                return False
+            time.sleep(POLL_S)
+
+
+def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) -> bool:
+    """Whether the files hold more of the minute than what was fetched of the past."""
+    if not files:
+        return False
+    past = "starts_with(endpoint, 'history_') or ends_with(endpoint, '_history')"
+    query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not ({past})"
+    found = con.execute(query, {"files": files, "ms": minute_ms}).fetchone()
+    return found is not None and found[0] > 0
+
+
+def new_arrivals(landing: str, windows: Sequence[Window]) -> Arrival:
+    """What the loads that these windows finished hold."""
+    rows = [row for window in windows for row in window.finished]
+    if not rows:
+        newest = committed_loads(landing, f"{time.time() - 86_400:.7f}")
+        return Arrival(newest[-1].load_id if newest else None, None, {})
+    files = [row[1] for row in rows if row[1] is not None]
+    with duckdb.connect() as con:
+        query = "select venue, count(*) from read_parquet($files) group by 1 order by 1"
+        per_venue = dict(con.execute(query, {"files": files}).fetchall()) if files else {}
+    as_of_ms = max(window.as_of_ms for window in windows)
+    return Arrival(max(row[0] for row in rows), round(time.time() - as_of_ms / 1000, 1), per_venue)

@@ -1,0 +1,37 @@
+"""How far the venues' past is fetched, read from the state file that the backfill's process keeps."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from orchestration.config.settings import Settings
+
+MOST_OF_IT, GIVEN_UP_S = 0.8, 86_400
+
+
+def backfill_state(settings: Settings) -> dict[str, Any] | None:
+    """How far the history is; a process that was killed left the word `running` behind."""
+    try:
+        found: dict[str, Any] = json.loads((settings.backfill / "state.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    if found["state"] == "running" and not Path(f"/proc/{found['pid']}").exists():
+        found["state"] = "stopped"
+    return found
+
+
+def is_fetching(settings: Settings) -> bool:
+    """Whether the past is still to come: its fetching is under way, or broke off less than a day ago.
+
+    After a day nobody seems to go on with it. What a venue or two never give here is not waited for.
+    """
+    found = backfill_state(settings)
+    if found is None or found["state"] in ("running", "done"):
+        return found is not None and found["state"] == "running"
+    # A venue that did not even say what it has asked for nothing, and has all of that.
+    venues = found["venues"].values()
+    told = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])
+    broke_off_s = (settings.backfill / "state.json").stat().st_mtime
+    incomplete = found["state"] == "stopped" or told < MOST_OF_IT * len(venues)
+    return incomplete and time.time() - broke_off_s < GIVEN_UP_S

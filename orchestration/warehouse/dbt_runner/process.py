@@ -1,0 +1,189 @@
+"""dbt as a child process: its environment, its manifest, and its failures in words.
+
+A child, because dbt inside a process keeps the warehouse locked until that process ends. The child inherits the
+writer lock, so that a dbt whose parent was killed still counts as the writer. While the product runs, the child is a
+fork of a dbt that is already there (see `dbt_server`).
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from orchestration.config.settings import REPOSITORY, Settings
+from orchestration.warehouse.dbt_runner import client as dbt_client
+from orchestration.warehouse.writer import PipelineError, Say
+
+PROJECT = REPOSITORY / "dbt_project"
+# Parsed state of the project: what every dbt run starts from, what Dagster, publish and the API read, and what it was
+# read from.
+PARSED = ("manifest.json", "partial_parse.msgpack", "read_from")
+
+
+class DbtError(PipelineError):
+    """dbt failed; the message holds what dbt said about each failed model."""
+
+
+def dbt_executable() -> str:
+    """The dbt of this Python environment."""
+    beside = Path(sys.executable).parent / "dbt"
+    found = str(beside) if beside.exists() else shutil.which("dbt")
+    if not found:
+        raise PipelineError(f"dbt is not installed beside {sys.executable}: install the project's requirements first")
+    return found
+
+
+def dbt_version() -> str:
+    """The installed dbt's version."""
+    return version("dbt-core")
+
+
+def dbt_environment(settings: Settings, target: Path) -> dict[str, str]:
+    """The environment of a dbt child: the same for every caller, so that the parsed project stays valid."""
+    return {
+        **os.environ,
+        "TIDEMARK_WAREHOUSE": settings.warehouse,
+        "DBT_PROJECT_DIR": str(PROJECT),
+        "DBT_PROFILES_DIR": str(PROJECT),
+        "DBT_TARGET_PATH": str(target),
+        "DBT_LOG_PATH": str(settings.dbt_logs),
+        "DBT_LOG_FORMAT": "json",
+        "DBT_LOG_LEVEL_FILE": "none",
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "DBT_PARTIAL_PARSE": "true",
+        "DBT_USE_COLORS": "false",
+        "DBT_VERSION_CHECK": "false",
+    }
+
+
+def start_dbt(
+    settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start dbt on the project. Without `target` it reads the prepared parse and leaves the manifest alone."""
+    command = [dbt_executable(), *arguments]
+    if target is None:
+        # No site packages: the stand-in starts in the time that reading them would take.
+        client = [sys.executable, "-E", "-S", dbt_client.__file__, str(settings.dbt_target.parent)]
+        command = [*client, "" if lock is None else str(lock), *command, "--no-write-json"]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=PROJECT,
+        env=dbt_environment(settings, target or settings.dbt_target),
+        pass_fds=() if lock is None else (lock,),
+    )
+
+
+def run_dbt(
+    settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
+) -> None:
+    """Run dbt to its end; raises DbtError with what dbt said of each failed model."""
+    process = start_dbt(settings, arguments, lock=lock, target=target)
+    assert process.stdout is not None
+    errors: list[str] = []
+    tail: list[str] = []
+    try:
+        for level, message in _messages(process.stdout):
+            tail = [*tail[-19:], message]
+            if level == "error":
+                errors.append(message)
+        code = process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    if code != 0:
+        said = "\n".join(errors or tail)
+        raise DbtError(f"dbt {' '.join(arguments)} failed with exit code {code}:\n{said}")
+
+
+def _messages(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """Level and text of each line of dbt's log."""
+    for line in lines:
+        text = line.decode(errors="replace").strip()
+        try:
+            info = json.loads(text)["info"]
+            yield info["level"], info["msg"]
+        except (ValueError, KeyError, TypeError):
+            yield "info", text
+
+
+def prepare_manifest(settings: Settings, say: Say = print) -> Path:
+    """Parse the dbt project unless its manifest is there and was made from these very files."""
+    manifest = settings.dbt_target / PARSED[0]
+    if is_current(manifest):
+        return manifest
+    settings.dbt_target.mkdir(parents=True, exist_ok=True)
+    # Two processes may start at once: one parses, the other waits and finds it done.
+    with (settings.dbt_target.parent / "parse.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_current(manifest):
+            return manifest
+        say("reading the dbt project")
+        with TemporaryDirectory(dir=settings.dbt_target.parent) as folder:
+            (Path(folder) / PARSED[-1]).write_text(files_now())
+            run_dbt(settings, ["parse"], target=Path(folder))
+            for name in reversed(PARSED):
+                (Path(folder) / name).replace(settings.dbt_target / name)
+    return manifest
+
+
+def is_current(manifest: Path) -> bool:
+    """Whether a manifest was made from the project's files as they are."""
+    try:
+        return manifest.exists() and manifest.with_name(PARSED[-1]).read_text() == files_now()
+    except FileNotFoundError:
+        return False
+
+
+def files_now() -> str:
+    """Which files the project has, of what size and time. Not whether one is newer than the manifest: the files of a
+    release may be older than that."""
+    states = ((file, file.stat()) for file in project_files())
+    return "".join(f"{file.relative_to(PROJECT)} {state.st_size} {state.st_mtime_ns}\n" for file, state in states)
+
+
+def idle_models(settings: Settings, endpoints: Collection[str]) -> list[str]:
+    """The models that have nothing to do in a window of these endpoints and occasions, by their `only_with`.
+
+    Most kinds are not asked every minute, and most statistics not made. What the models say is kept beside the
+    manifest, which is long to read.
+    """
+    manifest, kept = settings.dbt_target / PARSED[0], settings.dbt_target / "only_with.json"
+    if not manifest.exists():
+        return []
+    if not kept.exists() or kept.stat().st_mtime < manifest.stat().st_mtime:
+        nodes = json.loads(manifest.read_bytes())["nodes"].values()
+        wanted = {
+            node["name"]: node["config"]["only_with"] for node in nodes if node["config"].get("only_with") is not None
+        }
+        written = kept.with_suffix(f".{os.getpid()}")
+        written.write_text(json.dumps(wanted))
+        written.replace(kept)
+    only_with: dict[str, list[str]] = json.loads(kept.read_bytes())
+    return sorted(name for name, wanted in only_with.items() if not set(wanted) & set(endpoints))
+
+
+def project_files() -> list[Path]:
+    """The files that decide what dbt does, in a stable order."""
+    folders = ("models", "macros", "seeds", "tests")
+    nested = [file for folder in folders for file in (PROJECT / folder).rglob("*") if file.is_file()]
+    return sorted([*nested, *PROJECT.glob("*.yml")])
+
+
+def fingerprint(*folders: str) -> str:
+    """A hash of the project's files, or of those in some of its folders."""
+    digest = hashlib.sha256()
+    for file in project_files():
+        relative = file.relative_to(PROJECT)
+        if not folders or relative.parts[0] in folders:
+            digest.update(f"{relative}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,173 @@
+"""Build the warehouse: the committed loads that wait, one window after the other, each through all dbt models.
+
+`build` is the whole of it for the command line. Dagster uses the same parts around its own stream of dbt's events:
+`windows_to_build` yields what must be run between opening a window and moving the watermark.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from orchestration.config.settings import Settings
+from orchestration.warehouse.backfill_state import is_fetching
+from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
+from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
+from orchestration.warehouse.windows import (
+    MAX_BYTES,
+    MAX_TICKS,
+    Window,
+    endpoints_of,
+    is_history,
+    next_window,
+    occasions_of,
+)
+from orchestration.warehouse.writer import WAIT_S, Say, UnreadableError, connection, writer_lock
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What one call of `build` did. `more` says that it stopped before everything that waits was built."""
+
+    builds: tuple[Build, ...]
+    loads: int
+    more: bool
+
+    @property
+    def ticks(self) -> int:
+        return sum(len(build.ticks) for build in self.builds)
+
+    @property
+    def as_of_ms(self) -> int:
+        return self.builds[-1].as_of_ms
+
+
+@dataclass
+class OpenWindow:
+    """A window that is written into the warehouse, and the dbt arguments that build it; `build` once it is closed."""
+
+    window: Window
+    arguments: list[str]
+    build: Build | None = None
+
+
+def build(
+    settings: Settings,
+    *,
+    max_ticks: int = MAX_TICKS,
+    max_bytes: int = MAX_BYTES,
+    stop_after_s: float | None = None,
+    rebuild: bool = False,
+    wait_s: float = WAIT_S,
+    say: Say = print,
+) -> BuildResult | None:
+    """Build everything that waits; None if nothing does. With `rebuild`, everything ever landed waits.
+
+    After `stop_after_s` no further window is started, so that what is built can be published meanwhile.
+    """
+    done: list[OpenWindow] = []
+    with writer_lock(settings.home, "build", wait_s=wait_s, say=say) as lock:
+        prepare_manifest(settings, say)
+        if rebuild:
+            forget(settings, say)
+        bounds = {"max_ticks": max_ticks, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
+        for opened in windows_to_build(settings, **bounds):  # type: ignore[arg-type]
+            say(f"building {_described(opened.window)}")
+            run_dbt(settings, opened.arguments, lock=lock)
+            done.append(opened)
+    return result(done)
+
+
+def result(done: list[OpenWindow]) -> BuildResult | None:
+    """The outcome of the windows that were built."""
+    builds = tuple(opened.build for opened in done if opened.build is not None)
+    if not builds:
+        return None
+    loads = sum(len({row[0] for row in opened.window.finished}) for opened in done)
+    return BuildResult(builds, loads, done[-1].window.more)
+
+
+def windows_to_build(
+    settings: Settings,
+    *,
+    max_ticks: int = MAX_TICKS,
+    max_bytes: int = MAX_BYTES,
+    stop_after_s: float | None = None,
+) -> Iterator[OpenWindow]:
+    """Open one window after the other. The caller, who holds the writer lock, runs dbt before asking for the next:
+    asking moves the watermark, leaving the loop (by an error) does not."""
+    started = time.monotonic()
+    project, seeds = fingerprint(), fingerprint("seeds")
+    while True:
+        with connection(settings.warehouse, checkpoint=False) as con:
+            prepare(con)
+            window = next_window(con, settings.landing, max_ticks, max_bytes)
+            if window is None:
+                return
+            if not window.ticks:
+                close_window(con, window)
+                continue
+            built = dict(con.execute("select name, value from pipeline.settings").fetchall())
+            endpoints = endpoints_of(con, window)
+            occasions = occasions_of(con, window, endpoints)
+            open_window(con, window, occasions, fetching=is_fetching(settings))
+            changed = built.get("project") != project
+            idle = [] if changed else idle_models(settings, endpoints | occasions)
+        arguments = _arguments(changed, built.get("seeds") != seeds, idle)
+        opened = OpenWindow(window, arguments)
+        yield opened
+        with connection(settings.warehouse, checkpoint=False) as con:
+            history = "told" if is_history(endpoints) else "rests"
+            opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
+        if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
+            return
+
+
+def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> list[str]:
+    """Models alone, without those that the window is no occasion for; views only when the project changed, because they
+    do not change between windows; seeds likewise."""
+    # DuckDB uses all cores for one model; a second model at a time costs memory and a tenth more CPU.
+    arguments = ["build", "--threads", "1", "--resource-type", "model"]
+    if seeds_changed:
+        arguments += ["--resource-type", "seed"]
+    if not project_changed:
+        arguments += ["--exclude", "config.materialized:view", *idle]
+    return arguments
+
+
+def forget(settings: Settings, say: Say) -> None:
+    """Empty the warehouse, for a rebuild from the landing; one that cannot be read is put aside. What is served stays
+    until a publish has as much."""
+    try:
+        _empty(settings.warehouse)
+    except (UnreadableError, duckdb.Error) as error:
+        path = Path(settings.warehouse)
+        if not path.is_file():
+            raise
+        aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
+        say(f"the warehouse is damaged and put aside as {aside}: {error}")
+        path.replace(aside)
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+
+
+def _empty(warehouse: str) -> None:
+    with connection(warehouse) as con:
+        con.execute("begin")
+        con.execute("drop schema if exists pipeline cascade")
+        for (name,) in con.execute(
+            "select table_name from information_schema.tables where table_schema = 'main' and table_type = 'VIEW'"
+        ).fetchall():
+            con.execute(f'drop view main."{name}"')
+        for (name,) in con.execute(
+            "select table_name from information_schema.tables where table_schema = 'main'"
+        ).fetchall():
+            con.execute(f'drop table main."{name}"')
+        con.execute("commit")
+
+
+def _described(window: Window) -> str:
+    first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(window.ticks[at] / 1000)) for at in (0, -1))
+    span = first if first == last else f"{first} to {last}"
+    return f"{len(window.ticks)} minutes ({span} UTC) from {len(window.files)} files"

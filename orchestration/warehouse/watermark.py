@@ -1,0 +1,126 @@
+"""The watermark: which loads are built, what each build touched, and the window that a build is working on.
+
+Whole minutes (`ticks` of a build), single markets in other minutes (`pipeline.late_rows`) and, in tiers of an hour and
+more, what history told of a market (`pipeline.late_ranges`) are what a publish copies.
+`pipeline.loads` and `pipeline.builds` move after the models in one transaction: whatever is interrupted before is
+simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
+"""
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from orchestration.warehouse.windows import CLOCK_AHEAD_MS, Window
+from orchestration.warehouse.writer import literals
+
+SCHEMA = """
+create schema if not exists pipeline;
+create table if not exists pipeline.window_files (file varchar);
+create table if not exists pipeline.window_ticks (tick_ms bigint);
+create table if not exists pipeline.loads (
+    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
+create table if not exists pipeline.builds (
+    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
+create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
+create table if not exists pipeline.late_ranges (
+    build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
+create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
+create table if not exists pipeline.settings (name varchar primary key, value varchar);
+create schema if not exists quality;
+create table if not exists quality.suspect_rows ("check" varchar, market_id varchar, venue varchar, from_ms bigint,
+    to_ms bigint, value varchar, expected varchar, seen_ms bigint);
+"""
+
+
+@dataclass(frozen=True)
+class Build:
+    """One finished build: a row of `pipeline.builds`."""
+
+    build_id: int
+    started_ms: int
+    finished_ms: int
+    as_of_ms: int
+    ticks: tuple[int, ...]
+    minutes: tuple[int, ...]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def prepare(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the pipeline's own tables where they are missing."""
+    con.execute(SCHEMA)
+
+
+def open_window(
+    con: duckdb.DuckDBPyConnection, window: Window, occasions: Collection[str] = (), *, fetching: bool = False
+) -> None:
+    """Tell the models what to build, what it is an occasion for, and whether the past is being fetched. While these
+    tables hold rows, a build is under way or was interrupted."""
+    con.execute("begin")
+    con.execute("delete from pipeline.window_files")
+    con.execute("delete from pipeline.window_ticks")
+    con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
+    con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
+    as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
+    con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
+    for told in (("occasions", " ".join(sorted(occasions))), ("fetching", str(fetching).lower())):
+        con.execute(f"insert or replace into pipeline.settings values ({literals(*told)})")
+    con.execute("commit")
+
+
+def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[str, str] | None = None) -> Build:
+    """Move the watermark, in one transaction, after the models are built; `state` is remembered with it."""
+    last = con.execute("select coalesce(max(build_id), 0) from pipeline.builds").fetchone()
+    assert last is not None
+    touched = con.execute("select minute_ms from main.int_touched_minutes order by 1") if window.ticks else None
+    build = Build(
+        build_id=last[0] + 1,
+        started_ms=window.started_ms,
+        finished_ms=now_ms(),
+        as_of_ms=_as_of_ms(con, window),
+        ticks=window.ticks,
+        minutes=tuple(row[0] for row in touched.fetchall()) if touched else (),
+    )
+    con.execute("begin")
+    for name, value in (state or {}).items():
+        con.execute(f"insert or replace into pipeline.settings values ({literals(name, value)})")
+    con.execute("delete from pipeline.partial_loads")
+    for load_id, tick in window.partial:
+        con.execute(f"insert into pipeline.partial_loads values ({literals(load_id, tick)})")
+    for row in window.finished:
+        con.execute(f"insert into pipeline.loads values ({literals(*row, build.build_id)})")
+    if window.ticks:
+        _insert_build(con, build)
+        con.execute(
+            f"insert into pipeline.late_rows select {build.build_id}, minute_ms, market_id, base "
+            "from main.touched_markets where step = '1m'"
+        )
+        # Of history a market's first and last bucket: it comes in long stretches.
+        con.execute(
+            "insert into pipeline.late_ranges "
+            f"select {build.build_id}, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
+            "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all"
+        )
+    con.execute("delete from pipeline.window_files")
+    con.execute("delete from pipeline.window_ticks")
+    con.execute("commit")
+    return build
+
+
+def _as_of_ms(con: duckdb.DuckDBPyConnection, window: Window) -> int:
+    """The newest data after this window. A clock that was ahead leaves times behind that are still to come: they would
+    be the newest for as long."""
+    latest_ms = now_ms() + CLOCK_AHEAD_MS
+    query = f"select coalesce(max(as_of_ms), 0) from pipeline.builds where as_of_ms <= {latest_ms}"
+    [(known_ms,)] = con.execute(query).fetchall()
+    return max(int(known_ms), min(window.as_of_ms, latest_ms))
+
+
+def _insert_build(con: duckdb.DuckDBPyConnection, build: Build) -> None:
+    row = literals(build.build_id, build.started_ms, build.finished_ms, build.as_of_ms)
+    ticks, minutes = literals(*build.ticks), literals(*build.minutes)
+    con.execute(f"insert into pipeline.builds values ({row}, [{ticks}]::bigint[], [{minutes}]::bigint[])")

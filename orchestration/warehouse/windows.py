@@ -1,0 +1,273 @@
+"""What to build next: committed loads that are not built yet, cut into windows of ticks.
+
+A window holds its ticks and every committed file with rows of these ticks (older loads too), so that building a set
+of ticks is a pure function of the landing.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import duckdb
+
+from ingest.landing.landing import Load, committed_loads, in_landing
+from orchestration.warehouse.writer import PipelineError, literals
+
+MAX_TICKS = 240
+MAX_BYTES = 1_000_000_000
+# Loads and rows looked at for one window: bounds the planning of a rebuild over a year of loads.
+MAX_LOADS = 500
+MAX_ROWS = 5_000_000
+DAY_MS = 86_400_000
+# A load becomes visible when it is committed, which may be later than its id says. Every build looks this far back
+# behind the newest built load, and once an hour a build lists them all.
+LOOK_BACK_S = 7200.0
+LIST_ALL_MS = 3_600_000
+# What is built once in a while: in the first window from so long after each full step on, ms. An hour's last bars and a
+# day's last minutes are there then.
+EVERY = {"every_5m": (300_000, 0), "every_1h": (3_600_000, 300_000)}
+AFTER_HISTORY = "after_history"
+# How far ahead of this machine's clock data may be.
+CLOCK_AHEAD_MS = 300_000
+REMEDY = (
+    "It was built before. If it cannot be brought back, remove what is left of it and run `tidemark build --rebuild`, "
+    "which builds everything anew from the files that are there."
+)
+
+
+class LandingFileError(PipelineError):
+    """A landed file is gone or unreadable."""
+
+
+@dataclass(frozen=True)
+class FileTick:
+    """The rows of one tick in one landed file; `bytes` is their uncompressed share of the file."""
+
+    load_id: str
+    file: str
+    tick_ms: int
+    rows: int
+    bytes: float
+    received_ms: int | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The next thing to build: its ticks, the files that a build of them must read, and what it will have finished.
+
+    `finished` are rows of `pipeline.loads`; `partial` are loads with later ticks left, and the tick they are built to.
+    """
+
+    ticks: tuple[int, ...]
+    files: tuple[str, ...]
+    finished: tuple[tuple[str, str | None, int | None, int | None, int], ...]
+    partial: tuple[tuple[str, int], ...]
+    as_of_ms: int
+    more: bool
+    started_ms: int
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
+    """Committed loads that no finished build contains, oldest first.
+
+    Ids and listings of a clock that was ahead for a while are in the future, and what is landed since is behind them.
+    """
+    now_ms = _now_ms()
+    newest = con.execute("select max(load_id) from pipeline.loads").fetchone()
+    listed = con.execute("select value::bigint from pipeline.settings where name = 'listed_ms'").fetchone()
+    after = None
+    if newest and newest[0] and listed and 0 <= now_ms - listed[0] < LIST_ALL_MS:
+        after = f"{min(float(newest[0]), now_ms / 1000) - LOOK_BACK_S:.7f}"
+    built = con.execute(f"select load_id from pipeline.loads where load_id > {literals(after or '')}").fetchall()
+    loads = committed_loads(landing, after)
+    if after is None:
+        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{now_ms}')")
+    known = {row[0] for row in built}
+    return [load for load in loads if load.load_id not in known]
+
+
+def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[FileTick]:
+    """Which ticks the files of these loads hold, read from their tick column and metadata alone."""
+    load_of = {file: load.load_id for load in loads for file in load.files}
+    if not load_of:
+        return []
+    files = f"[{literals(*load_of)}]"
+    try:
+        rows = con.execute(
+            f"""
+            with sizes as (
+                select file_name as file, sum(total_uncompressed_size) as bytes
+                from parquet_metadata({files}) group by all),
+            ticks as (
+                select filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms
+                from read_parquet({files}, filename = true) group by all)
+            select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms
+            from ticks join sizes using (file) order by tick_ms, file
+            """
+        ).fetchall()
+    except duckdb.Error as error:
+        raise _unreadable(con, list(load_of), error) from error
+    return [FileTick(load_of[file], file, tick, rows, size, received) for file, tick, rows, size, received in rows]
+
+
+def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
+    """Name the file: DuckDB's message about a list of files does not always. Of a built one tell the remedy too: every
+    window with rows of its ticks asks for it, whatever is landed later."""
+    for file in files:
+        try:
+            con.execute(f"select max(tick_ms) from read_parquet({literals(file)})").fetchall()
+        except duckdb.Error as reason:
+            name = file.rpartition("/")[2]
+            built = con.execute(
+                f"select 1 from pipeline.loads where ends_with(file, {literals(f'/{name}')})"
+            ).fetchone()
+            return LandingFileError(
+                f"the committed landing file {file} is missing or cannot be read: {reason}"
+                + (f"\n{REMEDY}" if built else "")
+            )
+    return LandingFileError(f"the landing cannot be read: {error}")
+
+
+def next_window(
+    con: duckdb.DuckDBPyConnection, landing: str, max_ticks: int = MAX_TICKS, max_bytes: int = MAX_BYTES
+) -> Window | None:
+    """The oldest ticks that wait, as many as the bounds allow (at least one), with every file that holds them."""
+    started, waiting = _now_ms(), waiting_loads(con, landing)
+    if not waiting:
+        return None
+    looked_at = _head(con, waiting)
+    through: dict[str, int] = dict(con.execute("from pipeline.partial_loads").fetchall())
+    parts = file_ticks(con, looked_at)
+    left = [part for part in parts if part.tick_ms > through.get(part.load_id, -1)]
+    ticks = _bounded(left, max_ticks, max_bytes)
+    chosen = set(ticks)
+    unfinished = {part.load_id for part in left if part.tick_ms not in chosen}
+    widened = chosen | _trimmed_days(con, landing, ticks)
+    files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
+    return Window(
+        ticks=tuple(sorted(widened)),
+        files=tuple(sorted(files)),
+        finished=tuple(_ranges([load for load in looked_at if load.load_id not in unfinished], parts)),
+        partial=tuple((load_id, ticks[-1]) for load_id in sorted(unfinished)),
+        as_of_ms=max((part.received_ms or part.tick_ms for part in left if part.tick_ms in chosen), default=0),
+        more=bool(unfinished) or len(looked_at) < len(waiting),
+        started_ms=started,
+    )
+
+
+def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
+    """What was asked in the window's ticks, by any venue."""
+    if not window.files:
+        return set()
+    try:
+        rows = con.execute(
+            f"select distinct endpoint from read_parquet([{literals(*window.files)}]) "
+            f"where tick_ms in ({literals(*window.ticks)})"
+        ).fetchall()
+    except duckdb.Error as error:
+        raise _unreadable(con, window.files, error) from error
+    return {row[0] for row in rows}
+
+
+def is_history(endpoints: set[str]) -> bool:
+    """Whether a part of the venues' past is among what was asked."""
+    return any(endpoint.startswith("history_") or endpoint.endswith("_history") for endpoint in endpoints)
+
+
+def occasions_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
+    """What the window is an occasion for, in the words of the models' `only_with`: a step of EVERY that begins in it,
+    or that the windows before brought history and this one does not."""
+    before, told = con.execute(
+        # None that a clock which was ahead left in the future: nothing would begin until then.
+        "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "
+        f"where newest <= {_now_ms() + CLOCK_AHEAD_MS}), "
+        "(select value from pipeline.settings where name = 'history')"
+    ).fetchall()[0]
+    now = window.ticks[-1]
+    found = {
+        name
+        for name, (step_ms, after_ms) in EVERY.items()
+        if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
+    }
+    return found | ({AFTER_HISTORY} if told == "told" and not is_history(endpoints) else set())
+
+
+def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:
+    """The oldest loads that wait, up to the bounds of what one plan looks at."""
+    loads = list(waiting[:MAX_LOADS])
+    files = [file for load in loads for file in load.files]
+    if len(loads) == 1 or not files:
+        return loads
+    try:
+        query = f"select file_name, num_rows from parquet_file_metadata([{literals(*files)}])"
+        rows: dict[str, int] = dict(con.execute(query).fetchall())
+    except duckdb.Error as error:
+        raise _unreadable(con, files, error) from error
+    total = 0
+    for count, load in enumerate(loads):
+        total += sum(rows[file] for file in load.files)
+        if count and total > MAX_ROWS:
+            return loads[:count]
+    return loads
+
+
+def _bounded(parts: Sequence[FileTick], max_ticks: int, max_bytes: int) -> list[int]:
+    """The oldest ticks of these rows, up to both bounds, and at least one."""
+    sizes: dict[int, float] = {}
+    for part in parts:
+        sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes
+    ticks: list[int] = []
+    total = 0.0
+    for tick in sorted(sizes):
+        total += sizes[tick]
+        if ticks and (len(ticks) >= max_ticks or total > max_bytes):
+            break
+        ticks.append(tick)
+    return ticks
+
+
+def _ranges(
+    loads: Sequence[Load], parts: Sequence[FileTick]
+) -> Iterator[tuple[str, str | None, int | None, int | None, int]]:
+    """Rows of `pipeline.loads`, one per file; a load without rows keeps one too, so that it counts as built."""
+    held: dict[str, list[FileTick]] = {}
+    for part in parts:
+        held.setdefault(part.file, []).append(part)
+    for load in loads:
+        for file in load.files:
+            if of_file := held.get(file):
+                ticks = [part.tick_ms for part in of_file]
+                yield load.load_id, file, min(ticks), max(ticks), sum(part.rows for part in of_file)
+        if not any(file in held for file in load.files):
+            yield load.load_id, None, None, None, 0
+
+
+def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> set[int]:
+    """All landed ticks of the days that late rows touch where upkeep has trimmed the fine tables.
+
+    Coarse tables are made from the fine ones, so a day whose minutes are gone must be built whole.
+    """
+    trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
+    days = sorted({tick - tick % DAY_MS for tick in ticks if trimmed and tick < trimmed[0]})
+    if not days:
+        return set()
+    files = _older_files(con, landing, [tick for day in days for tick in range(day, day + DAY_MS, 60_000)])
+    held = file_ticks(con, [Load(load_id="", files=tuple(files))])
+    return {part.tick_ms for part in held if part.tick_ms - part.tick_ms % DAY_MS in set(days)}
+
+
+def _older_files(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> list[str]:
+    """Files of built (also partly built) loads that may hold rows of these ticks."""
+    rows = con.execute(
+        f"""
+        select distinct file from pipeline.loads
+        where file is not null and exists (
+            select 1 from unnest([{literals(*ticks)}]::bigint[]) as t(tick)
+            where tick between min_tick_ms and max_tick_ms)
+        """
+    ).fetchall()
+    return [in_landing(landing, row[0]) for row in rows]

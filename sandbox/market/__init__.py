@@ -1,0 +1,1 @@
+"""The simulated market: prices, open interest, funding, liquidations, options, wallets; any minute, in any order."""

@@ -1,0 +1,113 @@
+"""Binance's /futures/data: long and short shares, taker volumes and open interest per bucket, of the last 30 days."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sandbox.market.derivatives import open_interest
+from sandbox.market.noise import Ints
+from sandbox.market.positioning import long_of_late, takers
+from sandbox.market.world import World
+from sandbox.venues.binance.market import FAPI, NO_SYMBOL, failure
+from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
+
+KEPT_MS = 30 * 86_400_000
+PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1h": 60, "2h": 120, "4h": 240, "6h": 360, "12h": 720, "1d": 1440}
+_MOST = 500
+_RATIOS = {
+    "globalLongShortAccountRatio": "accounts",
+    "topLongShortAccountRatio": "top_accounts",
+    "topLongShortPositionRatio": "top_positions",
+}
+Rows = Callable[[int, Ints, int], list[dict[str, Any]]]
+"""(row of the market, starts of the buckets in minutes, minutes of a bucket) → the body."""
+
+
+class Statistics:
+    """The endpoints over one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        perps = world.universe.rows("binance", "perp").tolist()
+        self.by_symbol = {world.universe.listings[row].symbol: row for row in perps}
+
+    def answering(self, rows: Rows, closed: bool) -> Callable[[Ask], Answer]:
+        """GET with symbol, period, limit, startTime and endTime; `closed`: only buckets that have ended."""
+
+        def answer(ask: Ask) -> Answer:
+            symbol, period = ask.query.get("symbol"), ask.query.get("period")
+            if not symbol:
+                return failure(-1102, NO_SYMBOL)
+            if period not in PERIODS:
+                return failure(-1130, "parameter 'period' is invalid.")
+            try:
+                start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+            except ValueError as error:
+                return failure(-1130, f"parameter '{error}' is invalid.")
+            if limit is not None and not 1 <= limit <= _MOST:
+                return failure(-1130, "parameter 'limit' is invalid.")
+            if start is not None and (start < ask.now_ms - KEPT_MS or (end is not None and end < start)):
+                return failure(-1130, "parameter 'startTime' is invalid.")
+            row = self.by_symbol.get(symbol)
+            if row is None:
+                return failure(-1121, "Invalid symbol.")
+            minutes = self._buckets(row, PERIODS[period], start, end, limit or 30, ask.now_ms, closed)
+            return json_answer(rows(row, minutes, PERIODS[period]) if len(minutes) else [])
+
+        return answer
+
+    def _buckets(
+        self, row: int, step: int, start: int | None, end: int | None, limit: int, now_ms: int, closed: bool
+    ) -> Ints:
+        listing, step_ms = self.world.universe.listings[row], step * 60_000
+        newest = min(now_ms - (step_ms if closed else 0), end if end is not None else now_ms, listing.delisted_ms - 1)
+        oldest = max(now_ms - KEPT_MS, listing.listed_ms, start or 0)
+        last, first = newest // step_ms, -(-oldest // step_ms)
+        first, last = (
+            (first, min(last, first + limit - 1)) if start is not None else (max(first, last - limit + 1), last)
+        )
+        return np.arange(first, last + 1) * step
+
+    def ratios(self, kind: str) -> Rows:
+        def rows(row: int, minutes: Ints, _: int) -> list[dict[str, Any]]:
+            symbol = self.world.universe.listings[row].symbol
+            shares = np.rint(long_of_late(self.world, row, kind, minutes) * 1e4) / 1e4
+            return [
+                {"symbol": symbol, "longAccount": f"{share:.4f}", "longShortRatio": f"{share / (1 - share):.4f}",
+                 "shortAccount": f"{1 - share:.4f}", "timestamp": minute * 60_000}
+                for minute, share in zip(minutes.tolist(), shares.tolist(), strict=True)
+            ]  # fmt: skip
+
+        return rows
+
+    def taker_volumes(self, row: int, minutes: Ints, step: int) -> list[dict[str, Any]]:
+        """GET takerlongshortRatio."""
+        found = takers(self.world, np.array([row]), int(minutes[0]), len(minutes), step)
+        return [
+            {"buySellRatio": f"{buy / max(sell, 1e-12):.4f}", "buyVol": f"{buy:.4f}", "sellVol": f"{sell:.4f}",
+             "timestamp": minute * 60_000}
+            for minute, buy, sell in zip(minutes.tolist(), found.buy[0].tolist(), found.sell[0].tolist(), strict=True)
+        ]  # fmt: skip
+
+    def held(self, row: int, minutes: Ints, _: int) -> list[dict[str, Any]]:
+        """GET openInterestHist: at the start of each bucket."""
+        rows, market = np.array([row]), self.world.market
+        size = open_interest(market, rows, minutes)[0]
+        mark = np.exp(market.index_logs(rows, minutes)[0] + market.premium(rows, minutes)[0])
+        symbol = self.world.universe.listings[row].symbol
+        return [
+            {"symbol": symbol, "sumOpenInterest": f"{held:.8f}", "sumOpenInterestValue": f"{held * price:.8f}",
+             "timestamp": minute * 60_000}
+            for minute, held, price in zip(minutes.tolist(), size.tolist(), mark.tolist(), strict=True)
+        ]  # fmt: skip
+
+
+def endpoints(world: World) -> list[Endpoint]:
+    """All paths of /futures/data."""
+    one = Statistics(world)
+    paths = {path: one.answering(one.ratios(kind), closed=False) for path, kind in _RATIOS.items()}
+    paths["takerlongshortRatio"] = one.answering(one.taker_volumes, closed=True)
+    paths["openInterestHist"] = one.answering(one.held, closed=False)
+    return [Endpoint("binance", FAPI, f"/futures/data/{path}", answer, "binance_statistics")
+            for path, answer in paths.items()]  # fmt: skip

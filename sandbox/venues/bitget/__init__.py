@@ -1,0 +1,57 @@
+"""Bitget's stand-in: its hosts, a limit per path, and what it is made of."""
+
+from sandbox.http.limits import Pool, Use
+from sandbox.http.simulated_venue import SimulatedVenue
+from sandbox.market.world import World
+from sandbox.venues.bitget import streams as bitget_streams
+from sandbox.venues.bitget.history import History
+from sandbox.venues.bitget.market import HOST, Bitget, failure
+from sandbox.wire.wire import Answer, Endpoint
+
+_BY_DEFAULT = ("instruments", "tickers", "funding", "funding_history", "perp_candles", "perp_history", "spot_candles",
+               "spot_history", "spot_books")  # fmt: skip
+
+
+def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+    """429 until the second is over."""
+    return failure("429", "Too Many Requests", now_ms, status=429)
+
+
+def endpoints(world: World) -> list[Endpoint]:
+    """The endpoints of Bitget; each path has a limit of its own."""
+    now = Bitget(world)
+    past = History(now)
+    paths = {
+        "/api/v3/market/instruments": (now.instruments, "bitget_instruments"),
+        "/api/v3/market/tickers": (now.tickers, "bitget_tickers"),
+        "/api/v3/market/current-fund-rate": (now.funding, "bitget_funding"),
+        "/api/v3/market/history-fund-rate": (past.funding_history, "bitget_funding_history"),
+        "/api/v3/market/index-components": (now.index_components, "bitget_index_components"),
+        "/api/v2/mix/market/candles": (past.perp_candles, "bitget_perp_candles"),
+        "/api/v2/mix/market/history-candles": (past.perp_history, "bitget_perp_history"),
+        "/api/v2/spot/market/candles": (past.spot_candles, "bitget_spot_candles"),
+        "/api/v2/spot/market/history-candles": (past.spot_history, "bitget_spot_history"),
+        "/api/v2/spot/market/orderbook": (now.spot_book, "bitget_spot_books"),
+        "/api/v2/mix/market/account-long-short": (past.account_ratio, "bitget_account_ratio"),
+        "/api/v2/mix/market/taker-buy-sell": (past.taker_volume, "bitget_taker_volume"),
+    }
+    return [Endpoint("bitget", HOST, path, answer, pool) for path, (answer, pool) in paths.items()]
+
+
+SIMULATED = SimulatedVenue(
+    venue="bitget",
+    hosts=(HOST, bitget_streams.HOST),
+    pools={f"bitget_{name}": Pool(20, 1000) for name in _BY_DEFAULT}
+    | {
+        "bitget_index_components": Pool(10, 1000),
+        "bitget_account_ratio": Pool(1, 1000),
+        "bitget_taker_volume": Pool(1, 1000),
+    },
+    endpoints=endpoints,
+    refusal=refusal,
+    sockets=bitget_streams.sockets,
+    reply=bitget_streams.reply,
+    topic=bitget_streams.topic,
+    frames=bitget_streams.frames,
+    liquidation_window_ms=bitget_streams.WINDOW_MS,
+)

@@ -1,0 +1,67 @@
+"""Bybit's allLiquidation topics: the frames, and the WebSocket where they are subscribed to."""
+
+from typing import Any
+
+import orjson
+from sanic import Sanic
+
+from sandbox.http.dispatch import Sandbox
+from sandbox.http.sockets import add_socket
+from sandbox.http.streams import Connection, Frame, liquidations_of, message
+from sandbox.market.world import World
+
+HOST = "stream.bybit.com"
+_WINDOW_MS = 500
+_LONGEST_ARGS = 21_000  # characters in one args message
+
+
+def frames(world: World, minute: int) -> list[Frame]:
+    """All events of a symbol, pushed every 500 ms; S is the side of the position."""
+    pushed: dict[tuple[int, str], list[dict[str, object]]] = {}
+    for event in liquidations_of(world, "bybit", minute):
+        due = (event.ts // _WINDOW_MS + 1) * _WINDOW_MS
+        symbol = event.listing.symbol
+        pushed.setdefault((due, symbol), []).append({
+            "T": event.ts, "s": symbol, "S": "Buy" if event.long else "Sell",
+            "v": world.lot_format[event.row] % event.size, "p": world.price_format[event.row] % event.price,
+        })  # fmt: skip
+    out = []
+    for (due, symbol), data in sorted(pushed.items()):
+        topic = f"allLiquidation.{symbol}"
+        out.append((due, topic, orjson.dumps({"topic": topic, "type": "snapshot", "ts": due, "data": data})))
+    return out
+
+
+def topic(frame: dict[str, Any]) -> str | None:
+    """The topic of a frame; answers to a client have none."""
+    found = frame.get("topic")
+    return None if found is None else str(found)
+
+
+def reply(connection: Connection, text: str) -> str:
+    """The answer to ping, subscribe and unsubscribe."""
+    asked = message(text)
+    operation = asked.get("op")
+    answer: dict[str, Any] = {"success": True, "ret_msg": "", "conn_id": connection.id,
+                              "req_id": asked.get("req_id", ""), "op": operation}  # fmt: skip
+    if operation == "ping":
+        answer["ret_msg"] = "pong"
+    elif operation not in ("subscribe", "unsubscribe"):
+        answer |= {"success": False, "ret_msg": f"error:unknown op {operation!r}"}
+    else:
+        topics = {str(name) for name in asked.get("args") or []}
+        wrong = sorted(name for name in topics if "." not in name)
+        if wrong:
+            answer |= {"success": False, "ret_msg": f"error:handler not found,topic:{wrong[0]}"}
+        elif len(orjson.dumps(asked.get("args"))) > _LONGEST_ARGS:
+            answer |= {"success": False, "ret_msg": "args size exceeds 21000"}
+        elif operation == "subscribe":
+            connection.topics |= topics
+        else:
+            connection.topics -= topics
+    return orjson.dumps(answer).decode()
+
+
+def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
+    """The socket of the linear category."""
+    add_socket(app, sandbox, f"/{HOST}/v5/public/linear", reply)

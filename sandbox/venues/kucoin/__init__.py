@@ -1,0 +1,40 @@
+"""KuCoin's stand-in: its hosts, its limit, and what it is made of. It publishes no liquidations."""
+
+from sandbox.http.limits import Pool, Use
+from sandbox.http.simulated_venue import SimulatedVenue
+from sandbox.market.world import World
+from sandbox.venues.kucoin import futures as kucoin_futures
+from sandbox.venues.kucoin import held as kucoin_held
+from sandbox.venues.kucoin import spot as kucoin_spot
+from sandbox.wire.wire import Answer, Endpoint, json_answer
+
+_PUBLIC = Pool(2000, 30_000)  # futures and spot together
+
+
+def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+    """429 until the window is over."""
+    text = "Too many requests in a short period of time, please retry later"
+    answer = json_answer({"code": "429000", "msg": text}, 429)
+    left_ms = pool.window_ms - now_ms % pool.window_ms
+    return Answer(answer.body, 429, {"gw-ratelimit-remaining": "0", "gw-ratelimit-reset": str(left_ms)})
+
+
+def headers(pool: str, used: int) -> dict[str, str]:
+    """What is left of the pool."""
+    limit = _PUBLIC.limit
+    return {"gw-ratelimit-limit": str(limit), "gw-ratelimit-remaining": str(max(0, limit - used))}
+
+
+def endpoints(world: World) -> list[Endpoint]:
+    """All paths of the venue."""
+    return [*kucoin_futures.endpoints(world), *kucoin_held.endpoints(world), *kucoin_spot.endpoints(world)]
+
+
+SIMULATED = SimulatedVenue(
+    venue="kucoin",
+    hosts=(kucoin_futures.HOST, kucoin_spot.HOST),
+    pools={kucoin_futures.POOL: _PUBLIC},
+    endpoints=endpoints,
+    refusal=refusal,
+    headers=headers,
+)

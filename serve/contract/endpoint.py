@@ -1,0 +1,81 @@
+"""The declaration of an endpoint. Validation, caching, degradation and OpenAPI all follow from it.
+
+Adding an endpoint is adding one file to `serve/endpoints/`: a function of (query, reader) that returns a Body.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from serve.contract.parameters import Param, Schema, Values
+from serve.contract.serialize import Body
+from serve.replica.edition import Edition, Reader
+from serve.replica.unavailable import Unavailable
+
+Query = TypeVar("Query")
+Resolve = Callable[[Values, Edition, bool], Any]
+Answer = Callable[[Any, Reader], Body]
+Offline = Callable[[Values, Unavailable, Path], Body]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One path. `ttl` seconds a client may keep an answer; None: never kept, because it looks at the clock.
+
+    `budget` names what its requests count against (limits.BUDGETS); None: they are not counted.
+    """
+
+    path: str
+    summary: str
+    answer: Answer
+    params: Mapping[str, Param]
+    schema: Schema
+    ttl: int | None
+    statuses: tuple[int, ...]
+    media: tuple[str, ...]
+    resolve: Resolve | None
+    offline: Offline | None
+    budget: str | None
+
+    @property
+    def name(self) -> str:
+        """A stable identifier: the answering function's name."""
+        return self.answer.__name__
+
+
+REGISTRY: dict[str, Endpoint] = {}
+
+
+def endpoint(
+    path: str,
+    *,
+    ttl: int | None,
+    schema: Schema,
+    statuses: tuple[int, ...] = (200,),
+    media: tuple[str, ...] = ("application/json",),
+    resolve: Resolve | None = None,
+    offline: Offline | None = None,
+    params: Mapping[str, Param] | None = None,
+    budget: str | None = "general",
+) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
+    """Declare the decorated function as what answers GET `path` (parameters of the path in braces).
+
+    The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
+    from the parsed values, the edition, and whether a valid key came with them: equal questions must give equal
+    queries, for they are the cache key. `offline` answers without a readable replica, told why and from which folder;
+    without it that is a 503. Every endpoint may also answer 401 and, if it has a budget, 429.
+    """
+
+    def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:
+        if path in REGISTRY:
+            raise ValueError(f"{path} is declared twice")
+        summary = (answer.__doc__ or "").strip().split("\n")[0]
+        if not summary:
+            raise ValueError(f"{path} has no docstring: its first line is the endpoint's summary")
+        REGISTRY[path] = Endpoint(
+            path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget
+        )
+        return answer
+
+    return declare

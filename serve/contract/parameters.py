@@ -1,0 +1,197 @@
+"""Parameters of endpoints: how each kind is read, what it allows, and how OpenAPI describes it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus
+
+from serve.contract.errors import ApiError, BadParameter, closest, nearest, shown
+from serve.replica.catalog import VENUES, Catalog
+from serve.replica.units import UNIT_MS
+
+Schema = dict[str, Any]
+Values = dict[str, Any]
+
+DURATION = re.compile(r"([1-9][0-9]{0,6})([mhdwy])", re.ASCII)
+EPOCH_MS = re.compile(r"[0-9]{1,15}", re.ASCII)
+LAST_MS = 4_102_444_800_000  # 2100-01-01, beyond which a time is a slip of the unit
+MAX_FIELDS = 40
+MAX_WORD = 64
+KEY_PARAMETER = "api_key"
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter. `read` turns its text into a value or raises BadParameter(name, text, …)."""
+
+    description: str
+    read: Callable[[str, str], Any]
+    schema: Schema | Callable[[Catalog], Schema]
+    default: Any = None
+    required: bool = False
+    example: str | None = None
+
+    def schema_for(self, catalog: Catalog) -> Schema:
+        """The JSON Schema of the parameter as this edition allows it."""
+        schema = self.schema(catalog) if callable(self.schema) else self.schema
+        return schema if self.default is None else {**schema, "default": self.default}
+
+
+def one_of(description: str, *choices: str, default: str | None = None) -> Param:
+    """A word out of a fixed set."""
+
+    def read(name: str, text: str) -> str:
+        if text not in choices:
+            raise BadParameter(name, text, "use one of " + ", ".join(choices), choices)
+        return text
+
+    return Param(description, read, {"type": "string", "enum": list(choices)}, default)
+
+
+class Duration(int):
+    """A length in milliseconds, and the text that it was given as."""
+
+    text: str
+
+
+def duration(description: str, example: str) -> Param:
+    """A span such as 6h, 30d, 12w or 1y, in milliseconds."""
+
+    def read(name: str, text: str) -> Duration:
+        match = DURATION.fullmatch(text)
+        if not match:
+            raise BadParameter(name, text, "use a whole number above 0 and a unit of m, h, d, w, y, such as 6h or 30d")
+        found = Duration(int(match[1]) * UNIT_MS[match[2]])
+        found.text = text
+        return found
+
+    return Param(description, read, {"type": "string", "pattern": f"^{DURATION.pattern}$"}, example=example)
+
+
+def epoch_ms(description: str) -> Param:
+    """A time in UTC epoch milliseconds."""
+
+    def read(name: str, text: str) -> int:
+        if not EPOCH_MS.fullmatch(text) or int(text) > LAST_MS:
+            raise BadParameter(name, text, f"use UTC epoch milliseconds, a whole number from 0 to {LAST_MS}")
+        return int(text)
+
+    return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS})
+
+
+def metric() -> Param:
+    """A metric's canonical name or alias; which there are is in the edition's catalog."""
+    words = _word("use one of the metric names")
+    return Param(
+        "Metric: a canonical name or an alias.",
+        words,
+        lambda catalog: {"type": "string", "enum": list(catalog.names)},
+        required=True,
+    )
+
+
+def coin(description: str) -> Param:
+    """A coin symbol, checked as far as it can be without an edition."""
+    check = _word("use a coin symbol such as BTC")
+
+    def read(name: str, text: str) -> str:
+        if text.startswith(tuple(f"{known}:" for known in VENUES)):
+            raise BadParameter(name, text, "use a coin symbol such as BTC; a venue's contract goes into market")
+        return check(name, text)
+
+    return Param(description, read, {"type": "string", "minLength": 1, "maxLength": MAX_WORD}, example="BTC")
+
+
+def coins(description: str, least: int, most: int, max_chars: int = 256) -> Param:
+    """Distinct coin symbols, comma-separated; one that is repeated, in any case, counts once."""
+    allowed = f"use {least} to {most} distinct coin symbols, comma-separated, such as BTC,ETH"
+    one = coin("")
+
+    def read(name: str, text: str) -> tuple[str, ...]:
+        if len(text) > max_chars:
+            raise BadParameter(name, text, f"{allowed}, in at most {max_chars} characters")
+        parts = text.split(",")
+        found = {part.upper(): one.read(name, part) for part in parts if part}
+        if "" in parts or not least <= len(found) <= most:
+            raise BadParameter(name, text, allowed)
+        return tuple(found.values())
+
+    schema = {"type": "string", "minLength": 1, "maxLength": max_chars}
+    return Param(description, read, schema, required=True, example="BTC,ETH")
+
+
+def market(description: str) -> Param:
+    """A market selector venue:perp|spot:SYMBOL, checked as far as it can be without an edition."""
+    allowed = f"use venue:perp|spot:SYMBOL with a venue of {', '.join(VENUES)}"
+    check = _word(allowed)
+
+    def read(name: str, text: str) -> str:
+        venue, _, rest = check(name, text).partition(":")
+        kind, _, symbol = rest.partition(":")
+        if venue not in VENUES or kind not in ("perp", "spot") or not symbol:
+            near = (nearest(venue, VENUES), nearest(kind, ("perp", "spot")), symbol)
+            raise BadParameter(name, text, allowed, near=":".join(map(str, near)) if all(near) else None)
+        return text
+
+    pattern = f"^({'|'.join(VENUES)}):(perp|spot):\\S+$"
+    return Param(description, read, {"type": "string", "pattern": pattern}, example="binance:perp:BTCUSDT")
+
+
+def venue(description: str) -> Param:
+    """One of the exchanges."""
+    return one_of(description, *VENUES)
+
+
+def _word(allowed: str) -> Callable[[str, str], str]:
+    def read(name: str, text: str) -> str:
+        if len(text) > MAX_WORD or not text.isprintable() or any(map(str.isspace, text)):
+            raise BadParameter(name, text, allowed)
+        return text
+
+    return read
+
+
+def read_values(params: Mapping[str, Param], path_values: Mapping[str, str], query_string: str) -> Values:
+    """The values of a request by parameter name; unknown, repeated, empty and malformed ones are a 400."""
+    given: dict[str, str] = {}
+    queryable = [name for name in params if name not in path_values]
+    for name, text in _pairs(query_string):
+        if name not in queryable:
+            hint = _allowed(queryable) + closest(name, [*queryable, KEY_PARAMETER])
+            raise ApiError(400, f"{shown(name)} is not a parameter here; {hint}")
+        if name in given:
+            raise BadParameter(name, text, "give it once")
+        given[name] = text
+    given.update(path_values)
+    values: Values = {}
+    for name, param in params.items():
+        if name not in given:
+            if param.required:
+                raise ApiError(400, f"{name}: a value is required")
+            values[name] = param.default
+        elif not given[name]:
+            raise BadParameter(name, "", "leave the parameter out or give it a value")
+        else:
+            values[name] = param.read(name, given[name])
+    return values
+
+
+def without_key(query_string: str) -> tuple[list[str], str]:
+    """The values of api_key in a query string, and the string without them: a key is no part of the question."""
+    parts = query_string.split("&")
+    split = [(part, *map(unquote_plus, part.partition("=")[::2])) for part in parts]
+    given = [value for _, name, value in split if name == KEY_PARAMETER]
+    return (given, "&".join(part for part, name, _ in split if name != KEY_PARAMETER)) if given else ([], query_string)
+
+
+def _pairs(query_string: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query_string, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise ApiError(400, f"more than {MAX_FIELDS} query parameters") from None
+
+
+def _allowed(names: Iterable[str]) -> str:
+    listed = ", ".join(names)
+    return f"allowed: {listed}" if listed else "this endpoint takes none"

@@ -1,0 +1,1 @@
+"""POST /mcp: the protocol, and the tools in `tools/`."""

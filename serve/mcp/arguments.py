@@ -1,0 +1,137 @@
+"""Arguments of tools: parameters of the JSON API as JSON values, and those that only tools take.
+
+A wrong one raises BadParameter.
+
+A `Param` here reads a JSON value instead of a text.
+"""
+
+import re
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from serve.contract.errors import BadParameter
+from serve.contract.parameters import Param, Schema, Values
+from serve.replica.edition import Edition
+
+UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z", re.ASCII)
+MAX_SAFE = 2**53 - 1
+
+
+def text(param: Param, required: bool = False) -> Param:
+    """A parameter of the JSON API as an argument: the same, but it must be a JSON string."""
+
+    def read(name: str, value: Any) -> Any:
+        if not isinstance(value, str) or not value:
+            raise BadParameter(name, value, f"use a string: {param.description}")
+        return param.read(name, value)
+
+    return replace(param, read=read, required=required)
+
+
+def whole(description: str, low: int, high: int, default: int) -> Param:
+    """A whole number within bounds."""
+
+    def read(name: str, value: Any) -> int:
+        if not _is_number(value):
+            raise BadParameter(name, value, f"use a whole number from {low} to {high}")
+        if value != value // 1 or not low <= value <= high:
+            near = int(min(max(value, low), high))
+            raise BadParameter(name, value, f"use a whole number from {low} to {high}", near=near)
+        return int(value)
+
+    return Param(description, read, {"type": "integer", "minimum": low, "maximum": high}, default)
+
+
+def at_least(description: str, low: float, default: float | None = None) -> Param:
+    """A number from a bound up."""
+
+    def read(name: str, value: Any) -> float:
+        if not _is_number(value) or not low <= value < 1e18:
+            raise BadParameter(name, value, f"use a number from {low:g} up")
+        return float(value)
+
+    return Param(description, read, {"type": "number", "minimum": low}, default)
+
+
+def one_number(description: str, *choices: float, default: float) -> Param:
+    """One of a few numbers."""
+    allowed = f"use one of {', '.join(f'{choice:g}' for choice in choices)}"
+
+    def read(name: str, value: Any) -> float:
+        if not _is_number(value):
+            raise BadParameter(name, value, allowed)
+        if value not in choices:
+            raise BadParameter(name, value, allowed, near=min(choices, key=lambda choice: abs(choice - value)))
+        return float(value)
+
+    return Param(description, read, {"type": "number", "enum": list(choices)}, default)
+
+
+def utc_time(description: str) -> Param:
+    """A time as ISO 8601 in UTC, such as 2026-06-15T12:00:00Z, not in the future; in milliseconds."""
+    allowed = "use UTC as ISO 8601 that ends in Z, such as 2026-06-15T12:00:00Z"
+
+    def read(name: str, value: Any) -> int:
+        if not isinstance(value, str) or not UTC_TIME.fullmatch(value):
+            raise BadParameter(name, value, allowed)
+        try:
+            ms = int(datetime.fromisoformat(value).timestamp() * 1000)
+        except ValueError:
+            raise BadParameter(name, value, allowed) from None
+        now = int(time.time() * 1000)
+        if not 0 <= ms <= now:
+            raise BadParameter(name, value, f"it must be from 1970 on and never in the future; now is {iso(now)}")
+        return ms
+
+    schema: Schema = {"type": "string", "format": "date-time", "pattern": "Z$"}
+    return Param(description, read, schema, example="2026-06-15T12:00:00Z")
+
+
+def ids(description: str, most: int) -> Param:
+    """A list of ids, each once."""
+    allowed = f"use a list of 1 to {most} whole numbers from 0 to 2^53 - 1"
+
+    def read(name: str, value: Any) -> tuple[int, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= most:
+            raise BadParameter(name, value, allowed)
+        for one in value:
+            if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= MAX_SAFE:
+                raise BadParameter(name, one, allowed)
+        return tuple(dict.fromkeys(value))
+
+    items = {"type": "integer", "minimum": 0, "maximum": MAX_SAFE}
+    return Param(description, read, {"type": "array", "items": items, "minItems": 1, "maxItems": most}, required=True)
+
+
+def in_order(values: Values) -> None:
+    """Raises the error of an end that is not after its start."""
+    start, end = values["start"], values["end"]
+    if start is not None and end is not None and end <= start:
+        raise BadParameter("end", iso(end), f"it must be after start ({iso(start)})")
+
+
+def known_coin(name: str, asked: str, edition: Edition) -> str:
+    """The canonical coin; one that is not tracked is a wrong argument that says so."""
+    base = edition.base(asked)
+    if base is None:
+        raise BadParameter(name, asked, "unknown coin: use one that is tracked", edition.bases.values())
+    return base
+
+
+def known_market(name: str, asked: str, edition: Edition) -> str:
+    """A market of the edition; another one is a wrong argument that says so."""
+    if asked not in edition.markets:
+        like = [known for known in edition.markets if known.startswith(asked[: asked.rfind(":") + 1])]
+        raise BadParameter(name, asked, "unknown market: market_snapshot lists a coin's markets", like)
+    return asked
+
+
+def iso(ms: int) -> str:
+    """A time as messages write it."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,297 @@
+"""POST /mcp: the tools for models, as stateless Streamable HTTP. One request a POST, one JSON response, no session."""
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from mcp_types.methods import serialize_server_result, validate_client_request
+from pydantic import ValidationError
+from sanic import Request
+from sanic.response import HTTPResponse
+
+from serve.contract.errors import ApiError, closest, nearest, shown, wrong
+from serve.contract.openapi import API_VERSION
+from serve.contract.parameters import without_key
+from serve.http.cache import Stored
+from serve.http.limits import Admission
+from serve.http.service import RETRY_AFTER_S, Service
+from serve.mcp import modern as mcp_modern
+from serve.mcp.jsonrpc import Message, RpcError, error_response, read_message, response
+from serve.mcp.tool import Tool, envelope, unavailable
+from serve.mcp.tools import TOOLS
+from serve.replica.catalog import Catalog
+from serve.replica.edition import Edition, Reader
+from serve.replica.unavailable import Unavailable
+
+REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; what an unknown one is answered with is the first
+MAX_REQUEST, MAX_RESULT = 32 * 1024, 1024 * 1024
+MOST_CALLS = 4
+# JSON-RPC leaves -32000 to -32019 to servers.
+TOO_MANY, REFUSED = -32010, -32011
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ALLOW = {"allow": "POST"}
+METHODS = ("initialize", "ping", "tools/list", "tools/call")
+EXPOSED = "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy"
+PREFLIGHT = {
+    **ALLOW,
+    "access-control-allow-methods": "POST",
+    "access-control-allow-headers": "Content-Type, Accept, X-API-Key, MCP-Protocol-Version, Mcp-Method, Mcp-Name",
+    "access-control-max-age": "86400",
+}
+ACCEPTED = ("application/json", "application/*", "*/*")
+BY_NAME = {tool.name: tool for tool in TOOLS}
+SERVER = {"name": "tidemark", "title": "Tidemark", "version": API_VERSION}
+INSTRUCTIONS = (
+    "Market data of crypto derivatives, recorded every minute on many exchanges. Begin with market_snapshot: it"
+    " shows a coin's markets and their ids. Times are UTC; t, ts and *_ms are epoch milliseconds. Funding is a fraction"
+    " per 8 hours (times 1095 a year). null is unknown, never zero. Look at status, freshness and warnings before you"
+    " rely on numbers: partial means that a part of the range was not recorded; unavailable means try again after"
+    " retry_after_s seconds. coverage.gaps lists unrecorded periods, where values are unknown and not zero. Read"
+    " data.summary first; ask for a coarser step rather than for many points."
+)
+log = logging.getLogger("tidemark.serve")
+
+
+@dataclass
+class Asked:
+    """One message: who sent it, in which revision, and the headers that its response has whatever comes of it."""
+
+    request: Request
+    message: Message
+    key_id: str | None
+    version: str
+    headers: dict[str, str]
+    counted: bool = False
+
+    async def count(self, admission: Admission, budget: str) -> None:
+        """Count it, once; raises the 429 of a spent budget."""
+        if not self.counted:
+            self.counted = True
+            told = await admission.charge(self.request, budget, self.key_id if budget == "series" else None)
+            self.headers.update(told.headers)
+
+
+class Mcp:
+    """The endpoint of one worker. `hosts`: names that it is published under, beside this machine's own."""
+
+    def __init__(self, service: Service, hosts: tuple[str, ...], revision: str) -> None:
+        self.service = service
+        self.hosts = frozenset((*LOOPBACK, *hosts))
+        self.modern = revision == mcp_modern.REVISION
+        self.calls = 0
+
+    async def handle(self, request: Request, too_large: bool = False) -> HTTPResponse:
+        """Answer one request, of any HTTP method. `too_large`: its body was not even read."""
+        message: Message | None = None
+        headers: dict[str, str] = {}
+        try:
+            self._check_sender(request, headers)
+            if request.method == "OPTIONS":
+                return HTTPResponse(status=204, headers={**headers, **PREFLIGHT})
+            _check_http(request, too_large)
+            message = read_message(request.body)
+            return await self._answer(request, message, headers)
+        except RpcError as error:
+            failure = error
+        except ApiError as error:
+            code = TOO_MANY if error.status == 429 else REFUSED
+            failure = RpcError(error.status, code, error.message, headers=error.headers)
+        except Exception:
+            log.exception("/mcp failed")
+            failure = RpcError(500, INTERNAL_ERROR, "internal error")
+        return error_response(failure, message.id if message else None, headers)
+
+    def _check_sender(self, request: Request, headers: dict[str, str]) -> None:
+        """Refuse pages of other sites, and names that only pretend to be this machine (DNS rebinding): a browser sends
+        them here without its user's knowledge. Pages that may ask are told so."""
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if _hostname(f"//{host}") not in self.hosts:
+            raise RpcError(403, REFUSED, f"Host {shown(host)} is not this server: see TIDEMARK_PUBLIC_HOSTS")
+        if origin is not None:
+            if _hostname(origin) not in self.hosts:
+                raise RpcError(403, REFUSED, f"Origin {shown(origin)} may not ask: see TIDEMARK_PUBLIC_HOSTS")
+            headers |= {
+                "access-control-allow-origin": origin,
+                "access-control-expose-headers": EXPOSED,
+                "vary": "Origin",
+            }
+
+    async def _answer(self, request: Request, message: Message, headers: dict[str, str]) -> HTTPResponse:
+        key_id = self.service.admission.key_in_header(request)
+        told = {name.lower(): value.strip() for name, value in request.headers.items()}
+        version = told.get("mcp-protocol-version")
+        modern = self.modern and mcp_modern.speaks(message, version)
+        spoken = mcp_modern.REVISION if modern else version if version in REVISIONS else REVISIONS[0]
+        asked = Asked(request, message, key_id, spoken, headers)
+        try:
+            if message.id is None or message.method != "tools/call":
+                await asked.count(self.service.admission, "mcp")
+            if not modern:
+                self._check_version(message, version)
+            if message.id is None:
+                return HTTPResponse(status=202, headers=headers)
+            if modern:
+                mcp_modern.check(message, told)
+            result = await (self._call(asked) if message.method == "tools/call" else self._result(asked))
+        except RpcError as error:
+            if modern:
+                error.status = mcp_modern.STATUS.get(error.code, error.status)
+            raise
+        return response(message.id, result, headers)
+
+    def _check_version(self, message: Message, version: str | None) -> None:
+        # initialize negotiates in its body; without a header it is an older client, which is served all the same.
+        if version is None or version in REVISIONS or message.method == "initialize":
+            return
+        if self.modern:
+            raise mcp_modern.unsupported(version, (mcp_modern.REVISION, *REVISIONS))
+        text = f"MCP-Protocol-Version {shown(version)} is not served; use one of {', '.join(REVISIONS)}"
+        raise RpcError(400, INVALID_REQUEST, text, {"supported": list(REVISIONS), "requested": version})
+
+    async def _result(self, asked: Asked) -> bytes:
+        """The result of a method other than tools/call."""
+        self._check_params(asked)
+        message, about = (
+            asked.message,
+            {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS},
+        )
+        result: dict[str, Any] = {}
+        if message.method == "initialize":
+            wanted = message.params["protocolVersion"]
+            result = {"protocolVersion": wanted if wanted in REVISIONS else REVISIONS[0], "serverInfo": SERVER, **about}
+        elif message.method == "server/discover":
+            result = {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **about}
+        elif message.method == "tools/list":
+            if message.params.get("cursor") is not None:
+                allowed = "leave it out: all tools are on one page"
+                data = wrong("cursor", message.params["cursor"], allowed)
+                raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
+            edition = self.service.store.edition
+            catalog = edition.catalog if edition else Catalog()
+            result = {"tools": [tool.definition(catalog) for tool in TOOLS]}
+        if asked.version == mcp_modern.REVISION:
+            result |= mcp_modern.beside(SERVER)
+        return orjson.dumps(serialize_server_result(message.method, asked.version, result))
+
+    def _check_params(self, asked: Asked) -> None:
+        """Raises RpcError for a method that this server does not have, and for parameters of a wrong shape."""
+        message = asked.message
+        methods = mcp_modern.METHODS if asked.version == mcp_modern.REVISION else METHODS
+        if message.method not in methods:
+            text = f"method {shown(message.method)} is not served{closest(message.method, methods)}"
+            raise RpcError(200, METHOD_NOT_FOUND, f"{text}; there are {', '.join(methods)}")
+        try:
+            validate_client_request(message.method, asked.version, message.params)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(map(str, first["loc"]))
+            value = None if first["type"] == "missing" else first["input"]
+            raise RpcError(200, INVALID_PARAMS, f"{name}: {first['msg']}", wrong(name, value, first["msg"])) from None
+
+    async def _call(self, asked: Asked) -> bytes:
+        """The result of a tool call. One with wrong arguments counts as any other method does."""
+        admission = self.service.admission
+        try:
+            self._check_params(asked)
+            tool = _tool(asked.message.params["name"])
+            values = tool.read(asked.message.params.get("arguments") or {})
+        except (RpcError, ApiError) as error:
+            await asked.count(admission, "mcp")
+            raise _wrong_arguments(error) from None
+        if self.calls >= MOST_CALLS:
+            raise ApiError(429, f"more than {MOST_CALLS} calls at the same time", {"retry-after": "1"})
+        self.calls += 1
+        edition = None
+        try:
+            with self.service.store.current() as edition:
+                query = tool.resolve(values, edition, asked.key_id is not None)
+                await asked.count(admission, "series")
+                text = await self._envelope(tool, query, edition, asked.request)
+            return _tool_result(text, False, asked.version)
+        except Unavailable as outage:
+            await asked.count(admission, "series")
+            text = unavailable(edition, f"the data cannot be read now: {outage}", RETRY_AFTER_S)
+            return _tool_result(text, True, asked.version)
+        except ApiError as error:
+            if error.status == 429:
+                raise
+            await asked.count(admission, "mcp")
+            raise _wrong_arguments(error) from None
+        finally:
+            self.calls -= 1
+
+    async def _envelope(self, tool: Tool, query: Any, edition: Edition, request: Request) -> bytes:
+        """The answer of this edition, made at most twice: while it is fresh, and when it is no more."""
+        origin = f"{request.scheme}://{request.headers['host']}"
+
+        async def kept(stale: bool) -> Stored:
+            def compute(reader: Reader) -> Stored:
+                found = tool.answer(query, reader)
+                until = {} if found.fresh_until_ms is None else {"fresh-until": str(found.fresh_until_ms)}
+                return Stored(envelope(found, edition, stale, origin), {"cache-control": "max-age=60", **until})
+
+            async def make() -> Stored:
+                return await self.service.store.execute(edition, compute)
+
+            asked = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
+            return await self.service.cache.build(f"{asked}|stale" if stale else asked, make)
+
+        found = await kept(stale=False)
+        until = found.headers.get("fresh-until")
+        if until and time.time() * 1000 > int(until):
+            found = await kept(stale=True)
+        return found.data
+
+
+def _check_http(request: Request, too_large: bool) -> None:
+    """Raises RpcError for what is no POST of one JSON message that wants JSON."""
+    if request.method != "POST":
+        text = f"{request.method} is not served: there is no stream to open and no session to end; use POST"
+        raise RpcError(405, INVALID_REQUEST, text, headers=ALLOW)
+    if "mcp-session-id" in request.headers:
+        raise RpcError(405, INVALID_REQUEST, "there are no sessions: leave Mcp-Session-Id out", headers=ALLOW)
+    if without_key(request.query_string)[0]:
+        raise RpcError(400, INVALID_REQUEST, "a key in the URL is not read here: send it in the header X-API-Key")
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if sent != "application/json":
+        raise RpcError(415, INVALID_REQUEST, f"Content-Type {shown(sent)} is not read; send application/json")
+    wanted = [part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")]
+    if not any(kind in ACCEPTED for kind in wanted):
+        text = f"Accept {shown(', '.join(wanted))} cannot be met; send Accept: application/json, text/event-stream"
+        raise RpcError(406, INVALID_REQUEST, text)
+    if too_large or len(request.body) > MAX_REQUEST:
+        raise RpcError(413, INVALID_REQUEST, f"the body is too large: at most {MAX_REQUEST} bytes are read")
+
+
+def _hostname(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _tool(name: str) -> Tool:
+    if name not in BY_NAME:
+        allowed = f"use one of {', '.join(BY_NAME)}"
+        message = f"name: there is no tool {shown(name)}; {allowed}{closest(name, BY_NAME)}"
+        raise RpcError(200, INVALID_PARAMS, message, wrong("name", name, allowed, nearest(name, BY_NAME)))
+    return BY_NAME[name]
+
+
+def _wrong_arguments(error: RpcError | ApiError) -> RpcError:
+    return error if isinstance(error, RpcError) else RpcError(200, INVALID_PARAMS, error.message, error.about)
+
+
+def _tool_result(text: bytes, failed: bool, version: str) -> bytes:
+    """The envelope as both of what clients read: structured, and as text."""
+    kind = b'"resultType":"complete",' if version == mcp_modern.REVISION else b""
+    parts = (kind, orjson.dumps(text.decode()), text, b"true" if failed else b"false")
+    result = b'{%b"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":%b}' % parts
+    if len(result) > MAX_RESULT:
+        allowed = f"the answer would be larger than {MAX_RESULT} bytes: ask for a shorter range or a coarser step"
+        raise ApiError(400, allowed, about=wrong("range", None, allowed))
+    return result

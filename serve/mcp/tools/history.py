@@ -1,0 +1,171 @@
+"""funding_history, oi_history, liquidations_history: a series of the JSON API, made for a context window."""
+
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from serve.contract.parameters import Param, Schema, Values, coin, duration, market, one_of, venue
+from serve.contract.serialize import significant
+from serve.endpoints.series import series_content
+from serve.mcp.arguments import in_order, iso, known_coin, known_market, text, utc_time
+from serve.mcp.tool import DIGITS, Found, Tool, fresh_until, summary, summary_schema
+from serve.queries.series_query import SeriesQuery, resolve_series
+from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.replica.catalog import Catalog, Metric
+from serve.replica.edition import Edition, Reader
+from serve.replica.units import UNIT_MS, Span
+
+ABOUT_POINTS = 200
+STEPS = ("1m", "5m", "15m", "1h", "4h", "1d")
+TYPES = ("perp", "spot", "all")
+# What else the summary of a metric's field says.
+BESIDE = {"oi": ("change_fraction",), "liquidations": ("total",)}
+
+
+class HistoryQuery(NamedTuple):
+    """The series, and the step that was asked for."""
+
+    series: SeriesQuery
+    asked: str | None
+
+
+def _types(metric: str) -> Param:
+    """The market types of a metric, as its definition has them."""
+    plain = text(one_of("Kind of market; perp without it.", *TYPES))
+
+    def schema(catalog: Catalog) -> Schema:
+        known = catalog.by_name.get(metric)
+        return {"type": "string", "enum": list(known.types if known and known.types else TYPES)}
+
+    return Param(plain.description, plain.read, schema)
+
+
+def _history(metric: str, fields: tuple[str, ...], name: str, title: str, description: str, longest: str) -> Tool:
+    def resolve(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
+        in_order(values)
+        for name, known in (("base", known_coin), ("market", known_market)):
+            if values[name] is not None:
+                known(name, values[name], edition)
+        asked = {**values, "metric": metric, "kind": None, "format": "json"}
+        return HistoryQuery(resolve_series(asked, edition, keyed, about=ABOUT_POINTS), values["step"])
+
+    def answer(query: HistoryQuery, db: Reader) -> Found:
+        return _answer(query, db)
+
+    def about(catalog: Catalog) -> str:
+        known = catalog.by_name.get(metric)
+        return " ".join([f"Unit: {known.unit}.", known.description, *known.caveats]) if known else ""
+
+    selected = dict.fromkeys(("base", "market", "venue", "type"), TEXT_OR_NULL)
+    data = object_of(
+        {
+            "metric": TEXT,
+            **selected,
+            "step": {**TEXT, "description": "Width of a bucket."},
+            "summary": {
+                **object_of(dict.fromkeys(fields, summary_schema(*BESIDE.get(metric, ())))),
+                "description": "By field, over the known buckets; change = last - first.",
+            },
+            "series": {
+                **object_of({"t": array_of(INTEGER), **dict.fromkeys(fields, array_of(NUMBER_OR_NULL))}),
+                "description": "Bucket starts (UTC epoch ms) and values. null: unknown; unrecorded buckets are absent.",
+            },
+        }
+    )
+    params = {
+        "base": text(coin("Coin symbol, in any case. Give exactly one of base and market.")),
+        "market": text(market("One market as venue:perp|spot:SYMBOL (market_snapshot lists them), instead of base.")),
+        "range": text(duration(f"Length up to now: a number and m, h, d, w or y; 1d without it, {longest}.", "30d")),
+        "start": utc_time("Start in UTC, ending in Z; together with end (or range), instead of range alone."),
+        "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
+        "step": text(
+            one_of(
+                "Bucket width; without it about 200 buckets. One that is too fine for the range is raised.",
+                *STEPS,
+            )
+        ),
+        "venue": text(venue("One exchange; all of them together without it.")),
+        "type": _types(metric),
+    }
+    return Tool(name, title, description, params, data, resolve, answer, about)
+
+
+def _answer(query: HistoryQuery, db: Reader) -> Found:
+    asked = query.series
+    definition = db.edition.catalog.by_name[asked.metric]
+    content = series_content(asked, db)
+    t, fields = content["t"], {name: content[name] for name in definition.fields}
+    known = Span(int(t[0]), min(int(t[-1]) + asked.step_ms, asked.end)) if t.size else None
+    warnings = []
+    if query.asked and query.asked != asked.step:
+        message = f"step {query.asked} is too fine for this range: coarsened to {asked.step}."
+        warnings.append({"code": "coarsened", "message": message})
+    since = db.edition.recorded_since_ms
+    if t.size and (since is None or int(t[0]) + asked.step_ms <= since):
+        before = f" before {iso(since)}" if since is not None else ""
+        message = (
+            f"Values{before} are the venues' own history, which may lack venues and markets: sums before and after"
+            " are not comparable."
+        )
+        warnings.append({"code": "coverage_unknown", "message": message})
+    selected = {"base": asked.base, "market": asked.market, "venue": asked.venue, "type": asked.type}
+    return Found(
+        data={
+            "metric": asked.metric,
+            **selected,
+            "step": asked.step,
+            "summary": {name: summary(values, *BESIDE.get(asked.metric, ())) for name, values in fields.items()},
+            "series": {"t": t, **{name: significant(values, DIGITS) for name, values in fields.items()}},
+        },
+        units={"t": "UTC epoch ms, start of the bucket", **dict.fromkeys(fields, definition.unit)},
+        span=asked.span,
+        known=known,
+        fresh_until_ms=fresh_until(int(t[-1]) if t.size else None, asked.step_ms, asked.span, db.edition),
+        source=content["source"],
+        method=definition.formula,
+        caveats=definition.caveats,
+        gaps=content["gaps"],
+        venue=asked.venue,
+        warnings=warnings,
+        rest=f"/api/series/{asked.metric}?{_rest(asked, definition)}",
+    )
+
+
+def _rest(asked: SeriesQuery, metric: Metric) -> str:
+    """The same question to the JSON API, as CSV."""
+    if asked.market:
+        chosen = {"market": asked.market}
+    else:
+        chosen = {"base": asked.base or "", "type": asked.type, **({"venue": asked.venue} if asked.venue else {})}
+    step = {"step": asked.step} if asked.step in STEPS else {}
+    start = asked.start
+    for most in (metric.max_range_d, metric.max_range_with_key_d):
+        # The query begins with its first bucket, which may be before the longest range that may be asked for.
+        if 0 < asked.end - start - most * UNIT_MS["d"] < asked.step_ms:
+            start = asked.end - most * UNIT_MS["d"]
+    return urlencode({**chosen, "start": start, "end": asked.end, **step, "format": "csv"}, safe=":")
+
+
+FUNDING_HISTORY = _history(
+    "funding",
+    ("v",),
+    "funding_history",
+    "Funding rate history",
+    "History of the funding rate of a coin's perps together, or of one market, as a fraction per 8 hours and bucket.",
+    "at most 10y",
+)
+OI_HISTORY = _history(
+    "oi",
+    ("v",),
+    "oi_history",
+    "Open interest history",
+    "History of the open interest of a coin over its markets, or of one market, in USD per bucket.",
+    "at most 730d (10y with an API key)",
+)
+LIQUIDATIONS_HISTORY = _history(
+    "liquidations",
+    ("long", "short"),
+    "liquidations_history",
+    "Liquidations history",
+    "History of the long and short notional that was liquidated of a coin or in one market, in USD per bucket.",
+    "at most 730d (10y with an API key)",
+)

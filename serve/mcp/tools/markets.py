@@ -1,0 +1,118 @@
+"""market_snapshot: one coin's markets as of the newest minute, as /api/markets has them, the greatest first."""
+
+from typing import Any, NamedTuple
+
+from serve.contract.errors import BadParameter
+from serve.contract.parameters import Schema, Values, coin, one_of
+from serve.endpoints.markets import market_row
+from serve.mcp.arguments import known_coin, text, whole
+from serve.mcp.tool import DIGITS, PRICE_DIGITS, Found, Tool, fresh_until, rounded
+from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.replica.catalog import VENUES, Catalog
+from serve.replica.edition import Edition, Reader
+from serve.replica.units import UNIT_MS, Span
+
+MOST = 50
+NUMBERS = ("price", "oi_usd", "vol24h", "funding", "px_24h", "oi_24h")
+COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_24h")
+METRICS = {"price": "price", "oi_usd": "oi", "vol24h": "volume", "funding": "funding"}
+DATA: Schema = object_of(
+    {
+        "base": TEXT,
+        "summary": {
+            **object_of({**dict.fromkeys(COIN_NUMBERS, NUMBER_OR_NULL), "perps": INTEGER, "spots": INTEGER}),
+            "description": "The coin over all its markets, and how many it has.",
+        },
+        "markets": array_of(
+            object_of(
+                {
+                    "market": {**TEXT, "description": "venue:perp|spot:SYMBOL, as history tools take it."},
+                    "venue": TEXT,
+                    "symbol": TEXT,
+                    "quote": TEXT_OR_NULL,
+                    **dict.fromkeys(NUMBERS, NUMBER_OR_NULL),
+                }
+            ),
+            "By open interest, greatest first; spot markets after the perps, by volume.",
+        ),
+    }
+)
+
+
+class SnapshotQuery(NamedTuple):
+    """A canonical coin, which types of its markets, and at most how many."""
+
+    base: str
+    type: str
+    limit: int
+
+
+def resolve(values: Values, edition: Edition, keyed: bool) -> SnapshotQuery:
+    """The canonical query."""
+    return SnapshotQuery(known_coin("base", values["base"], edition), values["type"], values["limit"])
+
+
+def answer(query: SnapshotQuery, db: Reader) -> Found:
+    """The coin's row and its markets."""
+    row = market_row(db, query.base)
+    if row is None:
+        raise BadParameter("base", query.base, "unknown coin: it was recorded once and is listed no more")
+    kinds = ("perp", "spot") if query.type == "all" else (query.type,)
+    entries = [(kind, entry) for kind in kinds for entry in row[f"{kind}s"]]
+    as_of, minute = db.edition.as_of_ms, UNIT_MS["m"]
+    span = Span(as_of - minute, as_of)
+    units = {name: _unit(metric, db.edition.catalog) for name, metric in METRICS.items()}
+    units["vol24h"] += " in the trailing 24 hours"
+    units |= {"px_24h": "fraction, change over 24 hours", "oi_24h": "fraction, change over 24 hours"}
+    units |= {"perp_vol24h": units["vol24h"], "spot_vol24h": units["vol24h"], "funding_avg": units["funding"]}
+    return Found(
+        data={
+            "base": row["base"],
+            "summary": {
+                **{name: rounded(row[name]) for name in COIN_NUMBERS},
+                **{f"{kind}s": len(row[f"{kind}s"]) for kind in ("perp", "spot")},
+            },
+            "markets": [_market(kind, entry) for kind, entry in entries[: query.limit]],
+        },
+        units=units,
+        span=span,
+        known=span,
+        fresh_until_ms=fresh_until(as_of - minute, minute, span, db.edition),
+        source=f"markets@e{db.edition.edition_id}",
+        method="Newest observation of each market, at most 5 minutes old; funding_avg is weighted by open interest.",
+        rest="/api/markets",
+    )
+
+
+def _market(kind: str, entry: dict[str, Any]) -> dict[str, Any]:
+    named = {"market": f"{entry['venue']}:{kind}:{entry['symbol']}"}
+    named |= {name: entry[name] for name in ("venue", "symbol", "quote")}
+    return {**named, **{name: rounded(entry[name], PRICE_DIGITS if name == "price" else DIGITS) for name in NUMBERS}}
+
+
+def _unit(metric: str, catalog: Catalog) -> str:
+    known = catalog.by_name.get(metric)
+    return known.unit if known else ""
+
+
+def _about(catalog: Catalog) -> str:
+    told = {name: _unit(metric, catalog) for name, metric in METRICS.items()}
+    return f"Units: {', '.join(f'{name} {unit}' for name, unit in told.items() if unit)}." if any(told.values()) else ""
+
+
+MARKET_SNAPSHOT = Tool(
+    "market_snapshot",
+    "Market snapshot of one coin",
+    "Price, open interest, 24h volume and funding (fraction per 8 hours) of each market of one coin right now, the"
+    f" greatest open interest first, over {len(VENUES)} exchanges. The way to find market ids. For the past of a figure"
+    " use funding_history or oi_history.",
+    {
+        "base": text(coin("Coin symbol, in any case."), required=True),
+        "limit": whole("At most so many markets.", 1, MOST, 20),
+        "type": text(one_of("Which markets.", "perp", "spot", "all", default="perp")),
+    },
+    DATA,
+    resolve,
+    answer,
+    _about,
+)

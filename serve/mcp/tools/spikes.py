@@ -1,0 +1,295 @@
+"""spike_feed and spike_outcomes: volume spikes as they were told, and what the price did after them."""
+
+import base64
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from serve.contract.errors import ApiError, BadParameter, wrong
+from serve.contract.parameters import Param, Schema, Values, coin, duration, one_of, venue
+from serve.mcp.arguments import MAX_SAFE, at_least, ids, in_order, known_coin, text, utc_time, whole
+from serve.mcp.tool import PRICE_DIGITS, Found, Tool, fresh_until, rounded
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.queries.timerange import span_of
+from serve.replica.edition import Edition, Reader
+from serve.replica.gaps import before_recording, gaps_within
+from serve.replica.units import UNIT_MS, Span
+
+MINUTE, HOUR, DAY = UNIT_MS["m"], UNIT_MS["h"], UNIT_MS["d"]
+HORIZONS_MIN = (5, 15, 60)
+MOST_IDS = 50
+# The metric whose gaps are those of the bars that spikes are found in.
+BARS = "volume"
+FILTERS = ("base", "venue", "side", "min_sig")
+METHOD = (
+    "Spikes (version 1): a closed 1-minute bar of at least 50,000 USD whose log volume stands 6 or more robust standard"
+    " deviations (sig) above the market's own 24 hours before; one per market in 15 minutes."
+)
+SPIKE_UNITS = {
+    "ts": "UTC epoch ms, start of the bar",
+    "sig": "robust standard deviations",
+    "volume_usd": "USD",
+    "baseline_usd": "USD, median bar of the 24 hours before",
+    "price": "USD per one coin",
+}
+SPIKE: Schema = {
+    "id": INTEGER,
+    "ts": INTEGER,
+    "market": TEXT,
+    "base": TEXT_OR_NULL,
+    "kind": TEXT,
+    "dir": {"enum": ["buy", "sell", None], "description": "null where neither takers nor the price say it."},
+    "sig": NUMBER,
+    "volume_usd": NUMBER,
+    "baseline_usd": NUMBER,
+    "price": NUMBER_OR_NULL,
+}
+COLUMNS = "id, ts, market_id as market, base, kind, dir, sig, volume_usd, baseline_usd, price"
+
+
+class FeedQuery(NamedTuple):
+    """A window, which spikes of it, and after which one (ts, id) the page begins."""
+
+    start: int
+    end: int
+    base: str | None
+    venue: str | None
+    side: str | None
+    min_sig: float | None
+    limit: int
+    after: tuple[int, int] | None
+
+
+def resolve_feed(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
+    """The canonical query. A cursor stands for the window and the filters of the page that gave it."""
+    base = known_coin("base", values["base"], edition) if values["base"] else None
+    filters = {**{name: values[name] for name in FILTERS}, "base": base}
+    if values["cursor"] is not None:
+        return _next_page(values, filters)
+    in_order(values)
+    start, end = values["start"], values["end"]
+    length = values["range"] or (None if start is not None and end is not None else HOUR)
+    span = span_of(start, end, length, edition.as_of_ms)
+    if span.end - span.start > DAY:
+        about = wrong("range", f"{(span.end - span.start) / HOUR:.6g}h", "at most 24h", "24h")
+        raise ApiError(400, "range: the window may be at most 24h long; ask for several windows", about=about)
+    return FeedQuery(start=span.start, end=span.end, **filters, limit=values["limit"], after=None)
+
+
+def feed(query: FeedQuery, db: Reader) -> Found:
+    """One page of the window, newest first."""
+    terms = ["ts >= $start", "ts < $end"]
+    args: dict[str, Any] = {"start": query.start, "end": query.end, "most": query.limit + 1}
+    for column, value in (("base", query.base), ("venue", query.venue), ("dir", query.side)):
+        if value is not None:
+            terms.append(f"{column} = ${column}")
+            args[column] = value
+    if query.min_sig is not None:
+        terms.append("sig >= $sig")
+        args["sig"] = query.min_sig
+    if query.after:
+        terms.append("(ts, id) < ($ts, $id)")
+        args |= dict(zip(("ts", "id"), query.after, strict=True))
+    sql = f"select {COLUMNS} from spikes where {' and '.join(terms)} order by ts desc, id desc limit $most"
+    spikes = [_rounded(spike) for spike in db.rows(sql, args)]
+    page, span = spikes[: query.limit], Span(query.start, query.end)
+    return Found(
+        data={
+            "summary": {"spikes": len(page), **{side: _count(page, side) for side in ("buy", "sell")}},
+            "spikes": page,
+            "next_cursor": _cursor(query, page[-1]) if len(spikes) > query.limit else None,
+        },
+        units=SPIKE_UNITS,
+        span=span,
+        known=_recorded(db, span),
+        fresh_until_ms=fresh_until(db.edition.as_of_ms - MINUTE, MINUTE, span, db.edition),
+        source=f"spikes@e{db.edition.edition_id}",
+        method=METHOD,
+        gaps=_gaps(db, span, query.venue),
+        venue=query.venue,
+    )
+
+
+def outcomes(query: tuple[int, ...], db: Reader) -> Found:
+    """What is known of each spike's outcomes, in the order of the ids."""
+    listed = ", ".join(map(str, query))
+    spikes = {spike["id"]: _rounded(spike) for spike in db.rows(f"select {COLUMNS} from spikes where id in ({listed})")}
+    sql = (
+        f"select id, horizon_min, state, reason, return, directional_return from spike_outcomes where id in ({listed})"
+    )
+    told = {(row.pop("id"), row["horizon_min"]): row for row in db.rows(sql)}
+    found = [
+        {**spikes[number], "returns": [_outcome(spikes[number], told, horizon) for horizon in HORIZONS_MIN]}
+        for number in query
+        if number in spikes
+    ]
+    unknown = [number for number in query if number not in spikes]
+    warnings = []
+    if unknown:
+        message = f"No spike has these ids: {', '.join(map(str, unknown))}. Take ids from spike_feed."
+        warnings.append({"code": "unknown_id", "message": message})
+    times = [spike["ts"] for spike in found] or [db.edition.as_of_ms - HOUR]
+    span = Span(min(times), min(max(times) + HORIZONS_MIN[-1] * MINUTE + MINUTE, db.edition.as_of_ms))
+    states = [one["state"] for spike in found for one in spike["returns"]]
+    return Found(
+        data={
+            "summary": {state: states.count(state) for state in ("observed", "pending", "unavailable")},
+            "outcomes": found,
+            "unknown_ids": unknown,
+        },
+        units={**SPIKE_UNITS, "return": "fraction", "directional_return": "fraction", "due_ms": "UTC epoch ms"},
+        span=span,
+        known=_recorded(db, span),
+        fresh_until_ms=fresh_until(db.edition.as_of_ms - MINUTE, MINUTE, span, db.edition)
+        if "pending" in states
+        else None,
+        source=f"spikes, spike_outcomes@e{db.edition.edition_id}",
+        gaps=[gap for gap in _gaps(db, span, None) if gap["venue"] is None and any(_concerns(gap, t) for t in times)],
+        method="return = close of the market's 1-minute bar so many minutes later / alert price - 1;"
+        " directional_return turns its sign for sell spikes. Never from a later bar.",
+        warnings=warnings,
+    )
+
+
+def _concerns(gap: dict[str, Any], ts: int) -> bool:
+    """Whether a gap lies in the hour that decides a spike's outcomes."""
+    return bool(gap["start"] < ts + (HORIZONS_MIN[-1] + 1) * MINUTE and gap["end"] > ts)
+
+
+def _outcome(spike: dict[str, Any], told: dict[tuple[int, int], dict[str, Any]], horizon: int) -> dict[str, Any]:
+    due = spike["ts"] + (horizon + 1) * MINUTE
+    row = told.get((spike["id"], horizon))
+    if row is None:  # no row yet: it is told once it is known, or known that it never will be
+        row = {"horizon_min": horizon, "state": "pending", "reason": None, "return": None, "directional_return": None}
+    return {**{name: rounded(value) for name, value in row.items()}, "due_ms": due}
+
+
+def _rounded(spike: dict[str, Any]) -> dict[str, Any]:
+    return {name: rounded(value, PRICE_DIGITS) if name == "price" else rounded(value) for name, value in spike.items()}
+
+
+def _count(spikes: list[dict[str, Any]], side: str) -> int:
+    return sum(spike["dir"] == side for spike in spikes)
+
+
+def _recorded(db: Reader, span: Span) -> Span | None:
+    """The part of a range that lies in the recording."""
+    since = db.edition.recorded_since_ms
+    start, end = max(span.start, span.end if since is None else since), min(span.end, db.edition.as_of_ms)
+    return Span(start, end) if start < end else None
+
+
+def _gaps(db: Reader, span: Span, venue: str | None) -> list[dict[str, Any]]:
+    definition = db.edition.catalog.by_name.get(BARS)
+    recorded = gaps_within(db, definition, "all", venue, span) if definition else []
+    return [*before_recording(db, np.empty(0, np.int64), 0, span), *recorded]
+
+
+def _cursor(query: FeedQuery, last: dict[str, Any]) -> str:
+    """Window, filters and last spike of a page: all that the next one needs, whatever has been published meanwhile."""
+    parts = [query.start, query.end, *(getattr(query, name) for name in FILTERS), last["ts"], last["id"]]
+    return base64.urlsafe_b64encode(orjson.dumps(parts)).rstrip(b"=").decode()
+
+
+def _next_page(values: Values, filters: dict[str, Any]) -> FeedQuery:
+    cursor = values["cursor"]
+    for name in ("start", "end", "range"):
+        if values[name] is not None:
+            raise BadParameter(name, str(values[name]), "leave it out beside cursor, which has the window")
+    try:
+        parts = orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+        start, end, *kept, ts, number = parts
+        times = (start, end, ts, number)
+        sound = len(kept) == len(FILTERS) and all(type(one) is int and 0 <= one <= MAX_SAFE for one in times)
+        sound = sound and all(isinstance(word, str | None) for word in kept[:3]) and isinstance(kept[3], float | None)
+    except (ValueError, TypeError):
+        sound = False
+    if not sound or not 0 < end - start <= DAY:
+        raise BadParameter("cursor", cursor, "use next_cursor of the page before, as it was given")
+    for name, value in zip(FILTERS, kept, strict=True):
+        if filters[name] not in (None, value):
+            raise BadParameter(name, str(filters[name]), f"cursor belongs to {name} {value}: leave {name} out")
+    filters = dict(zip(FILTERS, kept, strict=True))
+    return FeedQuery(start=start, end=end, **filters, limit=values["limit"], after=(ts, number))
+
+
+def _cursor_text(name: str, text: str) -> str:
+    return text
+
+
+SPIKE_FEED = Tool(
+    "spike_feed",
+    "Feed of volume spikes",
+    "Alerts of sudden volume: single minutes in which a market traded far more than in its own 24 hours before, newest"
+    " first, in a window of at most 24 hours. Give the ids to spike_outcomes to see what the price did then.",
+    {
+        "range": text(
+            duration("Length of the window up to now: a number and m or h, at most 24h; 1h without it.", "6h")
+        ),
+        "start": utc_time("Start in UTC, ending in Z; together with end (or range)."),
+        "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
+        "base": text(coin("Only this coin, in any case.")),
+        "venue": text(venue("Only this exchange.")),
+        "side": text(one_of("Only spikes of this direction.", "buy", "sell")),
+        "min_sig": at_least("Only spikes of at least this significance (all have at least 6).", 0),
+        "limit": whole("At most so many spikes a page.", 1, 200, 50),
+        "cursor": text(
+            Param(
+                "next_cursor of the page before; it has that page's window and filters.",
+                _cursor_text,
+                {"type": "string"},
+            )
+        ),
+    },
+    object_of(
+        {
+            "summary": {
+                **object_of(dict.fromkeys(("spikes", "buy", "sell"), INTEGER)),
+                "description": "How many this page has.",
+            },
+            "spikes": array_of(object_of(SPIKE), "Newest first."),
+            "next_cursor": {**TEXT_OR_NULL, "description": "For the next page; null on the last one."},
+        }
+    ),
+    resolve_feed,
+    feed,
+)
+SPIKE_OUTCOMES = Tool(
+    "spike_outcomes",
+    "Outcomes of volume spikes",
+    "What the price of a market did 5, 15 and 60 minutes after volume spikes. Takes ids from spike_feed. A return is"
+    " pending until it is due, and unavailable (missing_outcome) for good where the bar that decides never came.",
+    {"ids": ids("Ids of spikes, from spike_feed.", MOST_IDS)},
+    object_of(
+        {
+            "summary": {
+                **object_of(dict.fromkeys(("observed", "pending", "unavailable"), INTEGER)),
+                "description": "How many returns are in each state.",
+            },
+            "outcomes": array_of(
+                object_of(
+                    {
+                        **SPIKE,
+                        "returns": array_of(
+                            object_of(
+                                {
+                                    "horizon_min": INTEGER,
+                                    "state": {"enum": ["pending", "observed", "unavailable"]},
+                                    "reason": {"enum": ["missing_outcome", None]},
+                                    "return": NUMBER_OR_NULL,
+                                    "directional_return": NUMBER_OR_NULL,
+                                    "due_ms": INTEGER,
+                                }
+                            )
+                        ),
+                    }
+                ),
+                "In the order of the ids.",
+            ),
+            "unknown_ids": array_of(INTEGER, "Ids that no spike has."),
+        }
+    ),
+    lambda values, edition, keyed: values["ids"],
+    outcomes,
+)

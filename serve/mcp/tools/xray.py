@@ -1,0 +1,275 @@
+"""xray_risk_ranking and xray_risk_history: estimated liquidations within a price band against the depth before them.
+
+Two tables, which a replica without them answers as unavailable:
+
+xray_risk, a row per perp, band and 5 minutes
+    t (bigint, UTC epoch ms, a multiple of 5 minutes), market_id, venue, symbol, base, band_pct (double: 0.5, 1, 2, 5),
+    price (USD), oi_usd, long_exposure_usd and short_exposure_usd (estimated liquidations between price and the band's
+    edge), the same with `_low` and `_high` before `_usd` (the leverage assumption times 0.5 and times 2),
+    bid_depth_usd and ask_depth_usd (resting notional of the index's legs out to the same edge, by weight),
+    coverage (`full`: all legs are there and no book ends inside the band; `partial`; `insufficient`: no ratio), reason
+    (null where full), oldest_input_ms (the oldest of what it is made of)
+xray_index, the newest composition, a row per perp and leg
+    market_id, exchange, pair, weight (fraction)
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serve.contract.parameters import Schema, Values, duration, market, one_of
+from serve.mcp.arguments import at_least, in_order, iso, known_market, one_number, text, utc_time, whole
+from serve.mcp.tool import Found, Tool, fresh_until, rounded, summary, summary_schema
+from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.queries.timerange import span_of
+from serve.replica.edition import Edition, Reader
+from serve.replica.gaps import before_recording, gaps_within
+from serve.replica.units import UNIT_MS, Span
+
+BANDS = (0.5, 1.0, 2.0, 5.0)
+STEPS = {"5m": 5 * UNIT_MS["m"], "1h": UNIT_MS["h"]}
+FRESH_MS = 10 * UNIT_MS["m"]
+MOST, MOST_POINTS = 50, 300
+# Longs are sold into the bids when they are liquidated, shorts bought from the asks.
+SIDES = {
+    "long": (("long",), ("bid",)),
+    "short": (("short",), ("ask",)),
+    "both": (("long", "short"), ("bid", "ask")),
+}
+STATES = ("full", "partial", "stale", "insufficient")
+METHOD = (
+    "ratio = estimated liquidations (USD) between the price and the band's edge / resting notional of the mark index's"
+    " legs, by weight, out to the same edge: longs against bids, shorts against asks."
+)
+CAVEATS = (
+    "Exposure is a model of leverage and entries, not positions that anybody reported; ratio_low and ratio_high are the"
+    " same with the leverage assumption times 0.5 and times 2. They are not calibrated.",
+    "Where a book ends inside the band its depth is a lower bound and the ratio an upper one: such rows are partial.",
+)
+UNITS = {
+    "price": "USD per one coin",
+    "oi_usd": "USD",
+    "exposure_usd": "USD",
+    "depth_usd": "USD",
+    "ratio": "exposure / depth",
+    "band_pct": "percent of the price",
+}
+NUMBERS = ("price", "oi_usd", "exposure_usd", "depth_usd", "ratio", "ratio_low", "ratio_high")
+ROW: Schema = {"market": TEXT, "base": TEXT_OR_NULL, **dict.fromkeys(NUMBERS, NUMBER_OR_NULL)}
+COVERED = ("coverage", "reason")
+ARRAYS = {
+    "exposure_long_usd": "long_exposure_usd",
+    "exposure_short_usd": "short_exposure_usd",
+    "depth_bid_usd": "bid_depth_usd",
+    "depth_ask_usd": "ask_depth_usd",
+    "ratio_long": "long_exposure_usd / nullif(bid_depth_usd, 0)",
+    "ratio_short": "short_exposure_usd / nullif(ask_depth_usd, 0)",
+}
+
+
+class RankingQuery(NamedTuple):
+    """Which band and side, and which perps."""
+
+    band_pct: float
+    side: str
+    min_oi_usd: float
+    limit: int
+
+
+class HistoryQuery(NamedTuple):
+    """One perp's points: `start` is later than `asked` where the window was clamped."""
+
+    market: str
+    step: str
+    asked: int
+    start: int
+    end: int
+
+
+def ranking(query: RankingQuery, db: Reader) -> Found:
+    """The newest rows of a band, by state."""
+    sides, books = SIDES[query.side]
+
+    def exposure(name: str) -> str:
+        return " + ".join(f"{side}_exposure{name}_usd" for side in sides)
+
+    depth = " + ".join(f"{book}_depth_usd" for book in books)
+    over = f"nullif({depth}, 0)"
+    sql = f"""
+        select market_id as market, base, price, oi_usd, {exposure("")} as exposure_usd, {depth} as depth_usd,
+            ({exposure("")}) / {over} as ratio, ({exposure("_low")}) / {over} as ratio_low,
+            ({exposure("_high")}) / {over} as ratio_high, reason, t, oldest_input_ms,
+            case when coverage = 'insufficient' or ratio is null then 'insufficient'
+                when coalesce($as_of - oldest_input_ms > {FRESH_MS}, true) then 'stale' else coverage end as state
+        from xray_risk
+        where t = (select max(t) from xray_risk) and band_pct = $band and coalesce(oi_usd, 0) >= $least
+        order by ratio desc nulls last, market
+    """
+    args = {"as_of": db.edition.as_of_ms, "band": query.band_pct, "least": query.min_oi_usd}
+    rows = db.rows(sql, args)
+    by_state = {state: [row for row in rows if row["state"] == state] for state in STATES}
+    newest = max((row["t"] for row in rows), default=None)
+    step, as_of = STEPS["5m"], db.edition.as_of_ms
+    span = Span(as_of - step, as_of)
+    return Found(
+        data={
+            "band_pct": query.band_pct,
+            "side": query.side,
+            "sensitivity_calibrated": False,
+            "counts": {state: len(found) for state, found in by_state.items()},
+            "ranked": [{"rank": rank, **_row(row)} for rank, row in enumerate(by_state["full"][: query.limit], 1)],
+            "partial": [{**_row(row), "reason": row["reason"]} for row in by_state["partial"][: query.limit]],
+        },
+        units=UNITS,
+        span=span,
+        known=Span(newest, newest + step) if newest is not None else None,
+        fresh_until_ms=fresh_until(newest, step, span, db.edition),
+        source=f"xray_risk@e{db.edition.edition_id}",
+        method=METHOD,
+        caveats=CAVEATS,
+    )
+
+
+def resolve_history(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
+    """The canonical query: a window of too many points is cut at its start."""
+    chosen = known_market("market", values["market"], edition)
+    in_order(values)
+    span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
+    start = max(span.start, span.end - MOST_POINTS * STEPS[values["step"]])
+    return HistoryQuery(chosen, values["step"], span.start, start, span.end)
+
+
+def history(query: HistoryQuery, db: Reader) -> Found:
+    """The points of one perp, an array over the bands for each figure."""
+    step, span = STEPS[query.step], Span(query.start, query.end)
+    figures = ", ".join(f"({sql})::double as {name}" for name, sql in ARRAYS.items())
+    sql = f"""
+        select t, price, band_pct, {figures}, reason,
+            case when coverage <> 'insufficient' and coalesce(t - oldest_input_ms > {FRESH_MS}, true) then 'stale'
+                else coverage end as coverage
+        from xray_risk where market_id = $market and t >= $start and t < $end and t % {step} = 0 order by t
+    """
+    points: dict[int, dict[str, Any]] = {}
+    for row in db.rows(sql, {"market": query.market, "start": span.start, "end": span.end}):
+        blank: dict[str, Any] = {name: [None] * len(BANDS) for name in (*COVERED, *ARRAYS)}
+        point = points.setdefault(row["t"], {"t": row["t"], "price": rounded(row["price"]), **blank})
+        for name in blank:
+            point[name][BANDS.index(row["band_pct"])] = rounded(row[name])
+    legs = db.rows(
+        "select exchange, pair, weight from xray_index where market_id = $market order by weight desc, exchange, pair",
+        {"market": query.market},
+    )
+    found = list(points.values())
+    warnings = []
+    if query.start > query.asked:
+        message = f"At most {MOST_POINTS} points: the window begins at {iso(query.start)} instead."
+        warnings.append({"code": "clamped", "message": message})
+    venue = query.market.partition(":")[0]
+    return Found(
+        data={
+            "market": query.market,
+            "step": query.step,
+            "bands_pct": BANDS,
+            "sensitivity_calibrated": False,
+            "summary": {
+                name: [_summary(found, name, at) for at in range(len(BANDS))] for name in ("ratio_long", "ratio_short")
+            },
+            "index": [{**leg, "weight": rounded(leg["weight"])} for leg in legs],
+            "points": found,
+        },
+        units={**UNITS, "t": "UTC epoch ms", "weight": "fraction of the index"},
+        span=Span(query.asked, query.end),
+        known=Span(found[0]["t"], found[-1]["t"] + step) if found else None,
+        fresh_until_ms=fresh_until(found[-1]["t"] if found else None, step, span, db.edition),
+        source=f"xray_risk, xray_index@e{db.edition.edition_id}",
+        method=METHOD,
+        caveats=CAVEATS,
+        gaps=_gaps(db, span, venue),
+        venue=venue,
+        warnings=warnings,
+    )
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: rounded(row[name]) for name in ROW}
+
+
+def _summary(points: list[dict[str, Any]], name: str, band: int) -> dict[str, Any]:
+    return summary(np.array([point[name][band] for point in points], float))
+
+
+def _gaps(db: Reader, span: Span, venue: str) -> list[dict[str, Any]]:
+    definition = db.edition.catalog.by_name.get("oi")
+    recorded = gaps_within(db, definition, "perp", venue, span) if definition else []
+    return [*before_recording(db, np.empty(0, np.int64), 0, span), *recorded]
+
+
+XRAY_RISK_RANKING = Tool(
+    "xray_risk_ranking",
+    "Ranking by liquidation risk",
+    "Ranks perps by how much would be liquidated if the price moved through a band, divided by what rests in the books"
+    " of their mark index out to there (an estimate). Only fresh rows of full coverage are ranked, partial ones are"
+    " listed apart, stale and insufficient ones counted. For one perp over time use xray_risk_history.",
+    {
+        "band_pct": one_number("Width of the price band, percent.", *BANDS, default=2.0),
+        "side": text(
+            one_of("Whose liquidations: longs, shorts, or both together.", "long", "short", "both", default="both")
+        ),
+        "min_oi_usd": at_least("Only perps with at least this open interest, USD.", 0, 0.0),
+        "limit": whole("At most so many ranked, and so many partial, rows.", 1, MOST, 20),
+    },
+    object_of(
+        {
+            "band_pct": NUMBER,
+            "side": TEXT,
+            "sensitivity_calibrated": {"const": False},
+            "counts": {**object_of(dict.fromkeys(STATES, INTEGER)), "description": "Perps by state; full: ranked."},
+            "ranked": array_of(object_of({"rank": INTEGER, **ROW}), "Greatest ratio first."),
+            "partial": array_of(object_of({**ROW, "reason": TEXT_OR_NULL}), "Not ranked: the ratio is an upper bound."),
+        }
+    ),
+    lambda values, edition, keyed: RankingQuery(**values),
+    ranking,
+)
+XRAY_RISK_HISTORY = Tool(
+    "xray_risk_history",
+    "Liquidation risk of one perp over time",
+    "One perp's estimated liquidation exposure, the depth of its mark index and their ratio over time, for price bands"
+    " of 0.5, 1, 2 and 5 percent, with the composition of the index. At most 300 points; a longer window loses its"
+    " start.",
+    {
+        "market": text(market("The perp as venue:perp:SYMBOL (market_snapshot lists them)."), required=True),
+        "range": text(duration("Length up to now: a number and m, h, d, w or y; 1d without it.", "12h")),
+        "start": utc_time("Start in UTC, ending in Z; together with end (or range)."),
+        "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
+        "step": text(one_of("Time between points.", *STEPS, default="1h")),
+    },
+    object_of(
+        {
+            "market": TEXT,
+            "step": TEXT,
+            "bands_pct": array_of(NUMBER, "What each array of a point is over."),
+            "sensitivity_calibrated": {"const": False},
+            "summary": {
+                **object_of(dict.fromkeys(("ratio_long", "ratio_short"), array_of(summary_schema()))),
+                "description": "By band, over the points.",
+            },
+            "index": array_of(
+                object_of({"exchange": TEXT, "pair": TEXT, "weight": NUMBER_OR_NULL}), "Legs of the mark index."
+            ),
+            "points": array_of(
+                object_of(
+                    {
+                        "t": INTEGER,
+                        "price": NUMBER_OR_NULL,
+                        "coverage": array_of({"enum": [*STATES, None]}),
+                        "reason": array_of(TEXT_OR_NULL, "Why it is partial or insufficient."),
+                        **dict.fromkeys(ARRAYS, array_of(NUMBER_OR_NULL)),
+                    }
+                )
+            ),
+        }
+    ),
+    resolve_history,
+    history,
+)

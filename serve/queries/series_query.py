@@ -1,0 +1,128 @@
+"""A series request in its canonical form, by the metric's definition and the tiers of the edition."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from serve.contract.errors import ApiError, BadParameter, wrong
+from serve.contract.parameters import Values
+from serve.queries.timerange import (
+    POINT_LIMIT,
+    POINT_LIMIT_WITH_KEY,
+    aligned,
+    check_length,
+    choose_tier,
+    span_of,
+    step_about,
+)
+from serve.replica.catalog import Metric
+from serve.replica.edition import Edition
+from serve.replica.units import Span
+
+
+@dataclass(frozen=True)
+class SeriesQuery:
+    """Two requests for the same series have the same query. A market fixes base, venue and type."""
+
+    metric: str
+    base: str | None
+    market: str | None
+    venue: str | None
+    type: str
+    kind: str | None
+    step: str
+    step_ms: int
+    start: int
+    end: int
+    format: str
+
+    @property
+    def span(self) -> Span:
+        """The range, from the start of its first bucket."""
+        return Span(self.start, self.end)
+
+    @property
+    def selector(self) -> str:
+        """What is asked for: a market, a coin on one venue, a coin, or all coins."""
+        return "market" if self.market else "venue" if self.venue else "base" if self.base else "all"
+
+
+class Selected(NamedTuple):
+    """What a request selects, in canonical form."""
+
+    base: str | None
+    market: str | None
+    venue: str | None
+    type: str
+
+
+def resolve_series(values: Values, edition: Edition, keyed: bool, about: int | None = None) -> SeriesQuery:
+    """The canonical query, or the 400 or 404 that the request deserves.
+
+    Without a step it is the finest that may be; with `about`, the one that gives about so many points.
+    """
+    metric = edition.catalog.by_name.get(values["metric"])
+    if metric is None:
+        names = edition.catalog.names
+        raise BadParameter("metric", values["metric"], "available: " + ", ".join(names), names)
+    kind = _kind(values["kind"], metric, edition)
+    selected = _selected(values, metric, edition)
+    span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
+    asked = None if values["start"] is not None and values["end"] is not None else values["range"]
+    check_length(span, asked, metric.max_range_d, metric.max_range_with_key_d, keyed)
+    widths = {tier.step: tier.step_ms for tier in edition.tiers}
+    limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
+    usual = step_about(edition.tiers, span, about) if about and values["step"] is None else 0
+    wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
+    tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)
+    span = aligned(span, tier.step_ms)
+    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"])
+
+
+def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:
+    if asked is not None and asked not in metric.kinds:
+        having = ", ".join(known.name for known in edition.catalog.metrics if asked in known.kinds)
+        where = f"; it is for {having}" if having else ""
+        raise BadParameter("kind", asked, f"{metric.name} has no such kind{where}", metric.kinds)
+    return asked or next(iter(metric.kinds), None)
+
+
+def _selected(values: Values, metric: Metric, edition: Edition) -> Selected:
+    given = [name for name in ("base", "market") if values[name] is not None]
+    kind = values["type"]
+    if kind is not None and not metric.types:
+        raise BadParameter("type", kind, f"{metric.name} has no type to choose: leave it out")
+    if kind is not None and kind not in metric.types:
+        raise BadParameter("type", kind, f"for {metric.name} use one of {', '.join(metric.types)}", metric.types)
+    if "all" in metric.selectors:
+        for name in ("base", "market", "venue"):
+            if values[name] is not None:
+                raise BadParameter(name, values[name], f"{metric.name} is of all coins together: leave {name} out")
+        return Selected(None, None, None, metric.fixed_type)
+    if len(given) != 1:
+        got = " and ".join(given) or "neither"
+        about = wrong("base, market", got, "exactly one of them")
+        raise ApiError(400, f"base, market: give exactly one of them, got {got}", about=about)
+    if given[0] not in metric.selectors:
+        only = f"{metric.name} takes {' or '.join(metric.selectors)} only"
+        raise ApiError(400, f"{given[0]}: {only}", about=wrong(given[0], values[given[0]], only))
+    if given == ["market"]:
+        return _market(values, metric, edition)
+    base = edition.base(values["base"])
+    if base is None:
+        raise ApiError(404, "unknown coin")
+    first = "perp" if "perp" in metric.market_types else metric.market_types[0]
+    return Selected(base, None, values["venue"], kind or first)
+
+
+def _market(values: Values, metric: Metric, edition: Edition) -> Selected:
+    market_id = values["market"]
+    market = edition.markets.get(market_id)
+    if market is None:
+        raise ApiError(404, "unknown market")
+    for name, own in (("venue", market.venue), ("type", market.type)):
+        if values[name] not in (None, own):
+            raise BadParameter(name, values[name], f"{market_id} has {own}: leave {name} out", [own])
+    if market.type not in metric.market_types:
+        kinds = " and ".join(kind for kind in metric.market_types if kind != "all")
+        raise BadParameter("market", market_id, f"{metric.name} has {kinds} markets only")
+    return Selected(market.base, market_id, market.venue, market.type)

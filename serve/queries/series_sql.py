@@ -1,0 +1,67 @@
+"""The SQL of a series: a metric's definition, for what a request selects."""
+
+from serve.queries.series_query import SeriesQuery
+from serve.replica.catalog import Metric
+from serve.replica.edition import Edition, literal
+
+
+def series_sql(metric: Metric, query: SeriesQuery, edition: Edition) -> str:
+    """`t` and the metric's fields, ascending; only buckets in which something is known, null for what is not a number.
+
+    Literals, because DuckDB plans a statement with parameters twice.
+    """
+    table = metric.table(query.selector, query.step)
+    of_base = edition.of_bases([query.base], table) if query.base else ""
+    pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}
+    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
+    outer = [*_equal(pick), metric.where.get(query.selector, "")]
+    inner = [of_base, *_equal({"venue": query.venue}), taken, f"t >= {query.start:d}", f"t < {query.end:d}"]
+    if metric.rows:
+        source = f"({metric.rows}) as found"
+        before = f"with scope as (select * from {table} where {_all(inner)}) "
+    else:
+        source, before, outer = table, "", [*inner, *outer]
+    stated = _stated(metric, query.kind)
+    columns = ", ".join(f'({sql})::double as "{name}"' for name, sql in stated.items())
+    where = f" where {_all(outer)}" if any(outer) else ""
+    group = " group by t" if metric.grouped else ""
+    final = ", ".join(f'{_final(name, metric)} as "{name}"' for name in metric.fields)
+    known = " or ".join(f'"{name}" is not null' for name in stated)
+    return f"{before}select t, {final} from (select t, {columns} from {source}{where}{group}) where {known} order by t"
+
+
+def venues_sql(metric: Metric, kind: str | None, step: str) -> str:
+    """The venues on which the metric (as this kind) was ever known, as one list."""
+    selector = "market" if "market" in metric.selectors else "venue"
+    table = metric.table(selector, step)
+    source, before = table, ""
+    if metric.rows:
+        source, before = f"({metric.rows}) as found", f"with scope as (select * from {table}) "
+    stated = _stated(metric, kind)
+    columns = ", ".join(f'({sql}) as "{name}"' for name, sql in stated.items())
+    group = " group by venue, base, t" if metric.grouped else ""
+    known = " or ".join(f'"{name}" is not null' for name in stated)
+    listed = "select list(distinct venue order by venue)"
+    return f"{before}{listed} from (select venue, {columns} from {source}{group}) where {known}"
+
+
+def _stated(metric: Metric, kind: str | None) -> dict[str, str]:
+    """The expressions of the fields that are not sums of others."""
+    asked = metric.kinds[kind].sql if kind else ""
+    return {name: field.sql.replace("{kind}", asked) for name, field in metric.fields.items() if not field.running}
+
+
+def _equal(wanted: dict[str, str | None]) -> list[str]:
+    return [f"{column} = {literal(value)}" for column, value in wanted.items() if value is not None]
+
+
+def _all(terms: list[str]) -> str:
+    return " and ".join(f"({term})" if " or " in term else term for term in terms if term)
+
+
+def _final(name: str, metric: Metric) -> str:
+    field = metric.fields[name]
+    if field.running:
+        # Null where the part is: what flowed in a bucket that nobody recorded is not known to be nothing.
+        return f'case when "{field.running}" is not null then sum("{field.running}") over (order by t) end'
+    return f'case when isfinite("{name}") then "{name}" end'

@@ -1,0 +1,146 @@
+"""One published state of the replica: its connection, what every request needs to know of it, and how it is read."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from serve.replica.catalog import Catalog, Tier, read_catalog
+from serve.replica.units import UNIT_MS
+
+# With that much memory, and that of the finished answers (see cache), a worker that was asked 3,800 different series in
+# half a minute held 450 MB.
+DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 2,
+    "memory_limit": "224MB",
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+}
+T = TypeVar("T")
+
+
+class Market(NamedTuple):
+    """One row of the market index, as far as requests need it."""
+
+    venue: str
+    type: str
+    base: str
+
+
+@dataclass(eq=False)
+class Edition:
+    """One published state and the connection that reads it. Everything here is the same for all its requests."""
+
+    connection: duckdb.DuckDBPyConnection
+    path: Path
+    edition_id: int
+    as_of_ms: int
+    published_ms: int
+    recorded_since_ms: int | None
+    catalog: Catalog
+    tiers: tuple[Tier, ...]
+    markets: dict[str, Market]
+    bases: dict[str, str]
+    base_keys: dict[str, int]
+    shared_keys: frozenset[int]
+    keyed_tables: frozenset[str]
+    queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
+    memo: dict[Any, Any] = field(default_factory=dict)
+    readers: int = 0
+    retired: bool = False
+
+    def of_bases(self, bases: Iterable[str], table: str) -> str:
+        """The condition that a row is of one of these coins. Where rows have the coin's number, DuckDB finds them by
+        that in a third of the time; where they lie by it, names are read only if one of the numbers is two coins'."""
+        bases = list(bases)
+        by_name = f"base in ({', '.join(map(literal, bases))})"
+        numbers = [self.base_keys.get(base) for base in bases]
+        if table not in self.keyed_tables or None in numbers:
+            return by_name
+        by_number = f"base_key in ({', '.join(map(str, numbers))})"
+        alone = table.startswith("series_base_") and not self.shared_keys.intersection(numbers)
+        return by_number if alone else f"{by_name} and {by_number}"
+
+    @property
+    def day_step(self) -> str:
+        """The coarsest step within a day: coarser ones may have to be computed."""
+        return next(tier.step for tier in reversed(self.tiers) if UNIT_MS["d"] % tier.step_ms == 0)
+
+    def base(self, asked: str) -> str | None:
+        """The canonical spelling of a coin, however it is capitalised; None if it is not tracked."""
+        return self.bases.get(asked) or self.bases.get(asked.upper())
+
+
+class Reader:
+    """What an endpoint reads with: one cursor, bound to one edition."""
+
+    def __init__(self, edition: Edition, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.edition = edition
+        self.cursor = cursor
+
+    def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The result's columns; an unknown value is NaN."""
+        columns = self.cursor.execute(sql).fetchnumpy()
+        return {name: _filled(column) for name, column in columns.items()}
+
+    def table(self, sql: str) -> pa.Table:
+        """The result as an Arrow table."""
+        return self.cursor.execute(sql).to_arrow_table()
+
+    def value(self, sql: str, args: list[Any] | Mapping[str, Any] | None = None) -> Any:
+        """The first column of the first row, or None."""
+        row = self.cursor.execute(sql, args or []).fetchone()
+        return row[0] if row else None
+
+    def rows(self, sql: str, args: list[Any] | Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """All rows by column name, for results of a few rows."""
+        result = self.cursor.execute(sql, args or [])
+        names = [column[0] for column in result.description or []]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def once(self, key: Any, compute: Callable[[], T]) -> T:
+        """A result that is the same for the whole edition, computed at its first use."""
+        if key not in self.edition.memo:
+            self.edition.memo[key] = compute()
+        return self.edition.memo[key]  # type: ignore[no-any-return]
+
+
+def literal(text: str) -> str:
+    """A string as SQL writes it; the quote is the only character with a meaning inside."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _filled(column: Any) -> np.ndarray[Any, Any]:
+    return column.filled(np.nan) if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+
+
+def open_edition(path: Path) -> Edition:
+    """Open a replica read-only and read what every request needs to know of it."""
+    connection = duckdb.connect(str(path), read_only=True, config=DUCKDB_CONFIG)
+    try:
+        row = connection.execute("select edition_id, as_of_ms, published_ms, recorded_since_ms from edition").fetchone()
+        if row is None:
+            raise ValueError("table edition is empty")
+        definitions = connection.execute("select metric, definition::varchar from catalog order by 1").fetchall()
+        tiers = connection.execute("select step, step_ms, keep_days from tiers order by step_ms").fetchall()
+        index = connection.execute("select market_id, venue, type, base from market_index order by base").fetchall()
+        keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
+        keys = connection.execute("from base_keys").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    markets = {market_id: Market(*rest) for market_id, *rest in index}
+    names = dict.fromkeys(market.base for market in markets.values())
+    bases = {**{name.upper(): name for name in names}, **{name: name for name in names}}
+    catalog, kept = read_catalog(definitions), tuple(Tier(*tier) for tier in tiers)
+    edition_id, as_of_ms, published_ms, recorded_since_ms = row
+    return Edition(
+        connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
+        dict(keys), frozenset(key for key, coins in Counter(key for _, key in keys).items() if coins > 1),
+        frozenset(name for (name,) in keyed),
+    )  # fmt: skip

@@ -1,0 +1,184 @@
+"""The replica as readers see it: the edition that current.json names, open read-only, followed as it changes.
+
+Two files alternate. A new edition is opened beside the old one, new requests go to it, and the old connection is
+closed when its last request has ended: only then can the publisher write that file again.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from serve.replica.edition import Edition, Reader, open_edition
+from serve.replica.unavailable import Unavailable
+
+POLL_S = 0.25
+QUERY_LIMIT_S = 5.0
+# How long an edition outlives a pointer to a replica that cannot be opened. Holding it for ever would keep the
+# publisher from the one file that it may write.
+GRACE_S = 5.0
+WORKERS = 4
+T = TypeVar("T")
+log = logging.getLogger("tidemark.serve")
+
+
+class Store:
+    """Follows current.json and runs queries on the edition it names."""
+
+    def __init__(self, serving: Path, on_change: Callable[[], None], query_limit_s: float = QUERY_LIMIT_S) -> None:
+        self.serving = serving
+        self.query_limit_s = query_limit_s
+        self.on_change = on_change
+        self.edition: Edition | None = None
+        self.outage = Unavailable("no replica has been published", missing=True)
+        self.pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="query")
+        self._signature: tuple[str, int] | None = None
+        self._failing_since: float | None = None
+        self._reported = ""
+        self._open_paths: set[Path] = set()
+        self._running: dict[int, tuple[float, duckdb.DuckDBPyConnection]] = {}
+        self._polling: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Open what is there and follow it from now on."""
+        await self._follow()
+        self._polling = asyncio.create_task(self._poll())
+
+    async def stop(self) -> None:
+        """Let running queries end, close everything."""
+        if self._polling:
+            self._polling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._polling
+        await asyncio.to_thread(self.pool.shutdown)
+        self._adopt(None)
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[Edition]:
+        """The edition of now, which stays open until the block ends."""
+        edition = self.edition
+        if edition is None:
+            raise self.outage.with_traceback(None)  # one instance, raised often: it must not collect frames
+        edition.readers += 1
+        try:
+            yield edition
+        finally:
+            self._release(edition)
+
+    async def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
+        """Run `fn` in a worker thread on `edition`, which stays open until that has ended, within the time limit."""
+        loop = asyncio.get_running_loop()
+        edition.readers += 1
+        future = self.pool.submit(self._run, edition, fn)
+        # Not a `finally` here: when the waiting task is cancelled, the thread still reads.
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._release, edition))
+        return await self._answer(edition, future)
+
+    async def _answer(self, edition: Edition, future: "Future[T]") -> T:
+        try:
+            return await asyncio.wrap_future(future)
+        except duckdb.InterruptException:
+            raise Unavailable(f"a query took longer than {self.query_limit_s:g} s") from None
+        except duckdb.Error as error:
+            self._report(f"edition {edition.edition_id} cannot be read: {error}")
+            if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
+                self._reopen(edition)
+            raise Unavailable("the replica cannot be read") from error
+
+    def _run(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
+        cursor = edition.connection.cursor()
+        me = threading.get_ident()
+        self._running[me] = (time.monotonic(), cursor)
+        try:
+            return fn(Reader(edition, cursor))
+        finally:
+            del self._running[me]
+            cursor.close()
+
+    def _release(self, edition: Edition) -> None:
+        edition.readers -= 1
+        self._close_if_done(edition)
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_S)
+            now = time.monotonic()
+            for started, cursor in list(self._running.values()):
+                if now - started > self.query_limit_s:
+                    # A query that ends at this very moment has closed its cursor.
+                    with contextlib.suppress(duckdb.Error):
+                        cursor.interrupt()
+            try:
+                await self._follow()
+            except Exception:
+                log.exception("following %s failed", self.serving)
+
+    async def _follow(self) -> None:
+        """Bring `edition` in line with what current.json names."""
+        try:
+            path, signature = await asyncio.to_thread(self._look)
+        except FileNotFoundError as error:
+            self._adopt(None, Unavailable(f"no replica: {Path(error.filename or '').name} is missing", missing=True))
+            return
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._fail("current.json cannot be read", error)
+            return
+        if signature == self._signature:
+            self._failing_since = None
+            return
+        if self.edition and self.edition.path == path:
+            self._adopt(None, Unavailable("the replica is being reopened"))
+        if path in self._open_paths:
+            return  # it is still being read: a second open in this process would show its former content
+        try:
+            edition = await asyncio.to_thread(open_edition, path)
+        except Exception as error:
+            self._fail(f"{path.name} cannot be opened", error)
+            return
+        self._open_paths.add(path)
+        self._adopt(edition)
+        self._signature, self._failing_since, self._reported = signature, None, ""
+
+    def _look(self) -> tuple[Path, tuple[str, int]]:
+        text = (self.serving / "current.json").read_text()
+        path = self.serving / Path(json.loads(text)["replica"]).name
+        return path, (text, path.stat().st_ino)
+
+    def _fail(self, message: str, error: Exception) -> None:
+        self._report(f"{message}: {error!r}")
+        self._failing_since = self._failing_since or time.monotonic()
+        if self.edition is None or time.monotonic() - self._failing_since > GRACE_S:
+            self._adopt(None, Unavailable(message))
+
+    def _report(self, message: str) -> None:
+        if message != self._reported:
+            self._reported = message
+            log.warning(message)
+
+    def _reopen(self, edition: Edition) -> None:
+        if edition is self.edition:
+            self._adopt(None, Unavailable("the replica cannot be read"))
+
+    def _adopt(self, edition: Edition | None, outage: Unavailable | None = None) -> None:
+        former, self.edition = self.edition, edition
+        self._signature = None
+        if outage:
+            self.outage = outage
+        if former is not edition:
+            self.on_change()
+        if former:
+            former.retired = True
+            self._close_if_done(former)
+
+    def _close_if_done(self, edition: Edition) -> None:
+        if edition.retired and not edition.readers:
+            edition.connection.close()
+            self._open_paths.discard(edition.path)

@@ -1,0 +1,180 @@
+"""What the venues' history adds: only where nothing was recorded, marked as such, and never a gap of its own."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
+
+TICK = 1_750_149_480_000
+HOUR = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Seeds and empty models, parsed once for all tests."""
+    return seeded(tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture
+def warehouse(empty: Warehouse) -> Warehouse:
+    return empty.reset()
+
+
+def klines(price: float, *opened: int, step: int = MINUTE) -> str:
+    """Binance's answer of some bars, each two coins at one price."""
+    text = str(price)
+    return json.dumps(
+        [[t, text, text, text, text, "2", t + step - 1, str(2 * price), 3, "1", text, "0"] for t in opened]
+    )
+
+
+def test_a_backfilled_minute_never_replaces_a_recorded_one(warehouse: Warehouse) -> None:
+    """Whichever came first, and in one window too; a later history replaces an earlier one."""
+    bars = "select minute_ms, close, source from int_market_bars order by 1"
+    recorded = response(TICK, "binance", "perp_bars", klines(1.0, TICK - MINUTE), key="BTCUSDT")
+    later = TICK + HOUR
+    history = klines(9.0, TICK - 2 * MINUTE, TICK - MINUTE)
+    backfilled = response(later, "binance", "history_perp_bars", history, key="BTCUSDT")
+    expected = [(TICK - 2 * MINUTE, 9.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
+    for order in ([[recorded], [backfilled]], [[backfilled], [recorded]], [[recorded, backfilled]]):
+        warehouse.reset()
+        for rows in order:
+            warehouse.build(rows)
+        assert warehouse.rows(bars) == expected
+    history = klines(8.0, TICK - 2 * MINUTE, TICK - MINUTE)
+    warehouse.build([response(later + MINUTE, "binance", "history_perp_bars", history, key="BTCUSDT")])
+    assert warehouse.rows(bars) == [(TICK - 2 * MINUTE, 8.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
+
+
+DAY = 86_400_000
+DAY_START = TICK - TICK % DAY
+# Hours before the recorder's first, of the same day and of the day before.
+EARLY, BEFORE = DAY_START + HOUR, DAY_START - 2 * HOUR
+SERIES = [f"series_{subject}_{step}" for step in ("1m", "1h", "4h", "1d") for subject in ("market", "base")]
+
+
+def recorded_minute() -> list[dict[str, Any]]:
+    """A minute of one perp, and the bar of the minute before."""
+    ticker = {"symbol": "BTCUSDT", "lastPrice": "100", "quoteVolume": "1000", "closeTime": TICK}
+    return [
+        response(TICK, "binance", "perp_tickers", [ticker]),
+        response(TICK, "binance", "perp_bars", klines(100.0, TICK - MINUTE), key="BTCUSDT"),
+    ]
+
+
+def past(asked: int) -> list[list[dict[str, Any]]]:
+    """What history tells, as so many loads: hours (the recorded one too), days (the recorded one too), settlements."""
+    hours = klines(50.0, BEFORE, EARLY, TICK - TICK % HOUR, step=HOUR)
+    days = klines(70.0, DAY_START - 2 * DAY, DAY_START - DAY, DAY_START, step=DAY)
+    paid = [
+        {"symbol": "BTCUSDT", "fundingTime": DAY_START - ago * HOUR, "fundingRate": "0.0001", "markPrice": "1"}
+        for ago in (16, 8, 0)
+    ]
+    return [
+        [response(asked, "binance", "history_perp_bars", hours, key="BTCUSDT")],
+        [response(asked + MINUTE, "binance", "history_perp_bars", days, key="BTCUSDT")],
+        [response(asked + 2 * MINUTE, "binance", "history_settlements", json.dumps(paid))],
+    ]
+
+
+def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(warehouse: Warehouse) -> None:
+    first, days, paid = past(TICK + DAY)
+    results = []
+    for loads in ([recorded_minute(), first, days, paid], [paid, days, first, recorded_minute()]):
+        warehouse.reset()
+        for rows in [*loads, loads[0]]:
+            warehouse.build(rows, "path:models/intermediate", "path:models/marts/series")
+        results.append(warehouse.snapshot(SERIES))
+    assert results[0] == results[1]
+    columns = "t, price, volume_usd, round(funding_8h, 12), funding_n, source"
+    hour = TICK - TICK % HOUR
+    assert warehouse.rows(f"select {columns} from series_market_1h order by 1") == [
+        (DAY_START - 9 * HOUR, None, None, 0.0001, 60, "backfilled"),
+        (BEFORE, 50.0, 100.0, 0.0001, 60, "backfilled"),
+        (DAY_START - HOUR, None, None, 0.0001, 60, "backfilled"),
+        (EARLY, 50.0, 100.0, None, 0, "backfilled"),
+        (hour, 100.0, 200.0, None, 0, "recorded"),
+    ]
+    assert warehouse.rows(f"select {columns} from series_market_1d order by 1") == [
+        (DAY_START - 2 * DAY, 70.0, 140.0, None, 0, "backfilled"),
+        (DAY_START - DAY, 70.0, 140.0, 0.0001, 180, "backfilled"),
+        (DAY_START, 100.0, 300.0, None, 0, "mixed"),
+    ]
+    assert warehouse.rows("select t, price, source from series_base_1d where type = 'perp' order by 1") == [
+        (DAY_START - 2 * DAY, 70.0, "backfilled"),
+        (DAY_START - DAY, 70.0, "backfilled"),
+        (DAY_START, 100.0, "mixed"),
+    ]
+    assert warehouse.rows("select count(*) from series_market_1m where source <> 'recorded'") == [(0,)]
+
+
+TIERS = ("series_market_*", "series_ratios_*", "series_venue_ratios_1h")
+
+
+def told_of_hours() -> list[list[dict[str, Any]]]:
+    """Ratios and open interest of past hours, on Binance and OKX; before them what Binance said while recorded."""
+    hour, period = TICK - TICK % HOUR, '{"period": "1h"}'
+    shares = [(BEFORE, 0.75), (EARLY, 0.5), (hour, 0.125)]
+    accounts = [{"symbol": "BTCUSDT", "longAccount": str(v), "timestamp": str(t)} for t, v in shares]
+    held = [{"symbol": "BTCUSDT", "sumOpenInterest": "10", "sumOpenInterestValue": "1000", "timestamp": BEFORE}]
+    fresh = [
+        {"symbol": "BTCUSDT", "longAccount": v, "timestamp": t} for t, v in ((hour, "0.3"), (hour + 5 * MINUTE, "0.25"))
+    ]
+    swap = {
+        "instId": "BTC-USDT-SWAP",
+        "instType": "SWAP",
+        "uly": "BTC-USDT",
+        "ctVal": "1",
+        "ctMult": "1",
+        "state": "live",
+    }
+    okx = {"data": [[str(BEFORE), "3"], [str(EARLY), "1"]]}
+    asked = TICK + DAY
+    return [
+        [
+            *recorded_minute(),
+            response(TICK, "binance", "long_short_accounts", fresh, key="BTCUSDT", params='{"period": "5m"}'),
+            response(TICK, "okx", "instruments", {"data": [swap]}),
+        ],
+        [response(asked, "binance", "history_long_short_accounts", accounts, key="BTCUSDT", params=period)],
+        [response(asked + MINUTE, "binance", "open_interest_history", held, key="BTCUSDT", params=period)],
+        [
+            response(
+                asked + 2 * MINUTE,
+                "okx",
+                "history_long_short_accounts",
+                okx,
+                key="BTC-USDT-SWAP",
+                params='{"period": "1H"}',
+            )
+        ],
+    ]
+
+
+@pytest.mark.requirement("series:ratios:backfilled")
+def test_ratios_include_hours_of_history_in_any_order(warehouse: Warehouse) -> None:
+    """Hours of history stand beside recorded ones, which they do not replace, and are of no finer step; net positioning
+    takes the open interest that history tells of the same hour, whichever came first."""
+    recorded, *history = told_of_hours()
+    hour, results = TICK - TICK % HOUR, []
+    for loads in ([recorded, *history], [recorded, *reversed(history)]):
+        warehouse.reset()
+        for rows in [*loads, loads[0]]:
+            warehouse.build(rows, "path:models/intermediate", "touched_markets", *TIERS)
+        results.append(warehouse.snapshot(["series_ratios_5m", "series_ratios_1h", "series_ratios_1d"]))
+        assert warehouse.rows("select t, venue, accounts, source from series_ratios_1h order by t, venue") == [
+            (BEFORE, "binance", 0.75, "backfilled"),
+            (BEFORE, "okx", 0.75, "backfilled"),
+            (EARLY, "binance", 0.5, "backfilled"),
+            (EARLY, "okx", 0.5, "backfilled"),
+            (hour, "binance", 0.25, "recorded"),
+        ]
+        assert warehouse.rows("select t, accounts from series_ratios_5m order by t") == [
+            (hour, 0.3),
+            (hour + 5 * MINUTE, 0.25),
+        ]
+        split = "select t, venue, oi_usd * accounts from series_venue_ratios_1h where oi_usd > 0"
+        assert warehouse.rows(split) == [(BEFORE, "binance", 750.0)]
+    assert results[0] == results[1]

@@ -1,0 +1,323 @@
+"""Daily indices against plain Python, what late data may not change, and when statistics are made."""
+
+import os
+import random
+import shutil
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ingest.backfill.progress import BackfillState, Progress
+from orchestration.warehouse.backfill_state import is_fetching
+from orchestration.warehouse.transform import build
+from orchestration.warehouse.watermark import prepare
+from orchestration.warehouse.windows import Window, occasions_of
+from tests.support.facts.mart_facts import T0, Row, Warehouse, market, response
+from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.pipeline_home import land_minutes, settings_for, tables
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+LAST = 140  # the newest whole day of the facts
+NOW = T0 + (LAST + 1) * DAY + 12 * HOUR
+COINS = [f"C{number:02}" for number in range(60)]
+GONE, YOUNG = "C00", "C01"
+VENUES = ("binance", "bybit", "okx")
+INDICES = ("altcoin_season_coins", "altcoin_season", "fear_greed")
+
+
+class Facts:
+    """Days of 60 coins and BTC on three venues, by chance, with holes; one coin is delisted, one is listed late."""
+
+    def __init__(self, seed: int) -> None:
+        chance = random.Random(seed)
+        self.bases: list[Row] = []
+        self.perps: list[Row] = []
+        self.ratios: list[Row] = []
+        for number, base in enumerate(["BTC", *COINS]):
+            price, volume = 100.0, 1e6 * chance.random() + (1e9 if base in (GONE, YOUNG) else 0)
+            for day in range(LAST + 2):
+                t = T0 + day * DAY
+                price *= 1 + chance.gauss(0, 0.05)
+                listed = not (base == GONE and day > 120) and not (base == YOUNG and day < 60)
+                if not listed or (number and chance.random() < 0.02):
+                    continue
+                # Every third coin has perps alone.
+                for kind, factor in (("spot", 1.0), ("perp", 1.01), ("all", 1.005)):
+                    if kind != "spot" or number % 3:
+                        usd = volume * chance.uniform(0.5, 1.5)
+                        row = {"t": t, "base": base, "type": kind, "price": price * factor, "volume_usd": usd}
+                        self.bases.append({**row, "n_markets": 1, "source": "recorded"})
+                for venue in VENUES:
+                    identity = market(f"{venue}:perp:{base}USDT", base)
+                    known = chance.random() > 0.1
+                    row = {
+                        **identity, "t": t, "price": price, "volume_usd": volume, "funding_n": 1, "source": "recorded",
+                        "oi_usd": volume * chance.uniform(0.9, 1.1) if known else None,
+                        "funding_8h": chance.gauss(1e-4, 1e-4) if chance.random() > 0.1 else None,
+                        "liq_long_usd": chance.random() if venue != "okx" else None,
+                        "liq_short_usd": chance.random() if venue != "okx" else None,
+                    }  # fmt: skip
+                    self.perps.append(row)
+                    if chance.random() < 0.5:
+                        names = ("t", "market_id", "venue", "base", "aggregated", "oi_usd", "source")
+                        self.ratios.append({name: row[name] for name in names} | {"accounts": chance.random()})
+
+    def warehouse(self, folder: Path) -> Warehouse:
+        built = Warehouse(folder)
+        built.window([])
+        built.dbt("run", "--select", *(f"path:models/marts/{name}" for name in ("series", "gaps", "indices")))
+        built.add_many("series_base_1d", self.bases)
+        built.add_many("series_market_1d", self.perps)
+        built.add_many("series_ratios_1d", self.ratios)
+        return built
+
+
+def run(warehouse: Warehouse, now_ms: int) -> None:
+    """The statistics of the hour that a minute is in."""
+    warehouse.add("int_response_minutes", [response(now_ms, "binance", "perp_tickers")])
+    warehouse.build([now_ms], folder="gaps")
+    warehouse.dbt("run", "--select", *INDICES)
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return Facts(11)
+
+
+@pytest.fixture(scope="module")
+def untouched(facts: Facts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The facts, before any statistic was made of them."""
+    return facts.warehouse(tmp_path_factory.mktemp("facts")).path
+
+
+@pytest.fixture
+def fresh(untouched: Path, tmp_path: Path) -> Warehouse:
+    made = Warehouse(tmp_path)
+    shutil.copyfile(untouched, made.path)
+    return made
+
+
+@pytest.fixture
+def warehouse(fresh: Warehouse) -> Warehouse:
+    run(fresh, NOW)
+    return fresh
+
+
+def midrank(value: float, past: list[float]) -> float:
+    return 100 * (sum(x < value for x in past) + sum(x == value for x in past) / 2) / len(past)
+
+
+def readings(facts: Facts) -> dict[int, dict[str, float | None]]:
+    """The four readings of each day, by their definitions."""
+    perps = {(row["t"], row["market_id"]): row for row in facts.perps}
+    found: dict[int, dict[str, float | None]] = {}
+    for day in range(LAST + 2):
+        t = T0 + day * DAY
+        of_day = [row for row in facts.perps if row["t"] == t]
+        paid = [(row["funding_8h"], row["oi_usd"]) for row in of_day if None not in (row["funding_8h"], row["oi_usd"])]
+        both = [
+            (row["oi_usd"], before["oi_usd"])
+            for row in of_day
+            if (before := perps.get((t - 7 * DAY, row["market_id"]))) and None not in (row["oi_usd"], before["oi_usd"])
+        ]
+        longs, shorts = (sum(row[f"liq_{side}_usd"] or 0 for row in of_day) for side in ("long", "short"))
+        held: dict[str, float] = {}
+        for row in of_day:
+            if row["oi_usd"] is not None:
+                held[row["base"]] = held.get(row["base"], 0) + row["oi_usd"]
+        shares: dict[str, list[float]] = {}
+        for row in facts.ratios:
+            # One perp a coin and venue: its own share, whatever is held.
+            if row["t"] == t and row["venue"] in ("binance", "bybit"):
+                shares.setdefault(row["base"], []).append(row["accounts"])
+        top = sorted((base for base in shares if base in held), key=lambda base: (-held[base], base))[:20]
+        found[t] = {
+            "funding": sum(f * w for f, w in paid) / sum(w for _, w in paid),
+            "oi": sum(a for a, _ in both) / sum(b for _, b in both) - 1 if both else None,
+            "ls": sum(statistics.mean(shares[base]) * held[base] for base in top) / sum(held[base] for base in top),
+            "liq": shorts / (shorts + longs),
+        }
+    return found
+
+
+@pytest.mark.requirement("fear-greed:recomputed")
+def test_fear_and_greed_equals_a_plain_recomputation(facts: Facts, warehouse: Warehouse) -> None:
+    expected = readings(facts)
+    found = warehouse.records("from fear_greed order by t")
+    assert [row["t"] for row in found] == sorted(expected)
+    for row in found:
+        mine = expected[row["t"]]
+        ranks = {}
+        for name, value in mine.items():
+            assert row[name] == (None if value is None else pytest.approx(value, rel=1e-12)), (row["t"], name)
+            past = [
+                other[name]
+                for other in found
+                if row["t"] - 365 * DAY <= other["t"] < row["t"] and other[name] is not None
+            ]
+            if row[name] is not None and len(past) >= 30:
+                ranks[name] = midrank(row[name], past)
+            assert row[f"{name}_percentile"] == ranks.get(name), (row["t"], name)
+        assert row["final"] == (row["t"] < NOW // DAY * DAY)
+        if not ranks:
+            assert (row["exact"], row["value"], row["label"]) == (None, None, None)
+            continue
+        exact = sum(ranks.values()) / len(ranks)
+        assert row["exact"] == pytest.approx(exact, rel=1e-12)
+        assert row["value"] == int(row["exact"] + 0.5)
+        bands = ((24, "Extreme Fear"), (44, "Fear"), (55, "Neutral"), (75, "Greed"), (100, "Extreme Greed"))
+        assert row["label"] == next(name for most, name in bands if row["value"] <= most)
+    assert len({row["label"] for row in found}) >= 4
+
+
+@pytest.mark.requirement("altcoin:delisted")
+def test_a_day_keeps_its_own_coins(facts: Facts, warehouse: Warehouse) -> None:
+    """A coin that is gone was first while it was traded; one without 90 days is named, and counts later."""
+    rows = warehouse.records("select (t - ?) // ? as day, * from altcoin_season_coins order by t, rank", T0, DAY)
+    ranks = {(row["day"], row["base"]): row for row in rows}
+    traded = {(row["t"] - T0) // DAY for row in facts.bases if row["base"] == GONE}
+    assert {day for day, base in ranks if base == GONE} == traded
+    assert all(ranks[day, GONE]["rank"] <= 2 for day in traded)
+    for day, base in ranks:
+        if base == YOUNG:
+            assert ranks[day, base]["excluded_reason"] == ("young" if (day - 90, YOUNG) not in ranks else None)
+    closes: dict[tuple[int, str], dict[str, float]] = {}
+    for row in facts.bases:
+        closes.setdefault(((row["t"] - T0) // DAY, row["base"]), {})[row["type"]] = row["price"]
+    days = {row["day"]: row for row in warehouse.records("select (t - ?) // ? as day, * from altcoin_season", T0, DAY)}
+    assert sorted(days) == list(range(LAST + 1))
+    for day, index in days.items():
+        members = [row for row in rows if row["day"] == day and row["rank"]]
+        assert [row["rank"] for row in members] == list(range(1, 51))
+        for row in members:
+            spot = closes[day, row["base"]]
+            assert row["close"] == spot.get("spot", spot["perp"])
+        returns = {
+            row["base"]: row["close"] / past.get("spot", past["perp"]) - 1
+            for row in [*members, ranks[day, "BTC"]]
+            if (past := closes.get((day - 90, row["base"])))
+        }
+        beat = sum(value > returns["BTC"] for base, value in returns.items() if base != "BTC")
+        counted = len(returns) - 1 if returns else 0
+        assert (index["n_coins"], index["n_beat_btc"]) == (max(counted, 0), beat)
+        assert index["value"] == (100 * beat / counted if counted >= 10 else None)
+
+
+@pytest.mark.requirement("statistics:final")
+def test_completed_days_do_not_change(warehouse: Warehouse) -> None:
+    """Everything is told anew after the days were written: a day later only the new day is added."""
+    before = {table: warehouse.rows(f"from {table} where final order by all") for table in INDICES}
+    assert all(before.values())
+    for table, columns in (
+        ("series_base_1d", "price = price * (1 + hash(base) % 9), volume_usd = (hash(t, base) % 1000)::double"),
+        ("series_market_1d", "oi_usd = (hash(t, market_id) % 1000)::double, funding_8h = 1, liq_short_usd = 5"),
+        ("series_ratios_1d", "accounts = 0.9"),
+    ):
+        warehouse.write(f"update {table} set {columns}")
+    # What is told of a day that nobody knew is written; no other day's ranks change by it.
+    run(warehouse, NOW)
+    for table, rows in before.items():
+        assert warehouse.rows(f"from {table} where final order by all") == rows, table
+    run(warehouse, NOW + DAY)
+    today = NOW // DAY * DAY
+    for table, rows in before.items():
+        assert warehouse.rows(f"from {table} where final and t < {today} order by all") == rows, table
+        assert warehouse.rows(f"select distinct t from {table} where final and t >= {today}") == [(today,)], table
+
+
+def test_days_stand_for_good_once_the_past_is_told(fresh: Warehouse) -> None:
+    """While history is still told days are provisional, and are written anew; so is the day under way."""
+    warehouse = fresh
+    warehouse.add("int_history_bars", [{"market_id": "m", "step": "1d", "t": 0, "tick_ms": NOW - 5 * MINUTE}])
+    run(warehouse, NOW)
+    assert warehouse.rows("select distinct final from altcoin_season union select final from fear_greed") == [(False,)]
+    first = warehouse.rows("select count(value) from altcoin_season")
+    warehouse.write("delete from series_base_1d where base = 'BTC' and t < " + str(T0 + 40 * DAY))
+    run(warehouse, NOW + 6 * MINUTE)
+    assert warehouse.rows("select count(value) from altcoin_season") != first
+    assert warehouse.rows("select distinct final from altcoin_season") == [(True,)]
+    assert warehouse.rows("select t from fear_greed where not final") == [(NOW // DAY * DAY,)]
+
+
+def test_days_do_not_stand_while_the_past_is_fetched(fresh: Warehouse) -> None:
+    """Nothing came for long, and the fetching is not over: a machine slept, or the network was gone."""
+    for fetching, final in (("true", [(False,)]), ("false", [(True,)])):
+        fresh.write(f"insert or replace into pipeline.settings values ('fetching', '{fetching}')")
+        run(fresh, NOW)
+        assert fresh.rows("select distinct final from altcoin_season") == final
+
+
+def test_when_the_past_is_fetched(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    assert not is_fetching(settings), "nobody ever began"
+    state = BackfillState(os.getpid(), 0, path=settings.backfill / "state.json")
+    for venue in ("binance", "bybit", "okx", "gate", "mexc"):
+        state.expect(venue, [("perp_bars", 100)])
+        state.kinds[venue, "perp_bars"].done_ms = state.venues[venue].done_ms = 100
+    state.write()
+    assert is_fetching(settings), "its process lives"
+    state.end(1, stopped=False)
+    assert not is_fetching(settings)
+    # One venue of five gives nothing, for reasons of its own; then three do, of which one did not even say what it has.
+    state.venues["okx"] = Progress(asked_ms=100, failed=1)
+    state.write()
+    assert not is_fetching(settings)
+    state.venues |= {"gate": Progress(last_error="no network", failed=1), "mexc": Progress(asked_ms=100, failed=1)}
+    state.write()
+    assert (state.state, is_fetching(settings)) == ("partly", True)
+    day_ago = time.time() - 86_401
+    os.utime(settings.backfill / "state.json", (day_ago, day_ago))
+    assert not is_fetching(settings), "nobody goes on"
+    for venue in state.venues:
+        state.venues[venue] = Progress(asked_ms=100, done_ms=95)
+    state.finished_ms, state.pid = None, 2**22 + 1
+    state.write()
+    assert is_fetching(settings), "killed a moment ago"
+
+
+def window(tick_ms: int) -> Window:
+    return Window((tick_ms,), (), (), (), tick_ms, more=False, started_ms=0)
+
+
+@pytest.mark.requirement("statistics:once")
+def test_occasions() -> None:
+    """A step begins once, five minutes late for an hour; a window of the past begins nothing."""
+    with duckdb.connect() as con:
+        prepare(con)
+        assert occasions_of(con, window(T0), set()) == {"every_5m", "every_1h"}
+
+        def after(built: int, tick: int, *endpoints: str, told: str = "rests") -> set[str]:
+            con.execute("delete from pipeline.builds; delete from pipeline.settings")
+            con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
+            con.execute("insert into pipeline.settings values ('history', ?)", [told])
+            return occasions_of(con, window(T0 + tick * MINUTE), set(endpoints))
+
+        assert after(59, 60) == {"every_5m"}
+        assert after(60, 64) == set()
+        assert after(64, 65) == {"every_5m", "every_1h"}
+        assert after(65, 66) == set()
+        assert after(65, 10) == set()
+        assert after(66, 300) == {"every_5m", "every_1h"}
+        for past in ("history_perp_bars", "open_interest_history"):
+            assert after(66, 67, past, told="told") == set()
+        assert after(66, 67, "perp_bars", told="told") == {"after_history"}
+        # A clock that was ahead for a while built a minute that is still to come.
+        ahead = (time.time_ns() // 1_000_000 - T0) // MINUTE + 1440
+        assert after(ahead, 300) == {"every_5m", "every_1h"}
+
+
+@pytest.mark.requirement("statistics:once")
+def test_a_minute_makes_no_statistics_of_an_hour(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    give_dbt(settings)
+    made: list[Any] = []
+    for minute in (3, 4, 5):
+        land_minutes(settings, [T0 + minute * MINUTE])
+        build(settings, say=lambda text: None)
+        made.append(tables(settings.warehouse, ["fear_greed"])["fear_greed"])
+    assert made[0] == made[1]
+    assert made[1] != made[2]

@@ -1,0 +1,179 @@
+"""Staging and intermediate models: dbt's own unit tests, and windows built again, twice and in any order."""
+
+import time
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
+
+TICK = 1_750_149_480_000
+TABLES = (
+    "instruments",
+    "int_market_minutes",
+    "int_market_bars",
+    "int_liquidations",
+    "int_response_minutes",
+    "int_stream_minutes",
+    "int_rejected",
+)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Seeds and empty models, parsed once for all tests."""
+    return seeded(tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture
+def warehouse(empty: Warehouse) -> Warehouse:
+    return empty.reset()
+
+
+def minute(tick: int, price: float = 100.0, *, intervals: bool = True) -> list[dict[str, Any]]:
+    """One tick of two venues: tickers, funding with intervals, OI, a closed and an open bar, a liquidation."""
+    open_bar, closed_bar = tick - tick % MINUTE, tick - tick % MINUTE - MINUTE
+    text = str(price)
+    klines = [
+        [start, text, text, text, text, "2", start + 59_999, str(2 * price), 3, "1", text, "0"]
+        for start in (closed_bar, open_bar)
+    ]
+    oi = {"symbol": "BTCUSDT", "openInterest": "7", "time": tick}
+    rate = {"markPrice": text, "indexPrice": "1", "lastFundingRate": "0.0001", "nextFundingTime": 1}
+    order = {"s": "BTCUSDT", "S": "SELL", "q": "9", "p": "99", "ap": str(price), "z": "2", "l": "1", "T": tick + 500}
+    rows = [
+        response(
+            tick,
+            "binance",
+            "perp_tickers",
+            [{"symbol": "BTCUSDT", "lastPrice": str(price), "quoteVolume": "1000", "closeTime": tick}],
+        ),
+        response(
+            tick,
+            "binance",
+            "funding",
+            [{"symbol": symbol, **rate} for symbol in ("BTCUSDT", "LPTUSDT")],
+        ),
+        response(tick, "binance", "open_interest", oi, key="BTCUSDT"),
+        response(tick, "binance", "perp_bars", klines, key="BTCUSDT"),
+        span(tick, "binance", [{"e": "forceOrder", "E": tick + 500, "o": order}], key="all"),
+        response(
+            tick,
+            "bybit",
+            "perp_tickers",
+            {
+                "retCode": 0,
+                "result": {
+                    "list": [
+                        {
+                            "symbol": "BTCUSDT",
+                            "lastPrice": str(price + 1),
+                            "markPrice": str(price),
+                            "turnover24h": "500",
+                            "fundingRate": "0.0002",
+                            "fundingIntervalHour": "4",
+                            "openInterest": "10",
+                            "deliveryTime": "0",
+                        }
+                    ]
+                },
+            },
+        ),
+    ]
+    if intervals:
+        rows.append(response(tick, "binance", "funding_intervals", [{"symbol": "LPTUSDT", "fundingIntervalHours": 4}]))
+    return rows
+
+
+def test_unit_tests_and_seed_tests_of_the_layer_pass(warehouse: Warehouse) -> None:
+    """Every dbt unit test and data test of seeds, staging and intermediate models; none is skipped."""
+    layer = ("path:models/staging", "path:models/intermediate", "path:seeds")
+    own = ("seeds_are_keys_with_positive_factors", "unmapped_multipliers", "unknown_quotes")
+    # Cautious: what is tested together with a mart is a test of the mart.
+    statuses = warehouse.dbt("test", "--indirect-selection", "cautious", "--select", *layer, *own)
+    assert statuses["pass"] > 80
+    assert set(statuses) <= {"pass", "warn"}
+
+
+def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehouse) -> None:
+    """A repeated build, and a load that repeats rows landed before, leave every table as it was."""
+    rows = minute(TICK) + minute(TICK + MINUTE, 101.0)
+    first = warehouse.build(rows)
+    before = warehouse.snapshot((*TABLES, "int_touched_minutes"))
+    assert len(before["int_market_minutes"]) == 6
+    assert len(before["int_liquidations"]) == 2
+    warehouse.dbt("run", "--select", "path:models/intermediate")
+    assert warehouse.snapshot((*TABLES, "int_touched_minutes")) == before
+    again = warehouse.land("again", rows[:7])
+    warehouse.window([first, again], [TICK, TICK + MINUTE])
+    warehouse.dbt("run", "--select", "path:models/intermediate")
+    assert warehouse.snapshot((*TABLES, "int_touched_minutes")) == before
+
+
+def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> None:
+    """A late minute is added and touches no other; a bar that two minutes tell keeps the later telling."""
+    first, second = minute(TICK), minute(TICK + MINUTE, 101.0)
+    # The second minute tells the first one's bar anew.
+    bars = second[3]["body"].replace(str(TICK), str(TICK - MINUTE))
+    second[3]["body"] = bars.replace(str(TICK + 59_999), str(TICK - 1))
+    results = []
+    for order in ((first, second), (second, first)):
+        warehouse.reset()
+        for rows in order:
+            warehouse.build(rows)
+        tables = warehouse.snapshot(table for table in TABLES if table != "instruments")
+        tables["instruments"] = warehouse.rows("select * exclude (seen_ms) from instruments order by all")
+        results.append(tables)
+        assert warehouse.rows("select close from int_market_bars where minute_ms = ?", [TICK - MINUTE]) == [(101.0,)]
+    assert results[0] == results[1]
+
+
+def test_an_empty_window_builds_nothing(warehouse: Warehouse) -> None:
+    warehouse.window([], [])
+    warehouse.dbt("run", "--select", "path:models/intermediate")
+    assert not any(warehouse.snapshot((*TABLES, "raw_window", "int_touched_minutes")).values())
+
+
+def test_a_broken_body_fails_its_own_rows_alone_and_visibly(warehouse: Warehouse) -> None:
+    """Truncated, changed and refused bodies: the other kinds and venues keep their rows; counts say what happened."""
+    rows = minute(TICK)
+    rows[0]["body"] = rows[0]["body"][:40]
+    rows[2]["body"] = rows[2]["body"].replace("openInterest", "oi")
+    warehouse.build(rows)
+    assert warehouse.rows("select venue, symbol, price, oi_usd, funding_8h from int_market_minutes order by all") == [
+        ("binance", "BTCUSDT", None, None, 0.0001),
+        ("binance", "LPTUSDT", None, None, 0.0002),
+        ("bybit", "BTCUSDT", 101.0, 500.0, 0.0004),
+    ]
+    assert warehouse.rows("select endpoint, broken_bodies, reason from int_rejected order by all") == [
+        ("open_interest", 1, "changed"),
+        ("perp_tickers", 1, "unreadable"),
+    ]
+    failed = "select venue, endpoint, ok, broken, error from int_response_minutes where failed > 0 order by all"
+    assert warehouse.rows(failed) == [
+        ("binance", "open_interest", 0, 1, "body changed"),
+        ("binance", "perp_tickers", 0, 1, "body unreadable"),
+    ]
+
+
+def test_an_interval_is_carried_five_minutes_and_never_further(warehouse: Warehouse) -> None:
+    """Minutes built one by one: a carried interval is not carried on; a list that was not read is not 8 hours."""
+    warehouse.build(minute(TICK))
+    for n in (3, 5, 6):
+        warehouse.build(minute(TICK + n * MINUTE, intervals=False))
+    intervals = """
+        select (minute_ms - ?) // 60000, funding_interval_h, funding_8h from int_market_minutes
+        where venue = 'binance' and symbol = 'LPTUSDT' order by 1
+    """
+    assert warehouse.rows(intervals, [TICK]) == [(0, 4.0, 0.0002), (3, 4.0, 0.0002), (5, 4.0, 0.0002), (6, None, None)]
+
+
+def test_source_freshness_is_the_age_of_the_newest_tick_built(warehouse: Warehouse) -> None:
+    now = int(time.time() * 1000)
+    with duckdb.connect(warehouse.path) as db:
+        db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [now, now])
+    assert warehouse.dbt("source", "freshness") == {"pass": 1}
+    with duckdb.connect(warehouse.path) as db:
+        db.execute("update pipeline.loads set max_tick_ms = max_tick_ms - 3600000")
+    assert warehouse.dbt("source", "freshness", check=False) == {"error": 1}

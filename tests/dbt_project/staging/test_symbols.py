@@ -1,0 +1,211 @@
+"""One coin, one name: every recorded token of every venue, resolved by the seed `symbols`, against all others' prices.
+
+What looks like another coin or like several coins needs a decision: a row of the seed with its source, or a line here
+that says why none is needed. A recording that brings a new doubt fails.
+"""
+
+import csv
+import math
+import re
+from collections import defaultdict
+from datetime import date
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import ccxt
+import pytest
+
+from tests.support.pipeline.dbt_project import PROJECT
+from tests.support.recordings.recorded import read
+from tests.support.recordings.recorded_lists import READERS, Market, markets
+
+# How far prices of one coin may be apart: on one day, and while other coins rise and fall against bitcoin.
+APART = ((0, 1.25), (120, 10.0), (500, 100.0))
+# Won markets part from the others for days: deposits are closed and nobody can bring coins there.
+CLOSED, CLOSED_APART = {"upbit", "bithumb"}, 8.0
+SEVERAL = re.compile(r"^1(0{2,}|M|K)[A-Z]|[A-Z]10{3,}$|^k[A-Z]")
+
+# Names whose prices parted with time. A row of the seed holds for all times, so none would mend them.
+PARTED = {
+    "ANC": "Anchor fell with Terra in May 2022",
+    "LUNA": "rose a hundredfold in 2021 and fell to nothing in May 2022, when the name went to Terra 2.0",
+    "SUN": "redenominated 1:1000 in 2021",
+    "BTT": "redenominated 1:1000 in January 2022",
+    "PUMP": "Binance's PUMPUSDT was PumpBTC until July 2025, when it was renamed",
+    "TON": "Gate's TON of January 2021 was another coin: Toncoin did not trade yet",
+}
+# Tokens that ccxt renames on a venue, and that mean here what they say.
+KEPT = {
+    ("mexc", "perp", "FLUX"): "its index is of Binance and Bitget: the coin itself",
+    ("mexc", "perp", "GAS"): "its index is of Binance and Bitget: the coin itself",
+    ("mexc", "perp", "GMT"): "its index is of Binance and Bitget: the coin itself",
+    ("okx", "spot", "AE"): "at the price of Aeternity (2022-03-21)",
+    ("binance", "spot", "BCC"): "Bitcoin Cash until 2018, long delisted; ccxt keeps the name too",
+}
+# Names that hold another token's name and had its price (or a power of ten of it) on a day.
+OTHER_COIN = {
+    "ATA": "TA by chance", "BRETT": "BR by chance", "AERGO": "AE by chance", "TFUEL": "FUEL by chance",
+    "ZKJ": "ZK by chance", "FRONT": "ONT by chance", "EOSC": "SC by chance", "CORE": "CO by chance",
+    "KTON": "TON by chance", "GRIN3S": "leveraged", "LRC3L": "leveraged", "SERO3L": "leveraged",
+    "EURI": "a token held at 1 EUR", "WBTC": "wrapped bitcoin, traded apart", "RBTC": "Rootstock's, traded apart",
+    "METH": "staked ether", "STETH": "staked ether", "BETH": "staked ether", "ETH2": "staked ether",
+    "PUMPBTC": "see PUMP above",
+}  # fmt: skip
+
+
+@cache
+def seed() -> list[dict[str, str]]:
+    with (PROJECT / "seeds/symbols.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@cache
+def coin(venue: str, kind: str, symbol: str, token: str) -> tuple[str, float]:
+    """The coin of a market and how many of it a token is, as the model `instruments` joins the seed."""
+    places = ("", kind, f"{kind}:{symbol}")
+    rows = [
+        row
+        for row in seed()
+        if row["venue"] in (venue, "*") and row["symbol_base"] == token and row["market"] in places
+    ]
+    if not rows:
+        return token, 1.0
+    row = min(rows, key=lambda row: (row["venue"] == "*", -len(row["market"])))
+    return row["base"], float(row["multiplier"])
+
+
+def named(market: Market) -> tuple[str, float]:
+    return coin(market.venue, market.type, market.symbol, market.token)
+
+
+@pytest.fixture(scope="module")
+def recorded(recordings: Path) -> list[Market]:
+    return list(dict.fromkeys(markets(recordings)))
+
+
+@pytest.fixture(scope="module")
+def priced(recorded: list[Market]) -> list[tuple[Market, float]]:
+    """Prices of one token in bitcoins of the same body: comparable whatever the quotes, without a rate of exchange."""
+    bitcoins = {
+        (market.venue, market.type, market.day, market.quote): market.price
+        for market in recorded
+        if market.price and named(market)[0] == "BTC"
+    }
+    found: dict[tuple[str, ...], tuple[Market, float]] = {}
+    for market in recorded:
+        one = bitcoins.get((market.venue, market.type, market.day, market.quote))
+        one = 1.0 if one is None and market.quote == "BTC" else one
+        if market.price and one and market.day:
+            key = (market.venue, market.type, market.token, market.day)
+            found.setdefault(key, (market, market.price / one))
+    return list(found.values())
+
+
+def test_the_recordings_of_all_venues_are_walked(recorded: list[Market], capsys: pytest.CaptureFixture[str]) -> None:
+    assert {market.venue for market in recorded} == set(READERS)
+    tokens = {(market.venue, market.token) for market in recorded}
+    with capsys.disabled():
+        print(f"\nrecorded markets: {len({(m.venue, m.type, m.symbol) for m in recorded})}, tokens: {len(tokens)}")
+    assert len(tokens) > 5000
+
+
+def test_a_coin_has_one_price(priced: list[tuple[Market, float]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Two coins of one name, and a wrong multiple, both show as prices far apart."""
+    coins: dict[str, list[tuple[Market, float]]] = defaultdict(list)
+    for market, price in priced:
+        base, multiplier = named(market)
+        coins[base].append((market, price / multiplier))
+    compared, wrong = 0, []
+    for base, seen in coins.items():
+        for (one, price), (other, second) in combinations(seen, 2):
+            if (one.venue, one.type, one.token) == (other.venue, other.type, other.token):
+                continue
+            days = abs((date.fromisoformat(one.day) - date.fromisoformat(other.day)).days)
+            limit = next((limit for most, limit in APART if days <= most), None)
+            if limit is None:
+                continue
+            if CLOSED & {one.venue, other.venue}:
+                limit = max(limit, CLOSED_APART)
+            compared += 1
+            apart = math.exp(abs(math.log(price / second)))
+            if apart > limit * max(one.spread, other.spread) and base not in PARTED:
+                wrong.append(f"{base}: {apart:.4g} apart: {one} {other}")
+    with capsys.disabled():
+        print(f"\nprices of one coin compared: {compared}")
+    assert compared > 4000
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_name_within_a_name_is_decided(priced: list[tuple[Market, float]]) -> None:
+    """A token that holds another's name at its price, or at a power of ten of it, is that coin unless decided."""
+    prices: dict[tuple[str, str], dict[str, tuple[float, str]]] = defaultdict(dict)
+    for market, price in priced:
+        prices[market.token, market.day][market.venue] = (price, named(market)[0])
+    tokens = {token for token, _ in prices}
+    wrong = set()
+    for token, day in prices:
+        parts = {token[n:] for n in range(1, len(token) - 1)} | {token[:n] for n in range(2, len(token))}
+        for part in parts & tokens:
+            for venue, (price, base) in prices[token, day].items():
+                for second, other in prices.get((part, day), {}).values():
+                    power = round(math.log10(price / second))
+                    near = abs(price / second / 10**power - 1) < 0.03
+                    if near and 0 <= power <= 8 and base != other and token not in OTHER_COIN:
+                        wrong.add(f"{venue} {token} is 1e{power} {part} on {day}")
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_names_that_look_like_several_coins_are_decided(recorded: list[Market]) -> None:
+    doubtful = {
+        (market.venue, market.token)
+        for market in recorded
+        if SEVERAL.search(market.token) and named(market) == (market.token, 1.0) and ":" not in market.token
+    }
+    assert doubtful == set()
+
+
+def test_names_that_ccxt_changes_on_a_venue_are_decided(recorded: list[Market]) -> None:
+    ids = {"coinbase": "coinbaseexchange"}
+    wrong = set()
+    for venue in READERS:
+        renamed = getattr(ccxt, ids.get(venue, venue))().commonCurrencies
+        for market in recorded:
+            if market.venue == venue and market.token in renamed:
+                kept = (venue, market.type, market.token) in KEPT
+                if named(market)[0] == market.token and not kept:
+                    wrong.add(f"{venue} {market.type} {market.token}: ccxt says {renamed[market.token]}")
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_tokens_that_a_chain_wraps_are_their_coin(recordings: Path) -> None:
+    """Hyperliquid's Unit tokens name their coin in full; all that it lists are in the seed."""
+    file = recordings / "hyperliquid/info_SpotMetaAndAssetCtxs.sonirico.json.gz"
+    kept = next(one["response"] for one in read(file) if one["request"] == {"type": "spotMetaAndAssetCtxs"})
+    units = [one["name"] for one in kept[0]["tokens"] if (one["fullName"] or "").startswith("Unit ")]
+    unknown = [name for name in units if coin("hyperliquid", "spot", name, name)[0] == name]
+    # An index share and a coin of the wrapper's own.
+    assert sorted(unknown) == ["AURA", "USPYX"]
+    assert len(units) > 8
+
+
+def test_contracts_that_state_their_coin_agree(recordings: Path) -> None:
+    """MEXC's contract list names the coin beside its own token."""
+    contracts = read(recordings / "mexc/api_v1_contract_detail_all.2025.json.gz")["data"]
+    wrong = []
+    for one in contracts:
+        stated, _ = coin("mexc", "perp", one["symbol"], one["baseCoinName"])
+        found, _ = coin("mexc", "perp", one["symbol"], one["baseCoin"])
+        if stated != found:
+            wrong.append((one["symbol"], found, stated))
+    assert wrong == []
+
+
+def test_every_decision_is_needed_and_has_its_source(recorded: list[Market]) -> None:
+    """No line outlives its reason: what is decided here was recorded, and a row changes the name or the count."""
+    assert [row for row in seed() if not row["source"]] == []
+    tokens = {(market.venue, market.type, market.token) for market in recorded}
+    assert set(KEPT) <= tokens
+    assert set(OTHER_COIN) <= {token for *_, token in tokens}
+    keys = [(row["venue"], row["symbol_base"], row["market"]) for row in seed()]
+    assert len(keys) == len(set(keys))

@@ -1,0 +1,302 @@
+"""The past of the venues: fetched whole, within the limits, once; a kill loses nothing; by hand and from Dagster."""
+
+import asyncio
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ingest.backfill.backfill import Pace, backfill
+from ingest.backfill.covered import Covered
+from ingest.backfill.wanted import Wanted
+from ingest.declaration.endpoint import Venue
+from ingest.declaration.past import DAY_MS, STEPS_MS
+from ingest.histories import HISTORIES
+from ingest.landing.landing import committed_loads
+from ingest.recorder.client import Client
+from ingest.recorder.minute import record_minute
+from ingest.recorder.schedule import Schedule
+from sandbox.market.world import World
+from sandbox.server import create_app, serving
+from tests.support.pipeline.recorder_minutes import unhurried
+from tests.support.pipeline.warehouse import RESPONSES, Warehouse, seeded
+from tests.support.servers import loopback_past
+from tests.support.servers.loopback_venue import serving as loopback
+from tests.support.servers.loopback_venue import until
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+ALL: tuple[Venue, ...] = tuple(
+    getattr(importlib.import_module(f"ingest.venues.{name}"), name.upper()) for name in HISTORIES
+)
+
+
+def bountiful(venue: Venue) -> Venue:
+    """The venue with room for all its requests at once, those for the past too."""
+    room = unhurried(venue)
+    return replace(room, pools=tuple(replace(pool, history=pool.limit // 2) for pool in room.pools))
+
+
+def landed(landing: Path) -> list[dict[str, Any]]:
+    files = [file for load in committed_loads(str(landing)) for file in load.files]
+    if not files:
+        return []
+    with duckdb.connect() as con:
+        found = con.execute(f"select {', '.join(RESPONSES.names)} from read_parquet($files)", {"files": files})
+        names = [column[0] for column in found.description or []]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+class Fetched:
+    """A demo's fetch of all venues, its landed rows, and the world that it is of."""
+
+    def __init__(self, folder: Path) -> None:
+        app = create_app(rate_limits=False)
+
+        async def fetch() -> None:
+            async with serving(app) as url:
+                work = (folder / "home", str(folder / "landing"), url, Wanted(sample=True))
+                self.state = await backfill(*work, venues=[bountiful(venue) for venue in ALL])
+                begun = len(landed(folder / "landing"))
+                again = await backfill(*work, venues=[bountiful(venue) for venue in ALL])
+                self.asked_again = len(landed(folder / "landing")) - begun, again.state
+
+        asyncio.run(fetch())
+        self.world = app.ctx.sandbox.world
+        assert isinstance(self.world, World)
+        self.rows = landed(folder / "landing")
+
+
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> Fetched:
+    return Fetched(tmp_path_factory.mktemp("fetched"))
+
+
+@pytest.fixture(scope="module")
+def warehouse(fetched: Fetched, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    """The staging views over what was fetched."""
+    made = seeded(tmp_path_factory.mktemp("warehouse"))
+    made.build(fetched.rows, "raw_window")
+    yield made
+    made.reset()
+
+
+def test_every_kind_of_every_venue_comes_whole(fetched: Fetched) -> None:
+    assert fetched.state.failed == []
+    assert {name: part.last_error for name, part in fetched.state.venues.items() if part.last_error} == {}
+    assert fetched.state.state == "done"
+    expected = {(venue, one.landed_as) for venue, of in HISTORIES.items() for one in of if one.sample > 0}
+    assert {(row["venue"], row["endpoint"]) for row in fetched.rows} == expected
+    assert all(row["status"] == 200 and row["error"] is None and row["body"] for row in fetched.rows)
+
+
+def test_what_is_there_is_not_asked_again(fetched: Fetched) -> None:
+    # An hour may have ended in between: its bars alone are new.
+    new, state = fetched.asked_again
+    assert state == "done"
+    assert new == 0 or fetched.state.started_ms // HOUR != int(time.time() * 1000) // HOUR
+
+
+def test_the_recorder_s_views_read_the_past(fetched: Fetched, warehouse: Warehouse) -> None:
+    """No row of any view is rejected, and every fetched body is read by at least one."""
+    read: Counter[tuple[str, str]] = Counter()
+    views = [
+        name for (name,) in warehouse.rows("select view_name from duckdb_views() where starts_with(view_name, 'stg_')")
+    ]
+    for view in views:
+        venue = view.removeprefix("stg_").partition("__")[0]
+        for endpoint, reject, count in warehouse.rows(f"select endpoint, reject, count(*) from {view} group by all"):
+            assert reject is None, (view, endpoint, reject, count)
+            read[venue, endpoint] += count
+    assert {name for name, count in read.items() if count} >= {(r["venue"], r["endpoint"]) for r in fetched.rows}
+
+
+@pytest.mark.parametrize("view", [
+    f"stg_{venue}__{one.endpoint}" for venue, of in HISTORIES.items() for one in of
+    if one.endpoint.endswith("_bars") and one.interval == "1d" and one.sample
+])  # fmt: skip
+def test_bars_are_whole_days_and_hours_without_a_hole(view: str, warehouse: Warehouse) -> None:
+    opened: dict[tuple[str, int], set[int]] = {}
+    for symbol, opened_ms, closed_ms in warehouse.rows(f"select symbol, opened_ms, closed_ms from {view}"):
+        opened.setdefault((symbol, closed_ms + 1 - opened_ms), set()).add(opened_ms)
+    assert {length for _, length in opened} <= set(STEPS_MS.values())
+    for (_, length), times in opened.items():
+        assert sorted(times) == list(range(min(times), max(times) + length, length))
+    assert max(len(times) for (_, length), times in opened.items() if length == DAY_MS) >= 198
+
+
+def test_a_day_s_bar_is_the_sum_of_its_minutes(fetched: Fetched, warehouse: Warehouse) -> None:
+    world = fetched.world
+    row = world.universe.row["binance", "perp", "BTCUSDT"]
+    query = (
+        "select opened_ms, open, high, low, close, volume, turnover, taker_buy_turnover from stg_binance__perp_bars"
+        f" where symbol = 'BTCUSDT' and closed_ms - opened_ms > {HOUR} order by opened_ms desc limit 3"
+    )
+    for opened_ms, *figures in warehouse.rows(query):
+        bars = world.bars(row, opened_ms // MINUTE, 1440)
+        taken = (bars.quote_volume * bars.taker_buy).sum()
+        sums = (bars.volume.sum(), bars.quote_volume.sum(), taken)
+        truth = [bars.open[0, 0], bars.high.max(), bars.low.min(), bars.close[0, -1], *sums]
+        assert figures == pytest.approx([float(value) for value in truth], rel=1e-7)
+
+
+def test_open_interest_of_the_past_is_in_the_units_of_today(fetched: Fetched, warehouse: Warehouse) -> None:
+    import numpy as np
+
+    from sandbox.market.derivatives import open_interest
+
+    world, names = fetched.world, {
+        "binance": ("BTCUSDT", "open_interest"), "bybit": ("BTCUSDT", "single_open_interest"),
+        "okx": ("BTC-USDT-SWAP", "open_interest"), "gate": ("BTC_USDT", "open_contracts"),
+        "kucoin": ("XBTUSDTM", "open_contracts"),
+    }  # fmt: skip
+    for venue, (symbol, column) in names.items():
+        row = world.universe.row[venue, "perp", symbol]
+        size = world.universe.listings[row].contract_size if column == "open_contracts" else 1.0
+        found = warehouse.rows(
+            f"select t, period_ms, {column} from stg_{venue}__open_interest_history where symbol = '{symbol}'"
+        )
+        assert len(found) >= 24 * 29, venue
+        assert {period for _, period, _ in found} == {HOUR}
+        minutes = np.array([t // MINUTE for t, _, _ in found])
+        truth = open_interest(world.market, np.array([row]), minutes)[0]
+        assert [held * size for *_, held in found] == pytest.approx(truth.tolist(), rel=1e-3), venue
+
+
+def test_settlements_are_those_of_the_market(warehouse: Warehouse) -> None:
+    for venue, of in HISTORIES.items():
+        if not any(one.endpoint == "settlements" and one.sample for one in of):
+            continue
+        [(symbols, hours)] = warehouse.rows(
+            f"select count(distinct symbol), list(distinct round(settled_ms % {DAY_MS} / {HOUR}, 1))"
+            f" from stg_{venue}__settlements"
+        )
+        assert symbols >= 1, venue
+        assert {hour % 1 for hour in hours} == {0.0}, venue
+
+
+def test_recorder_and_past_together_pass_no_limit() -> None:
+    """Both at once from one address, with the declared limits, for as long as the shortest windows show it."""
+    app = create_app()
+    refused = Counter[str]()
+
+    async def count(request: Any, response: Any) -> None:
+        if response.status in (403, 418, 429) or b"too frequent" in (response.body or b"")[:200]:
+            refused[request.path] += 1
+
+    app.register_middleware(count, "response")
+    venues = [venue for venue in ALL if venue.name != "fx"]
+
+    async def both(folder: Path) -> int:
+        async with serving(app) as url:
+            loop = asyncio.get_running_loop()
+            tick = int(time.time() * 1000) // MINUTE * MINUTE
+            clients = [await Client(venue, url).__aenter__() for venue in venues]
+            minutes = [
+                record_minute(client, Schedule(client.venue, MINUTE), tick, loop.time() + 20, lambda row: None)
+                for client in clients
+            ]
+            request = Wanted(begin_ms=tick - 3 * DAY_MS, within_s=15)
+            work = asyncio.create_task(backfill(folder / "home", str(folder / "landing"), url, request, venues=venues))
+            await asyncio.gather(*minutes)
+            state = await work
+            for client in clients:
+                await client.__aexit__(None, None, None)
+            return state.total.requests
+
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        assert asyncio.run(both(Path(folder))) > 200
+    assert refused == {}
+
+
+def test_covered_spans_merge_and_their_gaps_come_newest_first(tmp_path: Path) -> None:
+    covered = Covered(tmp_path / "covered.sqlite")
+    covered.add("a", "bars", "BTC", 10, 20)
+    covered.add("a", "bars", "BTC", 40, 50)
+    assert covered.gaps("a", "bars", "BTC", 0, 60) == [(50, 60), (20, 40), (0, 10)]
+    covered.add("a", "bars", "BTC", 20, 40)
+    assert covered.spans("a", "bars", "BTC") == [(10, 50)]
+    covered.forget("a", "bars", "BTC", 20, 30)
+    assert covered.spans("a", "bars", "BTC") == [(10, 20), (30, 50)]
+    assert covered.gaps("a", "bars", "BTC", 10, 50) == [(20, 30)]
+    assert covered.gaps("a", "bars", "ETH", 10, 50) == [(10, 50)]
+    covered.close()
+
+
+def start(tmp_path: Path, url: str, *keys: str) -> "subprocess.Popen[bytes]":
+    folders = str(tmp_path / "home"), str(tmp_path / "landing")
+    words = [sys.executable, "-m", "tests.support.servers.loopback_past", *folders, url, *keys]
+    return subprocess.Popen(words, cwd=Path(__file__).parents[3])
+
+
+@pytest.mark.parametrize("requests", [3, 25, 61])
+def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path, requests: int) -> None:
+    with loopback(loopback_past.answer) as server:
+        process = start(tmp_path, server.url)
+        until(lambda: server.count("/bars") >= requests)
+        process.kill()
+        process.wait(30)
+        assert start(tmp_path, server.url).wait(60) == 0
+        asked = Counter((seen.query["symbol"], seen.query["from"]) for seen in server.seen if "/bars" in seen.path)
+    rows = landed(tmp_path / "landing")
+    there = Counter((row["key"], at) for row in rows for at in json.loads(row["body"]))
+    expected = {(key, at) for key in loopback_past.KEYS for at in loopback_past.times()}
+    assert set(there) == expected
+    # What was under way at the kill, and no more, is asked twice.
+    assert sum(count - 1 for count in asked.values()) <= 2
+    assert all(row["tick_ms"] % 1000 == 0 for row in rows)
+    assert json.loads((tmp_path / "home" / "state.json").read_bytes())["state"] == "done"
+
+
+def test_a_venue_s_failures_are_tried_again_and_then_told(tmp_path: Path) -> None:
+    with loopback(loopback_past.broken) as server:
+        assert start(tmp_path, server.url, "coin03", "wrong", "down").wait(60) == 1
+        counts = Counter(seen.query["symbol"] for seen in server.seen if "/bars" in seen.path)
+    state = json.loads((tmp_path / "home" / "state.json").read_bytes())
+    assert (state["state"], state["failed"]) == ("partly", 2)
+    assert {span.split()[2] for span in state["failed_spans"]} == {"wrong", "down"}
+    assert counts["wrong"] == 1, "what the venue calls wrong stays wrong"
+    assert counts["down"] > 2
+    assert "HTTP" in state["venues"]["past"]["last_error"]
+
+
+def test_a_limit_whose_window_is_longer_than_an_answer_s_wait_fails_nothing(tmp_path: Path) -> None:
+    """Its requests come window after window; none is told as failed because it was not its turn."""
+    few = replace(loopback_past.VENUE.pools[0], limit=120, history=60, window_s=2.5)
+    with loopback(loopback_past.answer) as server:
+        work = backfill(
+            tmp_path / "home", str(tmp_path / "landing"), server.url, loopback_past.WANTED,
+            venues=[replace(loopback_past.VENUE, pools=(few,))], histories=loopback_past.PAST,
+            pace=Pace(answer_s=1.5, again_s=()),
+        )  # fmt: skip
+        state = asyncio.run(work)
+    assert state.venues["past"].last_error is None
+    assert (state.state, state.failed) == ("done", [])
+
+
+def test_a_load_holds_one_minute_and_no_more_than_its_bytes(tmp_path: Path) -> None:
+    with loopback(loopback_past.answer) as server:
+        pace = Pace(minute_ms=1000, land_ms=100, built_ms=500, load_bytes=2_000)
+        work = backfill(
+            tmp_path / "home", str(tmp_path / "landing"), server.url, loopback_past.WANTED,
+            venues=[loopback_past.VENUE], histories=loopback_past.PAST, pace=pace,
+        )  # fmt: skip
+        assert asyncio.run(work).state == "done"
+    for load in committed_loads(str(tmp_path / "landing")):
+        with duckdb.connect() as con:
+            query = "select count(distinct tick_ms), sum(length(body)) from read_parquet($files)"
+            [(ticks, size)] = con.execute(query, {"files": list(load.files)}).fetchall()
+        assert ticks == 1
+        assert size <= 2_000 + 2 * loopback_past.BODY_BYTES
+    assert len(committed_loads(str(tmp_path / "landing"))) > 3

@@ -1,0 +1,134 @@
+"""The past by hand, in the status, and as a partition in Dagster, against a stand-in process of its own."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import duckdb
+import pytest
+
+from ingest.landing.landing import committed_loads
+from ingest.recorder.state import lock
+from orchestration.code_location.history import offered
+from orchestration.code_location.history_asset import history_asset
+from orchestration.config.settings import Settings
+from tests.orchestration.cli.test_cli import environment, sentence, tidemark
+from tests.support.servers.api_server import free_port, until
+
+TWO_DAYS = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%d")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The stand-ins as a process."""
+    port = free_port()
+    env = environment(tmp_path_factory.mktemp("sandbox"), TIDEMARK_SANDBOX_PORT=str(port))
+    command = [sys.executable, "-m", "orchestration.cli", "sandbox", "--simulate"]
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/health", timeout=5):
+                return True
+        except OSError:
+            return False
+
+    try:
+        until(answers, bool, 120)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def rows(home: Path) -> list[tuple[str, str, str]]:
+    files = [file for load in committed_loads(str(home / "landing")) for file in load.files]
+    query = "select venue, endpoint, key from read_parquet($files) order by all"
+    with duckdb.connect() as con:
+        return con.execute(query, {"files": files}).fetchall() if files else []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--venue", "nowhere"], "--venue is 'nowhere', but it must be one of: binance,"),
+        (["--kind", "prices"], "--kind is 'prices', but the history has: "),
+        (["--venue", "hyperliquid", "--kind", "taker_ratio"], "but the history of hyperliquid has: perp_bars"),
+        (["--from", "yesterday"], "must be a UTC day or time such as 2026-01-31"),
+        (["--from", "2026-02-01", "--to", "2026-01-01"], "--from is '2026-02-01', but it must lie before --to"),
+        (["--to", "2999-01-01"], "--to is '2999-01-01', but it must lie in the past"),
+    ],
+)
+def test_what_cannot_be_fetched_is_one_sentence_and_code_2(words: list[str], message: str, tmp_path: Path) -> None:
+    done = tidemark(environment(tmp_path), "backfill", *words)
+    assert done.returncode == 2
+    assert message in sentence(done)
+    assert not (tmp_path / "backfill").exists()
+
+
+def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
+    env = environment(tmp_path, TIDEMARK_VENUES_URL=url)
+    words = ["backfill", "--venue", "bybit", "--kind", "perp_bars_1d", "--from", TWO_DAYS]
+    done = tidemark(env, *words)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^the history is complete: [\d,]+ rows in [\d,]+ answers", done.stdout)
+    fetched = rows(tmp_path)
+    assert {(venue, endpoint) for venue, endpoint, _ in fetched} == {("bybit", "history_perp_bars")}
+    assert len({key for *_, key in fetched}) == len(fetched) > 50
+    text = tidemark(env, "status").stdout
+    assert re.search(r"^  history +\[#{24}\] 100% done, [\d,]+ rows$", text, re.M)
+    found = json.loads(tidemark(env, "status", "--json").stdout)["backfill"]
+    assert (found["state"], found["share"], found["failed"]) == ("done", 1.0, 0)
+    assert json.loads((tmp_path / "serving" / "backfill.json").read_bytes()) == found
+
+    assert tidemark(env, *words).returncode == 0
+    assert rows(tmp_path) == fetched, "what is there is not fetched twice"
+    assert tidemark(env, *words, "--again").returncode == 0
+    assert len(rows(tmp_path)) == 2 * len(fetched)
+
+
+def test_a_second_one_says_who_is_at_it(tmp_path: Path) -> None:
+    with lock(tmp_path / "backfill", "backfill"):
+        done = tidemark(environment(tmp_path), "backfill", "--venue", "bybit")
+    assert done.returncode == 1
+    assert "another backfill (process" in done.stderr
+    assert "tidemark status" in done.stderr
+
+
+def test_an_exchange_out_of_reach_is_told(tmp_path: Path) -> None:
+    env = environment(tmp_path, TIDEMARK_VENUES_URL=f"http://127.0.0.1:{free_port()}")
+    words = ["backfill", "--venue", "bybit", "--kind", "settlements", "--within", "1"]
+    done = tidemark(env, *words)
+    assert done.returncode == 1
+    assert "bybit: perp_tickers: ClientConnectorError" in done.stderr
+    assert "(partly)" in done.stdout
+
+
+def test_a_partition_of_the_asset_is_fetched(url: str, tmp_path: Path) -> None:
+    settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path), "TIDEMARK_VENUES_URL": url})
+    asset = history_asset(settings)
+    assert asset.partitions_def is not None
+    assert asset.partitions_def.get_partition_keys() == [
+        f"{venue}:{kind}" for venue, kinds in offered().items() for kind in kinds
+    ]
+    config = dg.RunConfig({"landing__history": {"config": {"begin": TWO_DAYS}}})
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = dg.materialize([asset], instance=instance, partition_key="bybit:settlements", run_config=config)
+        [made] = run.asset_materializations_for_node("landing__history")
+    metadata: dict[str, Any] = {name: value.value for name, value in made.metadata.items()}
+    assert metadata["rows"] > 100
+    assert metadata["failed spans"] == 0
+    assert metadata["markets"] == metadata["answers"] == len(rows(tmp_path))
+    assert metadata["from"].startswith(TWO_DAYS)
+
+    again = dg.RunConfig({"landing__history": {"config": {"begin": TWO_DAYS, "again": True}}})
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert dg.materialize([asset], instance=instance, partition_key="bybit:settlements", run_config=again).success
+    assert len(rows(tmp_path)) == 2 * metadata["answers"]

@@ -1,0 +1,34 @@
+"""What keeps a recording process small, in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+CHILD = """
+import sys
+from ingest.landing.memory import give_back, stay_small
+stay_small()
+import pyarrow as pa
+assert pa.array(["a", None]).null_count == 1
+assert "pandas" not in sys.modules
+bodies = pa.array(["x" * 2**20] * 40)
+held = resident()
+del bodies
+give_back()
+freed = held - resident()
+assert freed > 30, freed
+import pandas
+"""
+RESIDENT = """
+def resident():
+    with open("/proc/self/statm") as told:
+        return int(told.read().split()[1]) * 4096 / 2**20
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell memory in other ways")
+def test_no_pandas_and_free_memory_goes_back() -> None:
+    """What is not used is not loaded, and what is freed is the system's; who needs pandas still finds it."""
+    done = subprocess.run([sys.executable, "-c", RESIDENT + CHILD], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr

@@ -1,0 +1,217 @@
+"""Bybit: its account ratio, books, index components and settlements, as really sent, as simulated, as recorded."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import ccxt
+import numpy as np
+import pytest
+
+from ingest.venues.bybit import BYBIT
+from sandbox.market.derivatives import funding_rate
+from sandbox.market.listing import ANCHOR_MS
+from sandbox.market.positioning import long_fraction
+from tests.support.pipeline.venue_minute import recorded_minute, staged
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.recordings.captures import sample
+from tests.support.recordings.conformance import differences
+from tests.support.recordings.recorded import read
+from tests.support.servers.sandbox_client import sandbox
+
+TICK = 1_790_000_000_000 // MINUTE * MINUTE
+HOUR = 3_600_000
+MARKET = "/api.bybit.com/v5/market"
+# The document's example, shortened (https://bybit-exchange.github.io/docs/v5/market/index-components): no body of it
+# was recorded.
+COMPONENTS = {
+    "retCode": 0, "retMsg": "",
+    "result": {"indexName": "1000BTTUSDT", "lastPrice": "0.0006496", "updateTime": "1758182745072", "components": [
+        {"exchange": "GateIO", "spotPair": "BTT_USDT", "equivalentPrice": "0.0006485", "multiplier": "1000",
+         "price": "0.0006485", "weight": "0.1383220862762299"},
+        {"exchange": "Binance", "spotPair": "BTTCUSDT", "equivalentPrice": "0.00065", "multiplier": "1000",
+         "price": "0.00065", "weight": "0.5322401401714303"}]},
+    "retExtInfo": {}, "time": 1758182745621,
+}  # fmt: skip
+KINDS = ("long_short_accounts", "order_books", "index_components", "settlements")
+
+
+class Bodies:
+    """(key, parameters, body) of all recorded bodies per kind."""
+
+    def __init__(self, recordings: Path) -> None:
+        folder = recordings / "bybit"
+        nautilus = {one["file"]: one["json"] for one in read(folder / "samples.nautilus.json")}
+        hourly, five = {"period": "1h"}, {"period": "5min"}
+        pushed = json.loads((folder / "ws_orderbook.500.XRPUSDT.ndjson").read_text().splitlines()[0])
+        # The stream's snapshot has the fields of the REST body, the time one level up.
+        book = {"retCode": 0, "result": {**pushed["data"], "ts": pushed["ts"]}, "time": pushed["ts"]}
+        self.of: dict[str, list[tuple[str, dict[str, str], Any]]] = {
+            "long_short_accounts": [
+                ("BTCUSDT", hourly, read(folder / "v5_market_account-ratio.2026-09.json")),
+                ("BTCUSDT", five, sample(folder, "V5Api/ExchangeData/GetLongShortRatio.txt")),
+            ],
+            "order_books": [
+                ("BTCUSDT", {}, nautilus["http_get_orderbook.json"]),
+                ("BTCUSDT", {}, sample(folder, "V5Api/ExchangeData/GetOrderbook.txt")),
+                ("XRPUSDT", {}, book),
+            ],
+            "settlements": [
+                ("BTCUSDT", {}, nautilus["http_get_funding_history.json"]),
+                ("ETHPERP", {}, sample(folder, "V5Api/ExchangeData/GetFundingRateHistory.txt")),
+            ],
+            "index_components": [("1000BTTUSDT", {}, COMPONENTS)],
+        }
+        self.open_interest = sample(folder, "V5Api/ExchangeData/GetOpenInterest.txt")
+
+
+@pytest.fixture(scope="module")
+def bodies(recordings: Path) -> Bodies:
+    return Bodies(recordings)
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    return staged(tmp_path_factory.mktemp("bybit"), "bybit")
+
+
+@pytest.fixture(scope="module")
+def real(warehouse: Warehouse, bodies: Bodies) -> Warehouse:
+    """All bodies, those of a kind each in a tick of its own."""
+    warehouse.build(
+        [
+            response(TICK + n * MINUTE, "bybit", kind, body, key=key, params=json.dumps(params))
+            for kind, all_of in bodies.of.items()
+            for n, (key, params, body) in enumerate(all_of)
+        ],
+        "raw_window",
+    )
+    return warehouse
+
+
+def test_every_recorded_row_is_read(real: Warehouse, bodies: Bodies) -> None:
+    exchange = ccxt.bybit()
+    got = real.rows("select tick_ms, symbol, t, period_ms, long_fraction, reject from stg_bybit__long_short_accounts")
+    for n, (key, params, body) in enumerate(bodies.of["long_short_accounts"]):
+        (row,) = [row for row in got if row[0] == TICK + n * MINUTE]
+        parsed = exchange.parse_long_short_ratio(body["result"]["list"][0])
+        share = parsed["longShortRatio"] / (1 + parsed["longShortRatio"])
+        assert row[1:4] == (key, parsed["timestamp"], {"1h": HOUR, "5min": 300_000}[params["period"]])
+        assert row[5] is None
+        assert math.isclose(row[4], share, abs_tol=1e-9)
+    got = real.rows("select tick_ms, symbol, ts, bids, asks, reject, size_unit from stg_bybit__order_books")
+    assert len(got) == 3
+    for n, (key, _, body) in enumerate(bodies.of["order_books"]):
+        (row,) = [row for row in got if row[0] == TICK + n * MINUTE]
+        parsed = exchange.parse_order_book(body["result"], key, body["result"]["ts"], "b", "a")
+        assert row[1:3] == (key, parsed["timestamp"])
+        assert row[5:] == (None, "base")
+        assert [list(level) for level in row[3]] == parsed["bids"]
+        assert [list(level) for level in row[4]] == parsed["asks"]
+    got = real.rows("select symbol, settled_ms, funding_rate, reject from stg_bybit__settlements")
+    want = [
+        (one["symbol"], int(one["fundingRateTimestamp"]), float(one["fundingRate"]), None)
+        for _, _, body in bodies.of["settlements"]
+        for one in body["result"]["list"]
+    ]
+    assert sorted(got) == sorted(want)
+    got = real.rows("select symbol, exchange, pair, weight, reject from stg_bybit__index_components order by weight")
+    assert got == [("1000BTTUSDT", "gate", "BTT_USDT", 0.1383220862762299, None),
+                   ("1000BTTUSDT", "binance", "BTTCUSDT", 0.5322401401714303, None)]  # fmt: skip
+
+
+def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
+    broken = (("A", '{"result":{"list":[{"symb'), ("B", "<html>"), ("C", '{"retCode":10001,"result":{}}'))
+    later = TICK + 90 * MINUTE
+    warehouse.build([response(later, "bybit", kind, body, key=key) for kind in KINDS for key, body in broken],
+                    "raw_window")  # fmt: skip
+    for kind in KINDS:
+        found = warehouse.rows(f"select key, reject is not null from stg_bybit__{kind} order by key")
+        assert found == [("A", True), ("B", True), ("C", True)], kind
+
+
+async def test_the_stand_in_speaks_as_the_venue(bodies: Bodies) -> None:
+    async with sandbox(now_ms=ANCHOR_MS + 37_500) as client:
+
+        async def asked(path: str, **params: Any) -> Any:
+            return (await client.get(f"{MARKET}/{path}", category="linear", **params)).json
+
+        ours = await asked("account-ratio", symbol="BTCUSDT", period="1h", limit=1)
+        assert differences(bodies.of["long_short_accounts"][0][2], ours) == []
+        ours = await asked("orderbook", symbol="BTCUSDT", limit=50)
+        assert differences(bodies.of["order_books"][0][2], ours, optional={"retExtInfo"}) == []
+        ours = await asked("funding/history", symbol="ETHPERP", limit=200)
+        assert differences(bodies.of["settlements"][1][2], ours) == []
+        ours = await asked("open-interest", symbol="BTCUSDT", intervalTime="5min", limit=2)
+        # The recorded one is of the inverse contract, in USD; the single-sided field came in 2026.
+        theirs = bodies.open_interest
+        assert differences(theirs, ours, optional={"singleOpenInterest"}, unscaled={"openInterest"}) == [
+            "result.nextPageCursor: text, but really empty text"
+        ]
+        ours = (await client.get(f"{MARKET}/index-price-components", indexName="1000PEPEUSDT")).json
+        assert differences(COMPONENTS, ours) == ["retMsg: text, but really empty text"]
+
+
+async def test_the_past_is_asked_by_time_and_cursor() -> None:
+    async with sandbox(now_ms=ANCHOR_MS + 37_500) as client:
+        for path, name in (("account-ratio", "period"), ("open-interest", "intervalTime")):
+            asked: dict[str, Any] = {"category": "linear", "symbol": "ETHUSDT", name: "5min"}
+            end = ANCHOR_MS - 3 * 365 * 86_400_000
+            whole = (await client.get(f"{MARKET}/{path}", **asked, endTime=end, limit=90)).json["result"]["list"]
+            assert [int(one["timestamp"]) for one in whole] == list(range(end, end - 90 * 300_000, -300_000))
+            seen: list[Any] = []
+            cursor = ""
+            while len(seen) < 90:
+                page = await client.get(f"{MARKET}/{path}", **asked, endTime=end, limit=30, cursor=cursor)
+                seen += page.json["result"]["list"]
+                cursor = page.json["result"]["nextPageCursor"]
+            assert seen == whole
+            inside = await client.get(f"{MARKET}/{path}", **asked, startTime=end - 600_000, endTime=end)
+            assert inside.json["result"]["list"] == whole[:3]
+            assert inside.json["result"]["nextPageCursor"] == ""
+        asked = {"category": "linear", "symbol": "ETHUSDT"}
+        paid = (await client.get(f"{MARKET}/funding/history", **asked, endTime=end)).json["result"]["list"]
+        assert len(paid) == 200
+        times = [int(one["fundingRateTimestamp"]) for one in paid]
+        assert times == sorted(times, reverse=True)
+        assert all(at % (8 * HOUR) == 0 and at <= end for at in times)
+        alone = (await client.get(f"{MARKET}/funding/history", **asked, startTime=end)).json
+        assert alone["retCode"] == 10001
+
+
+async def test_a_recorded_minute_is_whole_and_true(warehouse: Warehouse) -> None:
+    rows, world = await recorded_minute(BYBIT, ANCHOR_MS + 2_000)
+    assert [row for row in rows if row["error"] or row["status"] != 200] == []
+    warehouse.build(rows, "raw_window")
+    asked = {endpoint.name: sum(row["endpoint"] == endpoint.name for row in rows) for endpoint in BYBIT.endpoints}
+    for kind in asked:
+        assert warehouse.rows(f"select * from stg_bybit__{kind} where reject is not null") == []
+    state, universe = world.minute(ANCHOR_MS // MINUTE), world.universe
+    perps = [row for row in universe.rows("bybit", "perp").tolist() if state.listed[row]]
+    names = {row: universe.listings[row].symbol for row in perps}
+    assert asked["long_short_accounts"] == 50 + -(-(len(perps) - 50) * 300 // 3600)
+    assert asked["settlements"] == -(-len(perps) * 300 // 3600)
+    held = {names[row]: float(state.oi[row] * state.mark[row]) for row in perps if names[row].endswith("USDT")}
+    books = warehouse.rows("select symbol, bids, asks from stg_bybit__order_books")
+    assert {book[0] for book in books} == set(sorted(held, key=lambda symbol: -held[symbol])[:20])
+    last = world.last(ANCHOR_MS + 2_000)
+    for symbol, bids, asks in books:
+        assert asks[0][0] == pytest.approx(last[universe.row["bybit", "perp", symbol]])
+        assert (len(bids), len(asks)) == (500, 500)
+    shares = warehouse.rows("select symbol, t, period_ms, long_fraction from stg_bybit__long_short_accounts")
+    assert len(shares) == asked["long_short_accounts"] * 100
+    for symbol, t, period, share in shares[::97]:
+        row = np.array([universe.row["bybit", "perp", symbol]])
+        true = long_fraction(world, row, "accounts", np.array([t // MINUTE]))[0, 0]
+        assert (period, share) == (300_000, pytest.approx(true, abs=6e-5))
+    paid = warehouse.rows("select symbol, settled_ms, funding_rate from stg_bybit__settlements")
+    assert paid
+    for symbol, at, rate in paid:
+        number, before = universe.row["bybit", "perp", symbol], np.array([at // MINUTE - 1])
+        hours = [hours for since, hours in universe.listings[number].intervals if since < at][-1]
+        true = funding_rate(world.market, np.array([number]), before, np.array([[hours]]))[0, 0]
+        assert (at // HOUR % hours, rate) == (0, pytest.approx(true, abs=1e-8))
+    weights = warehouse.rows("select symbol, sum(weight) from stg_bybit__index_components group by all")
+    assert len(weights) == asked["index_components"] > 0
+    assert all(weight == pytest.approx(1) for _, weight in weights)

@@ -1,0 +1,258 @@
+"""KuCoin: what its real bodies become in staging, by two routes; its stand-in; the declaration against the stand-in."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import ccxt
+import pytest
+
+from ingest.venues.kucoin import KUCOIN
+from sandbox.market.listing import ANCHOR_MS
+from sandbox.market.world import World
+from sandbox.wire.settlements import settlements
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.recordings.conformance import differences
+from tests.support.recordings.recorded_kucoin import TICK, Bodies
+from tests.support.servers.sandbox_client import sandbox
+
+NOW = ANCHOR_MS + 37_500
+FUTURES, SPOT = "/api-futures.kucoin.com/api/v1", "/api.kucoin.com/api"
+PATHS: dict[str, tuple[str, dict[str, Any]]] = {
+    "active": (f"{FUTURES}/contracts/active", {}),
+    "tickers": (f"{SPOT}/v1/market/allTickers", {}),
+    "symbols": (f"{SPOT}/v2/symbols", {}),
+    "kline": (f"{FUTURES}/kline/query", {"symbol": "XBTUSDM", "granularity": 1, "from": NOW - 300_000, "to": NOW}),
+    "candles": (f"{SPOT}/v1/market/candles", {"symbol": "BTC-USDT", "type": "1min", "startAt": NOW // 1000 - 300}),
+    "index": (f"{FUTURES}/index/query", {"symbol": ".KXBT", "maxCount": 1}),
+    "settled": (
+        f"{FUTURES}/contract/funding-rates",
+        {"symbol": "XBTUSDTM", "from": NOW - 2 * 86_400_000, "to": NOW},
+    ),
+}
+# Of the recorded rows all are of bitcoin and ether, or of 2018.
+PRICES = {"markPrice", "indexPrice", "lastTradePrice", "lowPrice", "highPrice", "priceChg", "changePrice", "buy",
+          "sell", "high", "low", "last", "averagePrice"}  # fmt: skip
+VOLUMES = {"data[][5]", "data[][6]"}  # a week's
+Minute = tuple[list[dict[str, Any]], World, Warehouse]
+KINDS = ("instruments", "perp_tickers", "spot_instruments", "spot_tickers", "perp_bars", "spot_bars",
+         "index_components", "settlements")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bodies(recordings: Path) -> Bodies:
+    return Bodies(recordings)
+
+
+@pytest.fixture(scope="module")
+def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    warehouse = Warehouse(tmp_path_factory.mktemp("kucoin")).create()
+    warehouse.build(bodies.rows(), "raw_window", "path:models/staging/kucoin")
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
+    """A minute that the declaration recorded from the stand-in, staged."""
+    rows, world = asyncio.run(recorded_minute(KUCOIN, NOW))
+    warehouse = Warehouse(tmp_path_factory.mktemp("kucoin_minute")).create()
+    warehouse.build(rows, "raw_window", "path:models/staging/kucoin")
+    return rows, world, warehouse
+
+
+def test_every_number_of_a_contract_is_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
+    """One body, two views; by hand what the venue's page says of each field."""
+    state, contracts = {}, {}
+    for n, body in enumerate(bodies.contracts):
+        for row in body["data"]:
+            key = (TICK + n * MINUTE, row["symbol"])
+            granularity = row.get("currentFundingRateGranularity") or row.get("fundingRateGranularity")
+            hours = granularity / 3_600_000 if granularity else None
+            volume = row["volumeOf24h"] if row["isInverse"] else row["turnoverOf24h"]
+            state[key] = (
+                row["lastTradePrice"], row["markPrice"], row["indexPrice"], volume, int(row["openInterest"]),
+                row["fundingFeeRate"], hours, row.get("nextFundingRateDateTime"), None,
+            )  # fmt: skip
+            contracts[key] = (
+                row["baseCurrency"], row["quoteCurrency"], row["settleCurrency"], "trading", row["firstOpenDate"],
+                abs(row["multiplier"]), row["isInverse"], hours, None,
+            )  # fmt: skip
+    columns = "last_price, mark_price, index_price, vol24h_quote, open_contracts, funding_rate, interval_h"
+    rows = staged.rows(f"select tick_ms, symbol, {columns}, next_funding_ms, reject from stg_kucoin__perp_tickers")
+    assert {row[:2]: row[2:] for row in rows} == state
+    columns = "base_raw, quote, settle, status, listed_ms, contract_size, inverse, interval_h, reject"
+    rows = staged.rows(f"select tick_ms, symbol, {columns} from stg_kucoin__instruments")
+    assert {row[:2]: row[2:] for row in rows} == contracts
+    assert len(rows) == 5
+
+
+def test_units_hang_together(bodies: Bodies, staged: Warehouse) -> None:
+    """Turnover over volume is a price near the last one, both ways round for the inverse contract; OI is sensible."""
+    for body in bodies.contracts:
+        for row in body["data"]:
+            price = row["turnoverOf24h"] / row["volumeOf24h"]
+            assert (1 / price if row["isInverse"] else price) == pytest.approx(row["lastTradePrice"], rel=0.06)
+    usd = "select t.symbol, t.open_contracts * i.contract_size * case when i.inverse then 1 else t.mark_price end"
+    join = "from stg_kucoin__perp_tickers as t join stg_kucoin__instruments as i using (tick_ms, symbol)"
+    rows = staged.rows(f"{usd}, i.inverse {join} order by 2")
+    assert [row[0] for row in rows if row[2]] == ["XBTUSDM"]
+    assert all(30e6 < row[1] < 2e9 for row in rows)
+
+
+def test_spot_pairs_and_tickers_are_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
+    exchange = ccxt.kucoin()
+    expected = {}
+    for row in bodies.spot["data"]["ticker"]:
+        parsed = exchange.parse_spot_or_uta_ticker(row)
+        expected[row["symbol"]] = (parsed["last"], parsed["quoteVolume"], None)
+    rows = staged.rows("select symbol, last_price, vol24h_quote, reject from stg_kucoin__spot_tickers")
+    assert {row[0]: row[1:] for row in rows} == expected
+    assert len(rows) == 464
+    pairs = {
+        row["symbol"]: (
+            row["baseCurrency"],
+            row["quoteCurrency"],
+            "trading" if row["enableTrading"] else "halted",
+            None,
+        )
+        for row in bodies.pairs["data"]
+    }
+    rows = staged.rows("select symbol, base_raw, quote, status, reject from stg_kucoin__spot_instruments")
+    assert {row[0]: row[1:] for row in rows} == pairs
+    assert len(rows) == 634
+
+
+def test_candles_are_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
+    spot, futures = ccxt.kucoin(), ccxt.kucoinfutures()
+    prices = "opened_ms, open, high, low, close"
+    parsed = [tuple(futures.parse_ohlcv(row, {"contract": True})) for row in bodies.candles["data"]]
+    rows = staged.rows(f"select {prices}, volume_contracts, reject from stg_kucoin__perp_bars order by 1")
+    # The recorded sample writes the quiet bars' volume as 0.
+    assert rows == [(*row, None) for row in parsed]
+    for symbol, body in (("ETH-BTC", bodies.spot_candles["data"]), ("BTC-USDT", [bodies.week])):
+        query = f"select {prices}, volume, turnover, closed_ms - opened_ms, reject from stg_kucoin__spot_bars"
+        rows = staged.rows(f"{query} where symbol = ? order by 1 desc", [symbol])
+        parsed = [(*spot.parse_ohlcv(row, {"spot": True}), float(row[6]), 59_999, None) for row in body]
+        assert rows == parsed
+
+
+def test_components_and_settlements_are_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
+    legs = bodies.index["data"]["dataList"][0]["decomposionList"]
+    rows = staged.rows("select symbol, exchange, pair, weight, reject from stg_kucoin__index_components order by 2")
+    assert rows == [("XBTUSDM", leg["exchange"], None, leg["weight"], None) for leg in sorted(
+        legs, key=lambda leg: leg["exchange"])]  # fmt: skip
+    assert sum(row[3] for row in rows) == pytest.approx(1, abs=1e-6)
+    parsed = ccxt.kucoinfutures().parse_funding_rate_history(bodies.settled["data"][0])
+    rows = staged.rows("select symbol, settled_ms, funding_rate, reject from stg_kucoin__settlements")
+    assert rows == [("IDUSDTM", parsed["timestamp"], parsed["fundingRate"], None)]
+
+
+def test_no_row_of_a_real_body_is_rejected(staged: Warehouse) -> None:
+    for kind in KINDS:
+        assert staged.rows(f"select * from stg_kucoin__{kind} where reject is not null") == [], kind
+
+
+def test_a_refusal_and_a_broken_body_are_one_unreadable_row_each(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path).create()
+    refusal = {"code": "400100", "msg": "symbol parameter invalid"}
+    rows = [
+        response(TICK, "kucoin", "settlements", refusal, key="XBTUSDTM"),
+        response(TICK, "kucoin", "perp_bars", '{"code":"200000","data":[[15753312', key="XBTUSDTM"),
+        response(TICK, "kucoin", "perp_tickers", {"code": "200000", "data": []}),
+    ]
+    warehouse.build(rows, "raw_window", "path:models/staging/kucoin")
+    for kind in ("settlements", "perp_bars", "perp_tickers", "instruments"):
+        assert warehouse.rows(f"select reject from stg_kucoin__{kind}") == [("unreadable",)], kind
+
+
+async def _asked() -> dict[str, Any]:
+    """The stand-in's bodies."""
+    async with sandbox(now_ms=NOW, universe="small") as client:
+        return {name: (await client.get(path, **query)).json for name, (path, query) in PATHS.items()}
+
+
+def test_the_stand_in_answers_as_the_venue_does(bodies: Bodies) -> None:
+    """Every path that is asked against a body of it: keys, types, units."""
+    answers = asyncio.run(_asked())
+    # The body of 2026 came without the keys of risk limits, that of 2022 without what was added since.
+    unscaled = {"maxRiskLimit", "minRiskLimit", "riskStep", "multiplier", "tickSize", "indexPriceTickSize",
+                "maxOrderQty", *PRICES}  # fmt: skip
+    real = bodies.contracts[:2]
+    assert not differences(real, [answers["active"]], unscaled=unscaled)
+    later = {"symbolName", "bestBidSize", "bestAskSize", "takerFeeRate", "makerFeeRate", "takerCoefficient",
+             "makerCoefficient"}  # fmt: skip
+    # In 2019 most pairs were quoted in bitcoin: those in dollars have the units of ours.
+    theirs, mine = (
+        [row for row in body["data"]["ticker"] if row["symbol"].endswith("-USDT")]
+        for body in (bodies.spot, answers["tickers"])
+    )
+    assert not differences(theirs, mine, optional=later, unscaled={"vol"})
+    assert set(answers["tickers"]["data"]) == set(bodies.spot["data"])
+    assert not differences([bodies.spot_sample], [answers["tickers"]], unscaled=PRICES | {"vol", "volValue"})
+    assert not differences(bodies.pairs, answers["symbols"], optional={"minFunds"}, unscaled={"priceLimitRate"})
+    # The documented sample is of quiet days.
+    assert not differences(bodies.candles, answers["kline"], unscaled={"data[][5]"})
+    assert not differences({"code": "200000", "data": [bodies.week]}, answers["candles"], unscaled=VOLUMES)
+    assert not differences(bodies.index, answers["index"])
+    settled = {name: bodies.settled[name] for name in ("code", "data")}
+    assert not differences(settled, answers["settled"])
+
+
+def test_a_recorded_minute_has_no_failure_and_no_reject(minute: Minute) -> None:
+    rows, _, warehouse = minute
+    assert [(row["endpoint"], row["key"], row["status"], row["error"]) for row in rows if row["error"]] == []
+    assert {row["endpoint"] for row in rows} == {one.name for one in KUCOIN.endpoints}
+    for kind in KINDS:
+        total, rejected = warehouse.rows(f"select count(*), count(reject) from stg_kucoin__{kind}")[0]
+        assert total > 0, kind
+        assert rejected == 0, kind
+
+
+def test_what_is_staged_is_true(minute: Minute) -> None:
+    """Prices, open interest, funding per 8 hours: every perp, the inverse ones too, is the world's."""
+    _, world, warehouse = minute
+    state, universe = world.minute(NOW // MINUTE), world.universe
+    query = """
+        select t.symbol, t.last_price, t.mark_price, t.vol24h_quote, t.funding_rate * 8 / t.interval_h,
+            t.open_contracts * i.contract_size * case when i.inverse then 1 else t.mark_price end,
+            i.base_raw, i.listed_ms, t.interval_h = i.interval_h,
+            i.contract_size * case when i.inverse then 1 else t.mark_price end
+        from stg_kucoin__perp_tickers as t join stg_kucoin__instruments as i using (symbol)
+    """
+    rows = warehouse.rows(query)
+    listed = [row for row in universe.rows("kucoin", "perp").tolist() if state.listed[row]]
+    assert {row[0] for row in rows} == {universe.listings[row].symbol for row in listed}
+    for symbol, last, mark, volume, funding, usd, base, since, agreed, lot_usd in rows:
+        row = universe.row["kucoin", "perp", symbol]
+        one = universe.listings[row]
+        assert (base, since, agreed) == (one.base_raw, one.listed_ms, True)
+        assert last == pytest.approx(float(world.last(NOW)[row]), rel=1e-9)
+        assert mark == pytest.approx(float(state.mark[row]), rel=1e-5)
+        assert volume == pytest.approx(float(state.quote_24h[row]), abs=0.5)
+        # Rates have six decimals there.
+        assert funding == pytest.approx(float(state.rate[row]) * 8 / int(state.hours[row]), abs=4.01e-6)
+        assert usd == pytest.approx(float(state.oi[row] * state.mark[row]), rel=1e-5, abs=lot_usd * 0.51)
+
+
+def test_bars_components_and_settlements_are_true(minute: Minute) -> None:
+    _, world, warehouse = minute
+    row, pair = world.universe.row["kucoin", "perp", "XBTUSDTM"], world.universe.row["kucoin", "spot", "BTC-USDT"]
+    for kind, symbol, at, volume in (("perp", "XBTUSDTM", row, "volume_contracts * 0.001"),
+                                     ("spot", "BTC-USDT", pair, "volume")):  # fmt: skip
+        opened = NOW // MINUTE * MINUTE - MINUTE
+        query = f"select open, high, low, close, {volume} from stg_kucoin__{kind}_bars"
+        bars = world.bars(at, opened // MINUTE, 1)
+        expected = [float(part[0, 0]) for part in (bars.open, bars.high, bars.low, bars.close, bars.volume)]
+        got = warehouse.rows(f"{query} where symbol = ? and opened_ms = ?", [symbol, opened])
+        assert got[0] == pytest.approx(expected, rel=1e-3)
+    legs = warehouse.rows("select symbol, sum(weight), count(*) from stg_kucoin__index_components group by 1")
+    assert legs
+    assert all(total == pytest.approx(1, abs=1e-3) for _, total, _ in legs)
+    query = "select symbol, settled_ms, funding_rate from stg_kucoin__settlements order by 1, 2 desc"
+    settled = warehouse.rows(query)
+    since = NOW // MINUTE * MINUTE - 2 * 86_400_000
+    for symbol in {line[0] for line in settled}:
+        past = settlements(world, world.universe.row["kucoin", "perp", symbol], NOW // MINUTE * MINUTE, 100)
+        true = [(time, round(rate, 6)) for time, rate, _ in past if time >= since]
+        assert [line[1:] for line in settled if line[0] == symbol] == true

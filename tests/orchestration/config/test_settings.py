@@ -1,0 +1,98 @@
+"""Settings: defaults, absolute paths, and one clear sentence for each value that cannot work."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestration.config.places import SettingsError
+from orchestration.config.settings import SETTINGS, Settings
+
+
+def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.from_env({})
+    assert settings.home == tmp_path / "data"
+    assert settings.landing == str(tmp_path / "data" / "landing")
+    assert settings.warehouse == str(tmp_path / "data" / "warehouse.duckdb")
+    assert (settings.api_port, settings.dagster_port, settings.sandbox_port) == (8080, 3000, 9100)
+    assert settings.universe == "small"
+    assert settings.venues_url is None
+
+
+def test_every_folder_of_the_state_is_in_the_home() -> None:
+    settings = Settings.from_env({"TIDEMARK_HOME": "/srv/tidemark"})
+    folders = (settings.serving, settings.recorder, settings.dbt_target, settings.dbt_logs, settings.docs)
+    for folder in (*folders, settings.dagster_home, settings.logs):
+        assert folder.is_relative_to("/srv/tidemark")
+
+
+def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.from_env(
+        {"TIDEMARK_HOME": "state", "TIDEMARK_LANDING": "raw", "TIDEMARK_WAREHOUSE": "w.duckdb"}
+    )
+    assert settings.home == tmp_path / "state"
+    assert settings.landing == str(tmp_path / "raw")
+    assert settings.warehouse == str(tmp_path / "w.duckdb")
+
+
+def test_a_setting_that_is_empty_counts_as_unset() -> None:
+    assert Settings.from_env({setting.name: "" for setting in SETTINGS}) == Settings.from_env({})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TIDEMARK_LANDING", "s3://bucket/tidemark"),
+        ("TIDEMARK_LANDING", "s3://tenant:bucket/tidemark"),
+        ("TIDEMARK_WAREHOUSE", "md:tidemark"),
+        ("TIDEMARK_REDIS_URL", "redis://:secret@[::1]:6379/0"),
+        ("TIDEMARK_REDIS_URL", "unix:///run/redis.sock"),
+        ("TIDEMARK_VENUES_URL", "http://127.0.0.1:9100/"),
+        ("TIDEMARK_UNIVERSE", "full"),
+        ("TIDEMARK_API_PORT", "65535"),
+        ("TIDEMARK_PUBLIC_HOSTS", "API.example.org, mcp.example.org"),
+        ("TIDEMARK_MCP_REVISION", "2026-07-28"),
+    ],
+)
+def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_path: Path) -> None:
+    settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path), name: value})
+    assert Settings.from_env(settings.environ()) == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("TIDEMARK_API_PORT", "eighty", "whole number from 1 to 65535"),
+        ("TIDEMARK_API_PORT", "0", "whole number from 1 to 65535"),
+        ("TIDEMARK_DAGSTER_PORT", "65536", "whole number from 1 to 65535"),
+        ("TIDEMARK_SANDBOX_PORT", "-1", "whole number from 1 to 65535"),
+        ("TIDEMARK_SANDBOX_PORT", "8080", "must differ"),
+        ("TIDEMARK_UNIVERSE", "medium", "small, full"),
+        ("TIDEMARK_HOME", "s3://bucket", "folder on this machine"),
+        ("TIDEMARK_LANDING", "s3://", "URL such as"),
+        ("TIDEMARK_WAREHOUSE", "postgres://host/db", "DuckDB file"),
+        ("TIDEMARK_PUBLIC_HOSTS", "https://api.example.org", "api.example.org"),
+        ("TIDEMARK_PUBLIC_HOSTS", "api.example.org:443", "without a port"),
+        ("TIDEMARK_MCP_REVISION", "2024-11-05", "2025-11-25, 2026-07-28"),
+        ("TIDEMARK_VENUES_URL", "127.0.0.1:9100", "http://127.0.0.1:9100"),
+        ("TIDEMARK_VENUES_URL", "http://127.0.0.1:port", "http://127.0.0.1:9100"),
+        ("TIDEMARK_VENUES_URL", "http://[::1", "http://127.0.0.1:9100"),
+        ("TIDEMARK_LANDING", "http://[::1", "URL such as"),
+        ("TIDEMARK_REDIS_URL", "redis://[x", "redis://127.0.0.1:6379/0"),
+        ("TIDEMARK_REDIS_URL", "redis://127.0.0.1:abc/0", "redis://127.0.0.1:6379/0"),
+        ("TIDEMARK_REDIS_URL", "redis://127.0.0.1:65536/0", "redis://127.0.0.1:6379/0"),
+        ("TIDEMARK_HOME", "~nouser/x", "path on this machine"),
+        ("TIDEMARK_LANDING", "~nouser/x", "path on this machine"),
+        ("TIDEMARK_WAREHOUSE", "~nouser/x.duckdb", "path on this machine"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence_with_name_value_and_what_is_allowed(name: str, value: str, allowed: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Settings.from_env({name: value})
+    sentence = str(raised.value)
+    assert name in sentence
+    assert value in sentence
+    assert allowed in sentence
+    assert "\n" not in sentence
+    assert sentence.endswith(".")

@@ -1,0 +1,131 @@
+"""The repository as a stranger gets it: nothing of one machine in it, and its documents say what the code does."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from orchestration.config.settings import REPOSITORY, SETTINGS
+
+LARGEST_BYTES = 600_000
+# Built from parts, so that this file passes its own test.
+OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:" + "|".join(["home", "Users", "root", "work", "opt"]) + r")/\w")
+REGISTRY = re.compile("|".join(["pypi" + r"\.org", "python" + "hosted", "extra-" + "index-url", "--index" + "-url"]))
+
+
+def committed() -> list[Path]:
+    """The files that git knows, and new ones that it does not ignore."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.split("\0") if name and (path := REPOSITORY / name).is_file()]
+
+
+def texts() -> list[tuple[str, str]]:
+    found = []
+    for path in committed():
+        try:
+            found.append((str(path.relative_to(REPOSITORY)), path.read_text(encoding="utf-8")))
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+def test_no_path_of_a_machine() -> None:
+    assert [f"{name}: {found[0]}" for name, text in texts() if (found := OF_A_MACHINE.search(text))] == []
+
+
+def test_no_package_registry() -> None:
+    assert [f"{name}: {found[0]}" for name, text in texts() if (found := REGISTRY.search(text))] == []
+
+
+def test_no_large_file() -> None:
+    assert [str(path) for path in committed() if path.stat().st_size > LARGEST_BYTES] == []
+
+
+def test_no_state_is_committed() -> None:
+    wrong = (".duckdb", ".parquet", ".log", ".wal")
+    assert [str(path) for path in committed() if path.suffix in wrong or path.name.startswith(":")] == []
+
+
+def test_every_python_file_says_what_it_is_for() -> None:
+    silent = [
+        str(path.relative_to(REPOSITORY))
+        for path in committed()
+        if path.suffix == ".py" and path.read_text().strip() and ast.get_docstring(ast.parse(path.read_text())) is None
+    ]
+    assert silent == []
+
+
+def test_no_vague_names() -> None:
+    vague = {"utils", "util", "helpers", "base", "manager", "common", "misc"}
+    assert [str(path) for path in committed() if path.stem in vague] == []
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the first table under a heading of the README."""
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_readme_s_settings_are_the_code_s() -> None:
+    shown = rows((REPOSITORY / "README.md").read_text(), "Settings")
+    plain = [(name.strip("`"), default.strip("`"), meaning) for name, default, meaning in shown]
+    assert plain == [tuple(setting) for setting in SETTINGS]
+
+
+def test_the_readme_s_commands_are_the_command_line_s() -> None:
+    shown = rows((REPOSITORY / "README.md").read_text(), "The command")
+    named = {re.findall(r"tidemark (\w+)", command)[0] for command, _ in shown}
+    told = subprocess.run(
+        [sys.executable, "-m", "orchestration.cli", "--help"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert named == set(re.findall(r"^  (\w+) ", told.stdout.partition("Commands:")[2].partition("\n\n")[0], re.M))
+
+
+def test_the_readme_s_paths_exist() -> None:
+    text = (REPOSITORY / "README.md").read_text()
+    named = re.findall(r"`((?:ingest|dbt_project|orchestration|sandbox|serve|tests|benchmarks)/[\w/.]*)`", text)
+    assert named
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
+def test_the_licence_is_the_declared_one() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert project["license"] == "Apache-2.0"
+    text = (REPOSITORY / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_every_requirement_is_pinned_with_its_hash(name: str) -> None:
+    lines = (REPOSITORY / name).read_text().replace("\\\n", " ").splitlines()
+    for line in lines:
+        assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ ", line), line
+        assert "--hash=sha256:" in line, line
+    # The editable install builds without a download: its backend is locked too.
+    assert any(line.startswith("setuptools==") for line in lines)
+
+
+def test_the_dev_lock_agrees_with_the_runtime_lock() -> None:
+    pins = [
+        {line.partition(" ")[0] for line in (REPOSITORY / name).read_text().splitlines() if re.match(r"\w", line)}
+        for name in ("requirements.lock", "requirements-dev.lock")
+    ]
+    assert pins[0] <= pins[1]

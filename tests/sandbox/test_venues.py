@@ -1,0 +1,305 @@
+"""The stand-ins' wire formats against bodies that the venues really sent, and their errors and limits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from sandbox.market.listing import ANCHOR_MS
+from sandbox.market.universe import build_universe
+from tests.support.servers.sandbox_client import SandboxClient, kinds, recorded, sandbox
+
+NOW = ANCHOR_MS + 37_500  # half a minute past a minute boundary
+MINUTE = 60_000
+FAPI, API = "/fapi.binance.com/fapi/v1", "/api.binance.com/api/v3"
+BYBIT = "/api.bybit.com/v5/market"
+
+
+@pytest.fixture
+async def client() -> Any:
+    async with sandbox(now_ms=NOW, universe="small") as one:
+        yield one
+
+
+def same(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], newer: set[str], optional: set[str]) -> None:
+    """Every recorded key with the recorded types; beyond it only keys that the venue added since the recording."""
+    mine, real = kinds(ours), kinds(theirs)
+    assert set(mine) - set(real) <= newer
+    assert set(real) - set(mine) <= optional
+    for key in set(mine) & set(real):
+        assert mine[key] <= real[key], f"{key}: {mine[key]} is not {real[key]}"
+
+
+@pytest.mark.parametrize(
+    ("path", "recording", "rows", "newer"),
+    [
+        (f"{FAPI}/ticker/24hr", "fapi_v1_ticker_24hr.gct.json", lambda d: d[1]["data"], set()),
+        (f"{FAPI}/premiumIndex", "fapi_v1_premiumIndex_all.2025.json.gz", lambda d: d, set()),
+        (f"{FAPI}/fundingInfo", "fapi_v1_fundingInfo.gct.json", lambda d: d[0]["data"], set()),
+        (f"{API}/ticker/24hr", "binance_tickers.agentic2026.json", lambda d: d, set()),
+        # exchangeInfo of 2025 and, for spot, of 2020
+        (f"{FAPI}/exchangeInfo", "fapi_v1_exchangeInfo.gct.json", lambda d: d[0]["data"]["symbols"], set()),
+        (f"{API}/exchangeInfo", "api_v3_exchangeInfo.gct.json.gz", lambda d: d[0]["data"]["symbols"],
+         {"quoteAssetPrecision"}),
+    ],
+)  # fmt: skip
+async def test_binance_bodies_have_the_recorded_shape(
+    client: SandboxClient, recordings: Path, path: str, recording: str, rows: Any, newer: set[str]
+) -> None:
+    body = (await client.get(path)).json
+    theirs = rows(recorded(recordings / "binance" / recording))
+    same(body["symbols"] if isinstance(body, dict) else body, theirs, newer, set())
+
+
+async def test_binance_exchange_info_has_the_recorded_outer_shape(client: SandboxClient, recordings: Path) -> None:
+    for path, name in ((FAPI, "fapi_v1_exchangeInfo.gct.json"), (API, "api_v3_exchangeInfo.gct.json.gz")):
+        ours, theirs = (await client.get(f"{path}/exchangeInfo")).json, recorded(recordings / "binance" / name)[0]
+        assert set(ours) - {"timezone"} == set(theirs["data"]) - {"timezone"}
+
+
+async def test_binance_klines_and_open_interest_have_the_recorded_shape(
+    client: SandboxClient, recordings: Path
+) -> None:
+    for path, name in ((FAPI, "fapi_v1_klines.gct.json.gz"), (API, "api_v3_klines.gct.json.gz")):
+        ours = (await client.get(f"{path}/klines", symbol="BTCUSDT", interval="1m", limit=3)).json
+        theirs = recorded(recordings / "binance" / name)[0]["data"]
+        assert [type(value) for value in ours[0]] == [type(value) for value in theirs[0]]
+        assert ours[0][6] == ours[0][0] + 59_999
+    ours = (await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")).json
+    samples = recorded(recordings / "binance" / "samples.nautilus.json")
+    theirs = next(one["json"] for one in samples if one["file"] == "http_futures_market_open_interest.json")
+    same([ours], [theirs], set(), set())
+
+
+async def test_bybit_bodies_have_the_recorded_shape(client: SandboxClient, recordings: Path) -> None:
+    newer = {"singleOpenInterest", "singleOpenInterestValue", "fundingIntervalHour"}
+    for category, added in (("linear", newer), ("spot", set())):
+        ours = (await client.get(f"{BYBIT}/tickers", category=category)).json
+        theirs = recorded(recordings / "bybit" / f"bybit_tickers.{category}_api.jhabermas2024.json.gz")
+        assert list(ours) == list(theirs)
+        same(ours["result"]["list"], theirs["result"]["list"], added, set())
+        dated = [row for row in ours["result"]["list"] if "-" in row["symbol"]]
+        assert bool(dated) == (category == "linear")
+        assert all(row["fundingRate"] == "" and row["deliveryTime"] != "0" for row in dated)
+    samples = {one["file"]: one["text"] for one in recorded(recordings / "bybit" / "samples.jkorf.json")}
+    for category, name, newest in (("linear", "GetLinearInverseSymbols", {"isPreListing", "preListingInfo",
+                                    "symbolType"}), ("spot", "GetSpotSymbols", {"innovation"})):  # fmt: skip
+        text = samples[f"Endpoints/V5Api/ExchangeData/{name}.txt"]
+        theirs = json.loads(text[text.index("{") :])
+        ours = (await client.get(f"{BYBIT}/instruments-info", category=category)).json
+        same(ours["result"]["list"], theirs["result"]["list"], newest, set())
+    rows = (await client.get(f"{BYBIT}/kline", category="linear", symbol="BTCUSDT", interval="1", limit=3)).json
+    assert all(isinstance(value, str) for row in rows["result"]["list"] for value in row)
+    assert [len(row) for row in rows["result"]["list"]] == [7, 7, 7]
+    assert int(rows["result"]["list"][0][0]) > int(rows["result"]["list"][1][0])
+
+
+async def test_hyperliquid_bodies_have_the_recorded_shape(client: SandboxClient, recordings: Path) -> None:
+    folder = recordings / "hyperliquid"
+    calls = recorded(folder / "info_MetaAndAssetCtxs.sonirico.json.gz")
+    # The all-markets call has no margin modes for core markets; the dex call has them.
+    for dex in ("", "xyz"):
+        theirs = next(one["response"] for one in calls if one["request"].get("dex") == dex)
+        meta, contexts = (await client.info({"type": "metaAndAssetCtxs", "dex": dex})).json
+        assert set(meta) == set(theirs[0])
+        assert len(meta["universe"]) == len(contexts)
+        same(meta["universe"], theirs[0]["universe"], set(), {"onlyIsolated", "marginMode", "isDelisted"})
+        same(contexts, theirs[1], set(), set())
+    calls = recorded(folder / "info_SpotMetaAndAssetCtxs.sonirico.json.gz")
+    theirs = next(one["response"] for one in calls if one["request"]["type"] == "spotMetaAndAssetCtxs")
+    meta, contexts = (await client.info({"type": "spotMetaAndAssetCtxs"})).json
+    same(meta["universe"], theirs[0]["universe"], set(), set())
+    same(meta["tokens"], theirs[0]["tokens"], set(), set())
+    same(contexts, theirs[1], set(), set())
+    dexes, theirs = (await client.info({"type": "perpDexs"})).json, recorded(folder / "perpdexs.eugene2026.json")
+    assert dexes[0] is None
+    assert theirs[0] is None
+    same(dexes[1:], theirs[1:], set(), set())
+    req = {"coin": "kPEPE", "interval": "1m", "startTime": NOW - 5 * MINUTE, "endTime": NOW}
+    candles = (await client.info({"type": "candleSnapshot", "req": req})).json
+    theirs = next(one["response"] for one in recorded(folder / "info_get_candles_snapshot.hlsdk.json")
+                  if one["request"]["type"] == "candleSnapshot")  # fmt: skip
+    same(candles, theirs, set(), set())
+
+
+async def test_liquidation_frames_have_the_recorded_shape(client: SandboxClient, recordings: Path) -> None:
+    frames = [one["message"]["data"] for one in recorded(recordings / "binance" / "ws-messages.tardis.json")
+              if "btcusdt@forceOrder" in str(one["message"])]  # fmt: skip
+    pushes = [one["message"] for one in recorded(recordings / "bybit" / "ws-messages.tardis.json")
+              if "allLiquidation" in str(one["message"].get("topic"))]  # fmt: skip
+    markets = build_universe("small").listings
+    topics = [f"allLiquidation.{one.symbol}" for one in markets if one.venue == "bybit" and one.type == "perp"]
+    async with (
+        client.session.ws_connect(client.url + "/fstream.binance.com/market/ws/!forceOrder@arr") as binance,
+        client.session.ws_connect(client.url + "/stream.bybit.com/v5/public/linear") as bybit,
+    ):
+        await bybit.send_json({"op": "ping"})
+        assert (await bybit.receive_json(timeout=10))["ret_msg"] == "pong"
+        await bybit.send_json({"op": "subscribe", "args": topics, "req_id": "7"})
+        assert await bybit.receive_json(timeout=10) | {"conn_id": ""} == {
+            "success": True, "ret_msg": "", "conn_id": "", "req_id": "7", "op": "subscribe"}  # fmt: skip
+        await client.clock(NOW + 10 * MINUTE)
+        frame, push = await binance.receive_json(timeout=10), await bybit.receive_json(timeout=10)
+    same([frame], frames, {"st"}, set())
+    same([frame["o"]], [one["o"] for one in frames], {"ps"}, set())
+    same([push], pushes, set(), set())
+    same(push["data"], [row for one in pushes for row in one["data"]], set(), set())
+
+
+async def test_streams_show_exactly_what_the_truth_calls_sent(client: SandboxClient) -> None:
+    seen: list[dict[str, Any]] = []
+    stream = client.url + "/fstream.binance.com/market/stream?streams=!forceOrder@arr"
+    async with client.session.ws_connect(stream) as ws:
+        await client.clock(NOW + 20 * MINUTE)
+        while not seen or seen[-1]["E"] < NOW + 19 * MINUTE:
+            frame = await ws.receive_json(timeout=10)
+            assert frame["stream"] == "!forceOrder@arr"
+            seen.append(frame["data"])
+    until = seen[-1]["E"] // MINUTE * MINUTE
+    asked = {"venue": "binance", "type": "perp", "symbol": "BTCUSDT", "from": NOW // MINUTE * MINUTE, "to": until}
+    truth = (await client.get("/_sandbox/truth", **asked)).json
+    want = [(one["ts"], one["side"], round(one["usd"], 2)) for one in truth["liquidations"]
+            if one["sent"] and NOW < one["ts"] // 1000 * 1000 + 1000 <= until]  # fmt: skip
+    got = [(o["T"], "long" if o["S"] == "SELL" else "short", round(float(o["z"]) * float(o["ap"]), 2))
+           for one in seen if one["st"] == 1 and one["E"] <= until and (o := one["o"])["s"] == "BTCUSDT"]  # fmt: skip
+    assert got == want
+    assert {one["st"] for one in seen} == {1, 2}
+
+
+async def test_old_binance_stream_paths_connect_and_stay_silent(client: SandboxClient) -> None:
+    async with client.session.ws_connect(client.url + "/fstream.binance.com/ws/!forceOrder@arr") as ws:
+        await client.clock(NOW + 20 * MINUTE)
+        await ws.send_json({"method": "SUBSCRIBE", "params": ["!forceOrder@arr"], "id": 3})
+        assert await ws.receive_json(timeout=10) == {"result": None, "id": 3}
+
+
+async def test_tickers_bars_and_truth_agree(client: SandboxClient) -> None:
+    for symbol in ("BTCUSDT", "1000PEPEUSDT"):
+        asked = {"venue": "binance", "type": "perp", "symbol": symbol, "from": NOW - 5 * MINUTE, "to": NOW}
+        truth = (await client.get("/_sandbox/truth", **asked)).json
+        window = {"symbol": symbol, "interval": "1m", "startTime": NOW - 5 * MINUTE, "limit": 9}
+        bars = (await client.get(f"{FAPI}/klines", **window)).json
+        units = truth["units"]
+        by_minute = {one["minute_ms"]: one for one in truth["minutes"]}
+        for bar in bars[:-1]:
+            minute = by_minute[bar[0]]
+            assert float(bar[1]) / units == pytest.approx(minute["price"], rel=1e-9)
+            assert float(bar[4]) / units == pytest.approx(minute["close"], rel=1e-9)
+            assert float(bar[7]) == pytest.approx(minute["volume_usd"], abs=1e-4)
+            assert float(bar[10]) == pytest.approx(minute["taker_buy_usd"], abs=1e-4)
+        ticker = (await client.get(f"{FAPI}/ticker/24hr", symbol=symbol)).json
+        assert bars[-1][4] == ticker["lastPrice"]
+        now = by_minute[NOW // MINUTE * MINUTE]
+        assert min(now["price"], now["close"]) <= float(ticker["lastPrice"]) / units <= max(now["price"], now["close"])
+        held = (await client.get(f"{FAPI}/openInterest", symbol=symbol)).json
+        assert float(held["openInterest"]) * units == pytest.approx(now["oi_base"], rel=1e-9)
+        index = (await client.get(f"{FAPI}/premiumIndex", symbol=symbol)).json
+        assert float(index["lastFundingRate"]) == pytest.approx(now["funding_rate"], abs=1e-8)
+    row = (await client.get(f"{BYBIT}/tickers", category="linear", symbol="BTCUSDT")).json["result"]["list"][0]
+    assert float(row["openInterest"]) == pytest.approx(2 * float(row["singleOpenInterest"]))
+
+
+async def test_klines_of_the_past_equal_those_seen_live(client: SandboxClient) -> None:
+    live = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1m", limit=3)).json[:2]
+    await client.clock(NOW + 400 * 86_400_000)
+    later = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1m", startTime=live[0][0], limit=2)).json
+    assert later == live
+    hour = live[0][0] // 3_600_000 * 3_600_000 - 3_600_000
+    minutes = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1m", startTime=hour, limit=60)).json
+    whole = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1h", startTime=hour, limit=1)).json[0]
+    assert (whole[1], whole[4]) == (minutes[0][1], minutes[-1][4])
+    assert float(whole[2]) == max(float(bar[2]) for bar in minutes)
+    assert float(whole[7]) == pytest.approx(sum(float(bar[7]) for bar in minutes))
+
+
+async def test_a_delisted_market_leaves_the_tickers_and_is_marked(client: SandboxClient) -> None:
+    venues = {"binance", "bybit", "hyperliquid"}
+    listings = [one for one in build_universe("small").listings if one.venue in venues]
+    gone = {one.venue: one for one in listings if one.type == "perp" and not one.group and one.delisted_ms < 1.8e12}
+    hour = 3_600_000
+    for venue, one in gone.items():
+        for now, listed in ((one.delisted_ms - hour, True), (one.delisted_ms + hour, False)):
+            await client.clock(now)
+            if venue == "binance":
+                tickers = {row["symbol"] for row in (await client.get(f"{FAPI}/ticker/24hr")).json}
+                info = (await client.get(f"{FAPI}/exchangeInfo")).json["symbols"]
+                status = next(row["status"] for row in info if row["symbol"] == one.symbol)
+                assert status == ("TRADING" if listed else "SETTLING")
+                index = (await client.get(f"{FAPI}/premiumIndex", symbol=one.symbol)).json
+                assert (index["nextFundingTime"] == 0) == (not listed)
+            elif venue == "bybit":
+                body = (await client.get(f"{BYBIT}/tickers", category="linear")).json
+                tickers = {row["symbol"] for row in body["result"]["list"]}
+                body = (await client.get(f"{BYBIT}/instruments-info", category="linear", limit=1000)).json
+                status = next(row["status"] for row in body["result"]["list"] if row["symbol"] == one.symbol)
+                assert status == ("Trading" if listed else "Closed")
+            else:
+                meta, contexts = (await client.info({"type": "metaAndAssetCtxs"})).json
+                position = next(n for n, row in enumerate(meta["universe"]) if row["name"] == one.symbol)
+                assert meta["universe"][position].get("isDelisted", False) == (not listed)
+                tickers = {one.symbol} if contexts[position]["midPx"] is not None else set()
+            assert (one.symbol in tickers) == listed
+    assert set(gone) == venues
+
+
+async def test_bybit_instruments_are_paged_by_cursor(client: SandboxClient) -> None:
+    whole = (await client.get(f"{BYBIT}/instruments-info", category="linear", limit=1000)).json["result"]
+    seen: list[str] = []
+    cursor = ""
+    for _ in range(20):
+        got = await client.get(f"{BYBIT}/instruments-info", category="linear", limit=20, cursor=cursor)
+        page = got.json["result"]
+        seen += [row["symbol"] for row in page["list"]]
+        cursor = page["nextPageCursor"]
+        if not cursor:
+            break
+    assert seen == [row["symbol"] for row in whole["list"]]
+    assert whole["nextPageCursor"] == ""
+
+
+async def test_wrong_requests_get_the_venues_own_errors(client: SandboxClient) -> None:
+    got = await client.get(f"{FAPI}/openInterest", symbol="NOPEUSDT")
+    assert (got.status, got.json) == (400, {"code": -1121, "msg": "Invalid symbol."})
+    assert (await client.get(f"{FAPI}/openInterest")).json["code"] == -1102
+    assert (await client.get(f"{FAPI}/klines", symbol="BTCUSDT", interval="7m")).json["code"] == -1120
+    assert (await client.get(f"{FAPI}/klines", symbol="BTCUSDT", interval="1m", limit=1501)).json["code"] == -1130
+    assert (await client.get(f"{API}/klines", symbol="BTCUSDT", interval="1m", limit="x")).json["code"] == -1100
+    for path, params in (("tickers", {"category": "nope"}), ("kline", {"symbol": "NOPE", "interval": "1"}),
+                         ("kline", {"symbol": "BTCUSDT", "interval": "7"})):  # fmt: skip
+        got = await client.get(f"{BYBIT}/{path}", **{"category": "linear", **params})
+        assert (got.status, got.json["retCode"]) == (200, 10001)
+    assert (await client.info({"type": "nope"})).status == 422
+    assert (await client.info({"type": "metaAndAssetCtxs", "dex": "nope"})).status == 500
+    assert (await client.get("/fapi.binance.com/fapi/v1/nope")).status == 404
+
+
+async def test_limits_are_those_of_the_venues() -> None:
+    async with sandbox(now_ms=NOW // MINUTE * MINUTE + 10_000) as client:
+        client.app.ctx.sandbox.limits.real_ms = lambda: 0  # no real minute begins while the test counts
+        for n in range(1, 61):
+            got = await client.get(f"{FAPI}/ticker/24hr")
+            assert (got.status, got.headers["X-MBX-USED-WEIGHT-1M"]) == (200, str(40 * n))
+        got = await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")
+        assert (got.status, got.json["code"], got.headers["Retry-After"]) == (429, -1003, "50")
+        for _ in range(21):
+            got = await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")
+        assert got.status == 418
+        assert int(got.headers["Retry-After"]) == 120
+        assert (await client.get(f"{API}/ticker/24hr", symbol="BTCUSDT")).status == 200
+        await client.clock(NOW + 3 * MINUTE)
+        assert (await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")).status == 200
+        for _ in range(60):
+            assert (await client.info({"type": "perpDexs"})).status == 200
+        assert (await client.info({"type": "perpDexs"})).status == 429
+        for _ in range(600):
+            assert (await client.get(f"{BYBIT}/tickers", category="none")).status == 200
+        got = await client.get(f"{BYBIT}/tickers", category="none")
+        assert (got.status, got.json["retCode"]) == (403, 10006)
+
+
+async def test_a_real_client_can_close_a_stream_cleanly(client: SandboxClient) -> None:
+    ws = await client.session.ws_connect(client.url + "/fstream.binance.com/market/ws/!forceOrder@arr")
+    await ws.close()
+    assert ws.close_code == aiohttp.WSCloseCode.OK

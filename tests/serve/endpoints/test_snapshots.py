@@ -1,0 +1,140 @@
+"""GET /api/markets and /api/status: shapes, values, purity, health."""
+
+import os
+import time
+from pathlib import Path
+
+import duckdb
+import orjson
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from ingest.backfill.progress import BackfillState
+from ingest.landing.rows import Row
+from tests.support.replica.replica import AS_OF_MS, DAY, MARKETS, MINUTE, publish, write_pointer
+from tests.support.servers.api_server import Api, free_port, running, until
+
+COIN = {"base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "perps", "spots", "hip3", "cat"}
+ENTRY = {"venue", "symbol", "quote", "price", "vol24h", "funding", "oi_usd"}
+
+
+@pytest.mark.requirement("markets:shape", "markets:values")
+def test_markets(api: Api) -> None:
+    coins = api.get("/api/markets").json["coins"]
+    assert {coin["base"] for coin in coins} == {"BTC", "ETH", "PEPE", "xyz:TSLA"}
+    volumes = [coin["perp_vol24h"] for coin in coins]
+    assert volumes == sorted(volumes, reverse=True)
+    entries = {}
+    for coin in coins:
+        assert set(coin) >= COIN
+        for kind, listed in (("perp", coin["perps"]), ("spot", coin["spots"])):
+            for entry in listed:
+                assert set(entry) >= ENTRY
+                entries[entry["venue"], kind, entry["symbol"]] = (coin["base"], entry["hip3"], entry["price"])
+                assert (entry["funding"] is None) == (entry["oi_usd"] is None) == (kind == "spot")
+    assert entries == {market[:3]: (market[3], market[4], market[6]) for market in MARKETS}
+    bitcoin = next(coin for coin in coins if coin["base"] == "BTC")
+    assert bitcoin["venues"] == ["binance", "bybit", "hyperliquid"]
+    assert (bitcoin["perp_vol24h"], bitcoin["spot_vol24h"], bitcoin["oi_usd"]) == (12e6, 3e6, 12e7)
+    assert (bitcoin["oi_1h"], bitcoin["oi_4h"], bitcoin["hip3"], bitcoin["cat"]) == (0.01, None, False, ["layer-1"])
+
+
+@pytest.mark.requirement("markets:edition")
+def test_markets_are_a_function_of_the_edition(api: Api) -> None:
+    content = api.get("/api/markets").json
+    assert (content["server_ts"], content["uptime_since"]) == (AS_OF_MS, AS_OF_MS - 3 * DAY)
+    with running(api.serving, free_port()) as another:
+        assert another.get("/api/markets").body == api.get("/api/markets").body
+        assert another.get("/api/markets").headers["etag"] == api.get("/api/markets").headers["etag"]
+
+
+@pytest.mark.requirement("markets:strict-json")
+def test_a_number_that_is_none_is_null(tmp_path: Path) -> None:
+    serving = tmp_path / "serving"
+    path = publish(serving, 1, max_days=1)
+    with duckdb.connect(str(path)) as writer:
+        writer.execute("update markets set funding_avg = 'nan'::double where base = 'BTC'")
+        writer.execute("update markets set oi_usd = 'inf'::double where base = 'ETH'")
+        writer.execute("update series_base_1h set price = 'nan'::double where t = (select max(t) from series_base_1h)")
+    with running(serving, free_port()) as api:
+        coins = {coin["base"]: coin for coin in orjson.loads(api.get("/api/markets").body)["coins"]}
+        assert (coins["BTC"]["funding_avg"], coins["ETH"]["oi_usd"]) == (None, None)
+        assert coins["BTC"]["oi_usd"] == 12e7
+        assert api.series("price", base="BTC", range="3h", step="1h")["v"][-1] is None
+        assert api.get("/api/series/price?base=BTC&range=3h&step=1h&format=csv").body.endswith(b",\n")
+
+
+@pytest.mark.requirement("markets:unavailable", "status:unhealthy")
+def test_without_a_replica(tmp_path: Path) -> None:
+    serving = tmp_path / "serving"
+    serving.mkdir()
+    with running(serving, free_port()) as api:
+        answer = api.get("/api/markets")
+        assert (answer.status, answer.json["state"]) == (503, "loading")
+        assert int(answer.headers["retry-after"]) > 0
+        status = api.get("/api/status").json
+        assert (status["state"], status["db"], status["venues"], status["edition"]) == ("unhealthy", False, [], None)
+        write_pointer(serving, "{")
+        until(lambda: api.get("/api/markets").json["state"], lambda state: state == "unavailable")
+        assert api.get("/openapi.json").status == api.get("/").status == 200
+
+
+@pytest.mark.requirement("status:shape", "status:unhealthy")
+@pytest.mark.parametrize(("age_ms", "state"), [(20_000, "healthy"), (4 * MINUTE, "unhealthy")])
+def test_status(tmp_path: Path, age_ms: int, state: str) -> None:
+    serving = tmp_path / "serving"
+    as_of = int(time.time() * 1000) - age_ms
+    publish(serving, 12, as_of, max_days=1)
+    with running(serving, free_port()) as api:
+        status = api.get("/api/status").json
+        assert (status["state"], status["edition"], status["as_of"]) == (state, 12, as_of)
+        assert status["age_s"] >= age_ms / 1000
+        assert status["build_lag_s"] == 5.0
+        assert status["recorder_lag_s"] >= status["age_s"]
+        venues = {venue["venue"]: venue for venue in status["venues"]}
+        assert set(venues) == {"binance", "bybit", "hyperliquid"}
+        minute = as_of - as_of % MINUTE
+        assert (venues["binance"]["last_good_ms"], venues["binance"]["last_error"]) == (minute, None)
+        assert (venues["bybit"]["last_good_ms"], venues["bybit"]["last_error"]) == (
+            minute - 5 * MINUTE,
+            "503 Service Unavailable",
+        )
+
+
+@pytest.mark.requirement("status:shape")
+def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
+    """Of each venue and kind, also before the first edition; null where nothing was ever fetched."""
+    serving = tmp_path / "serving"
+    serving.mkdir()
+    told = serving / "backfill.json"
+    history = BackfillState(1, AS_OF_MS, path=tmp_path / "state.json", tell=told)
+    with running(serving, free_port()) as api:
+        assert api.get("/api/status").json["backfill"] is None
+        history.expect("binance", [("perp_bars_1d", 4 * DAY), ("settlements", 4 * DAY)])
+        history.got("binance", "perp_bars_1d", 3, 3 * DAY, Row(0, "binance", "", "", "", 200, 0, 0, 1, None, "12345"))
+        history.fail("binance", "settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
+        history.give_up("binance", "settlements", "BTCUSDT", (AS_OF_MS - 4 * DAY, AS_OF_MS))
+        history.write()
+        status = api.get("/api/status").json
+        found = status["backfill"]
+        assert (found["state"], found["started_ms"], found["finished_ms"]) == ("running", AS_OF_MS, None)
+        assert (found["share"], found["rows"], found["body_bytes"], found["failed"]) == (0.375, 3, 5, 1)
+        venue = found["venues"]["binance"]
+        assert (venue["last_error"], venue["last_error_ms"]) == ("settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
+        assert [venue["kinds"][kind]["share"] for kind in ("perp_bars_1d", "settlements")] == [0.75, 0.0]
+        assert venue["kinds"]["settlements"]["failed"] == 1
+        assert found["failed_spans"] == [
+            "binance settlements BTCUSDT from 2026-06-11 12:34:56Z to 2026-06-15 12:34:56Z"
+        ]
+        schema = api.get("/openapi.json").json["paths"]["/api/status"]["get"]["responses"]["200"]
+        Draft202012Validator(schema["content"]["application/json"]["schema"]).validate(status)
+        publish(serving, 12, int(time.time() * 1000), max_days=1)
+        assert until(lambda: api.get("/api/status").json, lambda status: status["edition"] == 12)["backfill"] == found
+        # It writes at least once a minute while it works: this one was killed.
+        os.utime(told, (AS_OF_MS / 1000, AS_OF_MS / 1000))
+        assert api.get("/api/status").json["backfill"]["state"] == "stopped"
+        history.end(AS_OF_MS + MINUTE, stopped=False)
+        found = api.get("/api/status").json["backfill"]
+        assert (found["state"], found["finished_ms"]) == ("partly", AS_OF_MS + MINUTE)
+        told.write_text("{")
+        assert api.get("/api/status").json["backfill"] is None

@@ -1,0 +1,64 @@
+"""The response cache: bounded, one build for equal questions at once, failures not kept."""
+
+import asyncio
+
+import pytest
+
+from serve.http.cache import ResponseCache, Stored
+
+
+def body(size: int) -> Stored:
+    """An answer of so many bytes."""
+    return Stored(b"x" * size, {})
+
+
+@pytest.mark.requirement("cache:bounded")
+async def test_the_oldest_answers_make_room() -> None:
+    cache = ResponseCache(max_bytes=1000)
+
+    async def make(size: int) -> Stored:
+        return body(size)
+
+    for number in range(20):
+        await cache.build(f"key {number}", lambda: make(100))
+    assert cache.size <= 1000
+    assert cache.get("key 0") is None
+    assert cache.get("key 19") == body(100)
+    assert await cache.build("huge", lambda: make(5000)) == body(5000)
+    assert cache.get("huge") is None
+    await cache.clear()
+    assert (cache.size, cache.get("key 19")) == (0, None)
+
+
+@pytest.mark.requirement("http:stampede")
+async def test_equal_questions_are_built_once_even_if_the_first_client_leaves() -> None:
+    cache, begun, go, built = ResponseCache(), asyncio.Event(), asyncio.Event(), []
+
+    async def make() -> Stored:
+        built.append(1)
+        begun.set()
+        await go.wait()
+        return body(10)
+
+    first = asyncio.create_task(cache.build("key", make))
+    others = [asyncio.create_task(cache.build("key", make)) for _ in range(5)]
+    await begun.wait()
+    first.cancel()
+    go.set()
+    assert await asyncio.gather(*others) == [body(10)] * 5
+    assert built == [1]
+
+
+@pytest.mark.requirement("http:stampede")
+async def test_a_failure_is_told_to_all_and_not_kept() -> None:
+    cache = ResponseCache()
+
+    async def fail() -> Stored:
+        raise ValueError("no")
+
+    async def make() -> Stored:
+        return body(1)
+
+    results = await asyncio.gather(*(cache.build("key", fail) for _ in range(3)), return_exceptions=True)
+    assert [str(result) for result in results] == ["no"] * 3
+    assert await cache.build("key", make) == body(1)

@@ -1,0 +1,203 @@
+"""Publishing under readers: editions swap without an error, and readers recover from whatever happens to a replica."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from serve.replica.store import Store
+from serve.replica.unavailable import Unavailable
+from tests.support.replica.replica import AS_OF_MS, MINUTE, wait_for_lock, write_pointer
+from tests.support.replica.replica import publish as publish_replica
+from tests.support.servers.api_server import Api, free_port, running, until
+
+SERIES = "/api/series/price?base=BTC&range=6h"
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    serving = tmp_path / "serving"
+    publish(serving, 1)
+    with running(serving, free_port()) as api:
+        yield api
+
+
+def publish(serving: Path, number: int) -> Path:
+    """Publish an edition with little history."""
+    return publish_replica(serving, number, as_of(number), max_days=1)
+
+
+def as_of(edition: int) -> int:
+    """Each edition of these tests is one minute."""
+    return AS_OF_MS + edition * MINUTE
+
+
+def edition(api: Api) -> int | None:
+    """The edition that is served."""
+    return api.get("/api/status").json["edition"]  # type: ignore[no-any-return]
+
+
+def check_series(api: Api) -> int:
+    """A series comes whole from one edition: its name, its end and its last bucket agree."""
+    answer = api.get(SERIES)
+    assert answer.status == 200, answer
+    content = answer.json
+    number = int(content["source"].partition("@e")[2])
+    assert "db" not in content
+    assert content["end"] == as_of(number)
+    assert content["t"][-1] > as_of(number) - 3 * MINUTE
+    return number
+
+
+def check_varied(api: Api, number: int) -> int:
+    """The same with a range that nobody asked for before, so that it is computed."""
+    content = api.series("price", market="bybit:perp:ETHUSDT", range=f"{60 + number % 1000}m")
+    assert content["end"] == as_of(int(content["source"].partition("@e")[2]))
+    return int(content["source"].partition("@e")[2])
+
+
+def check_markets(api: Api) -> int:
+    """The snapshot names its edition by its as_of."""
+    answer = api.get("/api/markets", Accept_Encoding="gzip")
+    assert answer.status == 200, answer
+    plain = api.get("/api/markets")
+    return int((plain.json["server_ts"] - AS_OF_MS) // MINUTE)
+
+
+@pytest.mark.requirement("edition:swap", "edition:bound", "edition:released")
+def test_readers_see_no_error_while_editions_are_published(api: Api) -> None:
+    """publish() waits until the server has let go of the file that it writes: were it kept, this would not end."""
+    stop = threading.Event()
+    seen: list[list[int]] = []
+    failures: list[BaseException] = []
+
+    def read(check: Callable[[int], int]) -> None:
+        mine: list[int] = []
+        seen.append(mine)
+        with catching(failures):
+            while not stop.is_set():
+                mine.append(check(len(mine)))
+
+    checks: list[Callable[[int], int]] = [
+        lambda n: check_series(api),
+        lambda n: check_series(api),
+        *(lambda n, k=k: check_varied(api, n + 100 * k) for k in range(8)),
+        lambda n: check_markets(api),
+    ]
+    readers = [threading.Thread(target=read, args=(check,)) for check in checks]
+    for reader in readers:
+        reader.start()
+    etags = {api.get(SERIES).headers["etag"]}
+    for number in range(2, 7):
+        publish(api.serving, number)
+        until(lambda: edition(api), lambda served, number=number: served == number, 5)  # type: ignore[misc]
+        etags.add(api.get(SERIES).headers["etag"])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert failures == []
+    assert len(etags) == 6
+    for mine in seen:
+        assert mine == sorted(mine)
+        assert (mine[0], mine[-1]) == (1, 6)
+    assert api.log.read_text() == ""
+
+
+@contextlib.contextmanager
+def catching(failures: list[BaseException]) -> Iterator[None]:
+    """Hand a thread's failure to the test."""
+    try:
+        yield
+    except BaseException as failure:
+        failures.append(failure)
+
+
+def degraded(api: Api, query: str = "price?base=BTC") -> Any:
+    """The content of a series answer, which is 200 whatever happens."""
+    answer = api.get(f"/api/series/{query}")
+    assert answer.status == 200, answer
+    return answer.json
+
+
+@pytest.mark.requirement("edition:recovers", "series:db:missing")
+def test_a_missing_replica_and_its_return(api: Api) -> None:
+    pointer = (api.serving / "current.json").read_text()
+    (api.serving / "current.json").unlink()
+    content = until(lambda: degraded(api), lambda got: got.get("db") is False)
+    assert "error" not in content
+    write_pointer(api.serving, pointer)
+    assert until(lambda: degraded(api), lambda got: "db" not in got)["source"].endswith("@e1")
+    replica = api.serving / "replica_b.duckdb"
+    replica.rename(api.serving / "elsewhere")
+    until(lambda: degraded(api), lambda got: got.get("db") is False)
+    (api.serving / "elsewhere").rename(replica)
+    until(lambda: degraded(api), lambda got: "db" not in got)
+
+
+@pytest.mark.requirement("edition:recovers", "edition:released", "series:db:unreachable")
+def test_a_broken_new_edition(api: Api) -> None:
+    """The old one is served for a while, then let go: otherwise the publisher could never write a sound one."""
+    (api.serving / "replica_a.duckdb").write_bytes(b"broken" * 10_000)
+    write_pointer(api.serving, '{"replica": "replica_a.duckdb", "edition_id": 2}')
+    assert check_series(api) == 1
+    content = until(lambda: degraded(api), lambda got: got.get("db") is False, 60)
+    assert content["error"] == "unavailable"
+    wait_for_lock(api.serving / "replica_b.duckdb")
+    assert str(api.serving) not in api.get("/api/markets").error
+    publish(api.serving, 3)
+    until(lambda: edition(api), lambda served: served == 3)
+    assert check_series(api) == 3
+
+
+@pytest.mark.requirement("edition:recovers", "series:db:unreachable")
+def test_a_replica_cut_short_under_its_readers(api: Api) -> None:
+    assert check_series(api) == 1
+    path = api.serving / "replica_b.duckdb"
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 50)
+    counter = iter(range(1, 100_000))
+
+    def another() -> Any:
+        return degraded(api, f"volume?market=binance:perp:BTCUSDT&range={next(counter)}h&step=1h")
+
+    content = until(another, lambda got: got.get("db") is False)
+    assert (content["error"], content["t"]) == ("unavailable", [])
+    publish(api.serving, 2)
+    until(lambda: edition(api), lambda served: served == 2)
+    assert check_series(api) == 2
+    assert "Traceback" not in api.log.read_text()
+
+
+@pytest.mark.requirement("edition:query-limit")
+async def test_a_query_without_end_is_ended(tmp_path: Path) -> None:
+    serving = tmp_path / "serving"
+    publish(serving, 1)
+    store = Store(serving, lambda: None, query_limit_s=0.1)
+    await store.start()
+    with store.current() as edition, pytest.raises(Unavailable, match="longer than"):
+        await store.execute(
+            edition, lambda db: db.value("select count(*) from range(100000000000) where range % 7 = 3")
+        )
+    with store.current() as edition:
+        assert await store.execute(edition, lambda db: db.value("select edition_id from edition")) == 1
+    await store.stop()
+    wait_for_lock(serving / "replica_b.duckdb")
+
+
+@pytest.mark.requirement("edition:recovers")
+def test_a_replica_without_a_table(tmp_path: Path) -> None:
+    serving = tmp_path / "serving"
+    path = publish(serving, 1)
+    with duckdb.connect(str(path)) as writer:
+        writer.execute("drop table gaps")
+        writer.execute("drop table markets")
+    with running(serving, free_port()) as api:
+        assert degraded(api)["error"] == "unavailable"
+        assert api.get("/api/markets").status == 503
+        assert api.get("/api/status").status == 200
+        publish(serving, 2)
+        until(lambda: degraded(api), lambda got: "db" not in got)

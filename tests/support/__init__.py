@@ -1,0 +1,1 @@
+"""What tests are made with: servers, small warehouses and replicas, recorded bodies, facts."""

@@ -1,0 +1,132 @@
+"""A warehouse with hand-written intermediate facts, and the real dbt project that builds the marts from them."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import yaml
+
+from orchestration.warehouse.watermark import prepare
+from tests.support.pipeline.dbt_project import PROJECT, run_dbt
+
+MINUTE = 60_000
+T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, the start of a bucket of every step
+STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
+FACTS = (
+    "instruments", "int_market_minutes", "int_market_bars", "int_liquidations", "int_response_minutes",
+    "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_settlements", "int_ratios",
+    "int_fx_rates", "int_book_depth", "int_wallet_liquidations", "int_option_snapshots", "int_option_smiles",
+    "int_index_components", "int_index_depth", "int_liquidation_maps", "raw_window",
+)  # fmt: skip
+Row = Mapping[str, Any]
+
+
+@cache
+def fact_columns() -> dict[str, dict[str, str]]:
+    """Columns and types of the intermediate tables, as the project documents them."""
+    files = sorted((PROJECT / "models/intermediate").glob("_*.yml"))
+    models = [model for file in files for model in yaml.safe_load(file.read_text())["models"]]
+    return {model["name"]: {column["name"]: column["data_type"] for column in model["columns"]} for model in models}
+
+
+class Warehouse:
+    """A DuckDB file with facts; `build` runs the marts for a window as the pipeline does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "warehouse.duckdb"
+        self.viewed: set[str] = set()
+        self.path.unlink(missing_ok=True)
+        with self.connect() as con:
+            prepare(con)
+            con.execute("begin")
+            for table in FACTS:
+                columns = ", ".join(f"{name} {kind}" for name, kind in fact_columns()[table].items())
+                con.execute(f"create table {table} ({columns})")
+            # What a window holds decides which models have something to do: these bring all that is rare.
+            rare = ["contract_stats", "order_books", "every_5m", "every_1h"]
+            con.execute("insert into raw_window (venue, endpoint) select 'v', unnest(?)", [rare])
+            for seed in ("venues", "premium_exchanges", "quotes", "index_exclusions"):
+                file = str(PROJECT / f"seeds/{seed}.csv")
+                con.execute(f"create table {seed} as from read_csv(?, all_varchar = true)", [file])
+            con.execute("commit")
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        return duckdb.connect(str(self.path))
+
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        with self.connect() as con:
+            con.execute("begin")
+            for row in rows:
+                names, marks = ", ".join(row), ", ".join("?" * len(row))
+                con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
+            con.execute("commit")
+
+    def add_many(self, table: str, rows: Iterable[Row]) -> None:
+        """Many rows with the same columns."""
+        with self.connect() as con:
+            con.register("given", pa.Table.from_pylist(list(rows)))
+            con.execute(f"insert into {table} by name from given")
+
+    def write(self, sql: str) -> None:
+        with self.connect() as con:
+            con.execute(sql)
+
+    def build(self, ticks: Iterable[int], *arguments: str, folder: str = "") -> None:
+        """One window: its ticks and everything that they touch, in all marts or in those of one folder. Views are made
+        by the first one, as in the product."""
+        self.window(ticks)
+        known = ("--exclude", "config.materialized:view") if self.viewed & {"", folder} and not arguments else ()
+        self.viewed.add(folder)
+        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments, *known)
+
+    def window(self, ticks: Iterable[int]) -> None:
+        """Set the window to build next."""
+        with self.connect() as con:
+            con.execute("delete from pipeline.window_ticks; delete from int_touched_minutes")
+            con.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
+            con.execute("""
+                insert into int_touched_minutes
+                select tick_ms from pipeline.window_ticks
+                union select minute_ms from int_market_bars semi join pipeline.window_ticks using (tick_ms)
+                union select ts - ts % 60000 from int_liquidations semi join pipeline.window_ticks using (tick_ms)
+            """)
+
+    def dbt(self, *arguments: str) -> None:
+        run_dbt(self.path, *arguments)
+
+    def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        with self.connect() as con:
+            return con.execute(sql, parameters).fetchall()
+
+    def records(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        with self.connect() as con:
+            found = con.execute(sql, parameters)
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def market(market_id: str, base: str, **changes: Any) -> dict[str, Any]:
+    """The identity columns of a market with a USDT quote."""
+    venue, kind, symbol = market_id.split(":", 2)
+    identity = {"market_id": market_id, "venue": venue, "type": kind, "symbol": symbol, "base": base, "quote": "USDT"}
+    return {**identity, "hip3": False, "aggregated": True, **changes}
+
+
+def instrument(identity: Row, **changes: Any) -> dict[str, Any]:
+    """A row of `instruments` for a market."""
+    known = {"base_raw": identity["base"], "multiplier": 1.0, "usd_like": True, "category": [], "metadata": True}
+    return {**identity, **known, "seen_ms": T0, **changes}
+
+
+def response(tick_ms: int, venue: str, endpoint: str, asked: int = 1, ok: int = 1, unreachable: int = 0) -> Row:
+    """One row of `int_response_minutes`."""
+    counts = {"asked": asked, "ok": ok, "failed": asked - ok, "unreachable": unreachable, "broken": 0}
+    return {"tick_ms": tick_ms, "venue": venue, "endpoint": endpoint, **counts}
+
+
+def stream(tick_ms: int, venue: str, connected_ms: int = MINUTE) -> Row:
+    """One row of `int_stream_minutes` for the liquidation stream."""
+    return {"tick_ms": tick_ms, "venue": venue, "endpoint": "liquidations", "key": "", "connected_ms": connected_ms}

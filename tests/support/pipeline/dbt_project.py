@@ -1,0 +1,153 @@
+"""dbt on the project inside the test process: parsed once, and the warehouse unlocked after each run."""
+
+import atexit
+import gc
+import json
+import os
+import pprint
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+from dbt.adapters.duckdb.credentials import DuckDBCredentials
+from dbt.artifacts.resources.base import FileHash
+from dbt.cli.main import dbtRunner
+from dbt.contracts.graph.manifest import Manifest
+
+from orchestration.config.settings import Settings
+from orchestration.warehouse.dbt_runner.client import SOCKET
+from orchestration.warehouse.dbt_runner.process import PARSED, files_now
+from tests.support.pipeline.shared import shared
+
+PROJECT = Path(__file__).parents[3] / "dbt_project"
+# Without a logger: each event would be made a line before it is dropped.
+SILENT = ("--log-level", "none", "--log-level-file", "none")
+OPTIONS = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), *SILENT)
+RUN = (*OPTIONS, "--no-write-json")
+
+
+# A warehouse that no test has.
+NOWHERE = "nowhere/warehouse.duckdb"
+
+
+@cache
+def _parsed() -> tuple[Manifest, dict[str, bytes]]:
+    """The project as dbt reads it: in memory, and the files that it leaves. From those the next worker has it soon."""
+    with shared("parsed") as folder, _warehouse(NOWHERE):
+        (folder / PARSED[-1]).write_text(files_now())
+        parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", str(folder), "--log-path", str(folder)])
+        assert isinstance(parsed.result, Manifest), parsed.exception
+        # It lives as long as the process: no collection need look at it again.
+        gc.collect()
+        gc.freeze()
+        return parsed.result, {name: (folder / name).read_bytes() for name in PARSED}
+
+
+def manifest() -> Manifest:
+    """The project as dbt reads it. What a run says about a warehouse does not depend on where that lies."""
+    return _parsed()[0]
+
+
+def give_dbt(settings: Settings) -> None:
+    """A home whose project is read, and whose builds find a dbt that is ready, as those of the running product do."""
+    give_parsed(settings)
+    (settings.dbt_target.parent / SOCKET).unlink(missing_ok=True)
+    (settings.dbt_target.parent / SOCKET).symlink_to(_ready())
+
+
+@cache
+def _ready() -> Path:
+    """The socket of this worker's own dbt, which is the same for every warehouse and ends with the worker."""
+    home = TemporaryDirectory()
+    settings = Settings.from_env({"TIDEMARK_HOME": home.name})
+    give_parsed(settings)
+    place, log = settings.dbt_target.parent / SOCKET, Path(home.name) / "dbt.log"
+    with log.open("w") as output:
+        command = [sys.executable, "-m", "orchestration.cli", "dbt-server"]
+        process = subprocess.Popen(command, env=os.environ | settings.environ(), stdout=output, stderr=output)
+
+    def end() -> None:
+        process.terminate()
+        process.wait(30)
+        home.cleanup()
+
+    atexit.register(end)
+    deadline = time.monotonic() + 120
+    while not place.exists():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    return place
+
+
+def give_parsed(settings: Settings) -> None:
+    """Put into a home what the product would read out of the project first: that takes long, and is the same in all.
+
+    dbt keeps a hash of where the warehouse lies, and reads everything again where that is another one.
+    """
+    settings.dbt_target.mkdir(parents=True, exist_ok=True)
+    old, new = (_place_hash(place).encode() for place in (NOWHERE, settings.warehouse))
+    for name, content in _parsed()[1].items():
+        (settings.dbt_target / name).write_bytes(content.replace(old, new))
+
+
+def _place_hash(warehouse: str) -> str:
+    """As ManifestLoader.build_manifest_state_check makes it of a profile."""
+    profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())["tidemark"]["outputs"]["warehouse"]
+    del profile["type"]
+    place = DuckDBCredentials.from_dict(DuckDBCredentials.__pre_deserialize__({**profile, "path": warehouse}))
+    return FileHash.from_contents(pprint.pformat(sorted(place.connection_info()))).checksum
+
+
+@contextmanager
+def _warehouse(path: str) -> Iterator[None]:
+    """The warehouse of the dbt runs inside, whose lock is given back at the end."""
+    before = os.environ.get("TIDEMARK_WAREHOUSE")
+    os.environ["TIDEMARK_WAREHOUSE"] = path
+    try:
+        yield
+    finally:
+        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+        if before is None:
+            del os.environ["TIDEMARK_WAREHOUSE"]
+        else:
+            os.environ["TIDEMARK_WAREHOUSE"] = before
+
+
+def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str]:
+    """Run dbt on a warehouse: how many of its nodes ended in which status. What failed is in the error."""
+    folder = warehouse.parent
+    paths = ("--target-path", str(folder / "target"), "--log-path", str(folder / "logs"))
+    with _warehouse(str(warehouse)):
+        outcome = dbtRunner(manifest=manifest()).invoke([*arguments, *RUN, *paths])
+    results = [(str(result.status), result.node.name, result.message) for result in outcome.result or []]  # type: ignore[union-attr]
+    if check and not outcome.success:
+        failed = [f"{name}: {message}" for status, name, message in results if status in ("error", "fail")]
+        raise AssertionError(f"dbt {' '.join(arguments)} failed: {failed or outcome.exception}")
+    return Counter(status for status, _, _ in results)
+
+
+def idle_models(given: Collection[str]) -> list[str]:
+    """The models that the product leaves out of a build of these endpoints and occasions."""
+    rare = ((node.name, node.config.get("only_with")) for node in manifest().nodes.values())
+    return [name for name, wanted in rare if wanted is not None and not set(wanted) & set(given)]
+
+
+def evaluated(expression: str) -> Any:
+    """What a Jinja expression of the project comes to, for example a macro's list."""
+    inline = ("compile", "--inline", "{{ (" + expression + ") | tojson }}")
+    with TemporaryDirectory() as folder, _warehouse(f"{folder}/warehouse.duckdb"):
+        paths = ("--target-path", folder, "--log-path", folder)
+        outcome = dbtRunner(manifest=manifest()).invoke([*inline, *RUN, *paths])
+    assert outcome.success, outcome.exception
+    result: Any = outcome.result
+    return json.loads(result.results[0].node.compiled_code)

@@ -1,0 +1,79 @@
+"""Minutes with faults, from request to response: recorded from the stand-ins, landed, built, published, served."""
+
+import asyncio
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ingest.declaration.endpoint import Venue
+from ingest.landing.landing import land
+from ingest.landing.rows import Row
+from orchestration.config.settings import Settings
+from orchestration.publish.publish import publish
+from orchestration.warehouse.transform import build
+from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.recorder_minutes import recorder
+from tests.support.servers.api_server import Api, free_port, running
+
+Fault = Mapping[str, Any]
+
+
+class Moment(NamedTuple):
+    """A minute to record, the faults that are on in it, and whether what has landed is built before the next one.
+
+    What fails with a 500 is asked again until the minute is given up: a body that is cut short costs no time.
+    """
+
+    tick_ms: int
+    faults: tuple[Fault, ...] = ()
+    built: bool = False
+
+    def down(self, venues: Iterable[Venue]) -> set[str]:
+        """The venues that answer nothing."""
+        out = {fault["venue"] for fault in self.faults if fault["kind"] == "outage" and "path" not in fault}
+        return {venue.name for venue in venues if out & {venue.name, "*"}}
+
+
+class Product:
+    """A home of its own and everything that was recorded into it."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(home)})
+        give_dbt(self.settings)
+        self.rows: list[Row] = []
+
+    def record(self, venues: Collection[Venue], moments: Iterable[Moment], **options: Any) -> None:
+        """Record the moments by one recorder, a load each, and publish them."""
+        asyncio.run(self._record(venues, moments, options))
+        self.build()
+        assert publish(self.settings) is not None
+
+    def build(self) -> None:
+        assert build(self.settings) is not None
+
+    async def _record(self, venues: Collection[Venue], moments: Iterable[Moment], options: dict[str, Any]) -> None:
+        async with recorder(venues, **options) as (stand_ins, minute):
+            for moment in moments:
+                for fault in moment.faults:
+                    assert (await stand_ins.post("/_sandbox/faults", fault)).status == 201, fault
+                rows = await minute(moment.tick_ms, down=moment.down(venues))
+                await stand_ins.delete("/_sandbox/faults")
+                self.rows += rows
+                await asyncio.to_thread(land, rows, self.settings.landing, self.settings.recorder / "dlt")
+                if moment.built:
+                    await asyncio.to_thread(self.build)
+
+    def bodies(self, venue: str, endpoint: str) -> Iterator[tuple[Row, Any]]:
+        """The whole answers of a kind, oldest first."""
+        for row in self.rows:
+            if (row.venue, row.endpoint, row.status) == (venue, endpoint, 200) and row.body:
+                with suppress(ValueError):
+                    yield row, json.loads(row.body)
+
+    @contextmanager
+    def served(self) -> Iterator[Api]:
+        with running(self.settings.serving, free_port()) as api:
+            yield api

@@ -1,0 +1,35 @@
+"""What one venue's declaration records in a minute from its stand-in, and a warehouse with that venue's views alone."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from ingest.declaration.endpoint import Venue
+from ingest.landing.rows import Row
+from ingest.recorder.client import Client
+from ingest.recorder.minute import record_minute
+from ingest.recorder.schedule import Schedule
+from sandbox.market.world import World
+from sandbox.server import create_app, serving
+from tests.support.pipeline.recorder_minutes import unhurried
+from tests.support.pipeline.warehouse import MINUTE, Warehouse
+
+
+async def recorded_minute(venue: Venue, now_ms: int, universe: str = "small") -> tuple[list[dict[str, Any]], World]:
+    """The rows of the minute that holds `now_ms`, as they would be landed, and the world that they tell of."""
+    app = create_app(universe=universe, now_ms=now_ms, rate_limits=False)
+    rows: list[Row] = []
+    async with serving(app) as url, Client(unhurried(venue), url) as client:
+        deadline = asyncio.get_running_loop().time() + 60
+        tick_ms = now_ms // MINUTE * MINUTE
+        await record_minute(client, Schedule(client.venue, MINUTE), tick_ms, deadline, rows.append)
+    world = app.ctx.sandbox.world
+    assert isinstance(world, World)
+    return [row._asdict() for row in rows], world
+
+
+def staged(folder: Path, venue: str) -> Warehouse:
+    """A new warehouse with the views of one venue over an empty window."""
+    warehouse = Warehouse(folder).create()
+    warehouse.dbt("run", "--select", "raw_window", f"path:models/staging/{venue}")
+    return warehouse

@@ -1,0 +1,161 @@
+"""A warehouse to test with: the pipeline's tables, landed Parquet files and dbt runs, all real, in one folder."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.support.pipeline.dbt_project import idle_models, run_dbt
+from tests.support.pipeline.shared import shared
+
+MINUTE = 60_000
+
+PIPELINE = """
+create schema if not exists pipeline;
+create table if not exists pipeline.window_files (file varchar);
+create table if not exists pipeline.window_ticks (tick_ms bigint);
+create table if not exists pipeline.loads (
+    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint
+);
+create table if not exists pipeline.builds (
+    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]
+);
+create table if not exists pipeline.settings (name varchar primary key, value varchar);
+create schema if not exists quality;
+create table if not exists quality.suspect_rows (
+    "check" varchar, market_id varchar, venue varchar, from_ms bigint, to_ms bigint, value varchar, expected varchar,
+    seen_ms bigint
+);
+"""
+
+COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("tick_ms", pa.int64()),
+    ("venue", pa.string()),
+    ("endpoint", pa.string()),
+    ("key", pa.string()),
+    ("params", pa.string()),
+    ("status", pa.int64()),
+    ("requested_ms", pa.int64()),
+    ("received_ms", pa.int64()),
+    ("attempts", pa.int64()),
+    ("error", pa.string()),
+    ("body", pa.string()),
+]
+RESPONSES = pa.schema(COLUMNS)
+
+
+def response(tick_ms: int, venue: str, endpoint: str, body: Any, **other: Any) -> dict[str, Any]:
+    """One landed row: an answered request, 1 s after its tick; `body` is text or anything that JSON can say."""
+    row: dict[str, Any] = {
+        "tick_ms": tick_ms,
+        "venue": venue,
+        "endpoint": endpoint,
+        "key": "",
+        "params": "{}",
+        "status": 200,
+        "requested_ms": tick_ms + 1000,
+        "received_ms": tick_ms + 1200,
+        "attempts": 1,
+        "error": None,
+        "body": body if isinstance(body, str) or body is None else json.dumps(body),
+    }
+    return row | other
+
+
+def span(tick_ms: int, venue: str, messages: Sequence[Any], **other: Any) -> dict[str, Any]:
+    """One WebSocket span of a whole minute with its frames."""
+    body = [{"received_ms": tick_ms + 10 * n, "message": message} for n, message in enumerate(messages)]
+    whole = {"status": 101, "requested_ms": tick_ms, "received_ms": tick_ms + MINUTE}
+    return response(tick_ms, venue, "liquidations", body, **(whole | other))
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A DuckDB warehouse in `folder`, with landed files beside it."""
+
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "warehouse.duckdb"
+
+    def create(self) -> "Warehouse":
+        with duckdb.connect(self.path) as db:
+            db.execute(PIPELINE)
+        return self
+
+    def land(self, name: str, rows: Iterable[dict[str, Any]]) -> Path:
+        """Write rows as a landed Parquet file."""
+        file = self.folder / f"{name}.parquet"
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=RESPONSES), file)
+        return file
+
+    def window(self, files: Sequence[Path], ticks: Sequence[int]) -> None:
+        """Set the window to build next."""
+        with duckdb.connect(self.path) as db:
+            db.execute("begin; delete from pipeline.window_files; delete from pipeline.window_ticks")
+            db.execute("insert into pipeline.window_files select unnest(?::varchar[])", [[str(file) for file in files]])
+            db.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
+            db.execute("commit")
+
+    def dbt(self, *arguments: str, check: bool = True) -> Counter[str]:
+        """Run dbt on this warehouse: how many of its nodes ended in which status."""
+        return run_dbt(self.path, *arguments, check=check)
+
+    def build(self, rows: Iterable[dict[str, Any]], *select: str) -> Path:
+        """Land rows as one file and build their ticks, without the models that these rows leave nothing to do; the
+        seeds and the staging views must be there."""
+        rows = list(rows)
+        ticks = sorted({row["tick_ms"] for row in rows})
+        file = self.land(f"load_{ticks[0]}_{len(list(self.folder.glob('*.parquet')))}", rows)
+        self.window([file], ticks)
+        select = select or ("path:models/intermediate",)
+        # Each name left out costs dbt a look at every node: they are worth it where folders are built.
+        idle = [] if all(name.isidentifier() for name in select) else self.idle(row["endpoint"] for row in rows)
+        self.dbt("run", "--select", *select, *(["--exclude", *idle] if idle else []))
+        return file
+
+    def idle(self, endpoints: Iterable[str]) -> list[str]:
+        """The tables that are there and that dbt would leave as they are: no endpoint or occasion is theirs."""
+        occasions = "select unnest(string_split(value, ' ')) from pipeline.settings where name = 'occasions'"
+        there = {name for (name,) in self.rows("select table_name from duckdb_tables()")}
+        return sorted(there.intersection(idle_models({*endpoints, *(name for (name,) in self.rows(occasions))})))
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with duckdb.connect(self.path, read_only=True) as db:
+            return db.execute(query, list(parameters)).fetchall()
+
+    def snapshot(self, tables: Iterable[str]) -> dict[str, list[tuple[Any, ...]]]:
+        """Every row of some tables, in an order of their own: equal snapshots are equal tables."""
+        return {table: self.rows(f"select * from {table} order by all") for table in tables}
+
+    def keep(self) -> None:
+        """Remember the warehouse as it is now, for reset()."""
+        shutil.copyfile(self.path, self.folder / "kept.duckdb")
+
+    def reset(self) -> "Warehouse":
+        """Put the warehouse back to what keep() remembered."""
+        shutil.copyfile(self.folder / "kept.duckdb", self.path)
+        return self
+
+
+def seeded(folder: Path) -> Warehouse:
+    """A new warehouse with the pipeline's tables, the seeds and every staging and intermediate model, empty."""
+    with shared("seeded") as made:
+        template = made / "kept.duckdb"
+        if not template.exists():
+            first = Warehouse(made).create()
+            first.dbt("seed")
+            first.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
+            first.path.rename(template)
+    warehouse = Warehouse(folder)
+    shutil.copyfile(template, warehouse.path)
+    warehouse.keep()
+    return warehouse

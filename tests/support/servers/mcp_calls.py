@@ -1,0 +1,91 @@
+"""Asks POST /mcp of a running server, by hand and byte for byte, and holds what comes against the tools' schemas."""
+
+import http.client
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from tests.support.servers.api_server import Answer, Api, some_address
+
+TOOLS = [
+    "market_snapshot", "funding_history", "oi_history", "liquidations_history", "spike_feed", "spike_outcomes",
+    "xray_risk_ranking", "xray_risk_history",
+]  # fmt: skip
+# The least that each tool takes.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "market_snapshot": {"base": "BTC"},
+    "funding_history": {"base": "BTC"},
+    "oi_history": {"market": "binance:perp:BTCUSDT"},
+    "liquidations_history": {"base": "BTC"},
+    "spike_feed": {},
+    "spike_outcomes": {"ids": [1]},
+    "xray_risk_ranking": {},
+    "xray_risk_history": {"market": "binance:perp:BTCUSDT"},
+}
+MODERN = "2026-07-28"
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+@dataclass
+class Mcp:
+    """The endpoint of a running server. Unless told otherwise each request comes from an address of its own."""
+
+    api: Api
+    schemas: dict[str, Draft202012Validator] = field(default_factory=dict)
+
+    def send(self, body: bytes, method: str = "POST", path: str = "/mcp", **headers: Any) -> Answer:
+        """Any bytes. Header names with underscores for dashes; None leaves a usual one out."""
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        sent = {**HEADERS, "X-Forwarded-For": some_address(), **named}
+        connection = http.client.HTTPConnection("127.0.0.1", self.api.port, timeout=30)
+        try:
+            connection.request(method, path, body, {name: text for name, text in sent.items() if text is not None})
+            response = connection.getresponse()
+            got = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, got, response.read())
+        finally:
+            connection.close()
+
+    def ask(self, method: str, params: Any = None, **headers: Any) -> Answer:
+        """A request with the id 7."""
+        body = {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params})}
+        return self.send(orjson.dumps(body), **headers)
+
+    def result(self, method: str, params: Any = None, **headers: Any) -> Any:
+        """The result of a request that must succeed."""
+        answer = self.ask(method, params, **headers)
+        assert (answer.status, set(answer.json)) == (200, {"jsonrpc", "id", "result"}), answer
+        assert (answer.json["jsonrpc"], answer.json["id"]) == ("2.0", 7)
+        return answer.json["result"]
+
+    def tools(self) -> dict[str, Any]:
+        """The definitions by name."""
+        return {tool["name"]: tool for tool in self.result("tools/list")["tools"]}
+
+    def call(self, name: str, arguments: Any = None, **headers: Any) -> Any:
+        """The envelope of a tool's answer, which satisfies the tool's schema and is the same as text."""
+        if not self.schemas:
+            self.schemas |= {tool: Draft202012Validator(said["outputSchema"]) for tool, said in self.tools().items()}
+        result = self.result("tools/call", {"name": name, "arguments": arguments or {}}, **headers)
+        assert set(result) == {"content", "structuredContent", "isError"}
+        [block] = result["content"]
+        envelope = result["structuredContent"]
+        assert (block["type"], orjson.loads(block["text"])) == ("text", envelope)
+        self.schemas[name].validate(envelope)
+        assert result["isError"] == (envelope["status"] == "unavailable")
+        return envelope
+
+    def wrong(self, name: str, arguments: Any, **headers: Any) -> Any:
+        """The error of a call whose arguments are wrong: the data says the same as the message."""
+        answer = self.ask("tools/call", {"name": name, "arguments": arguments}, **headers)
+        assert (answer.status, answer.json["id"]) == (200, 7), answer
+        error = answer.json["error"]
+        assert (error["code"], set(error["data"])) == (-32602, {"argument", "value", "allowed", "nearest"}), error
+        return error
+
+
+def warned(envelope: Any) -> list[str]:
+    """The codes of the warnings."""
+    return [warning["code"] for warning in envelope["warnings"]]

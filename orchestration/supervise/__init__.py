@@ -1,1 +1,1 @@
-"""The processes of `tidemark demo` and `tidemark up`: what must hold before they start, and how they are kept running."""
+"""The processes of `tidemark demo` and `tidemark up`: what must hold before they start, and what keeps them running."""

@@ -31,9 +31,7 @@ def scanned(folder: Path) -> list[dict[str, Any]]:
         query = resolve_series(values, edition, False)
         definition = edition.catalog.by_name[metric]
         table = f"series_{'market' if query.venue else definition.table(query.selector, '').split('_')[1]}_{query.step}"
-        plan = edition.connection.execute(
-            f"explain (analyze, format json) {series_sql(definition, query, edition)}"
-        ).fetchall()
+        plan = edition.connection.execute(f"explain (analyze, format json) {series_sql(query, edition)}").fetchall()
         (held,) = edition.connection.execute(f"select count(*) from {table}").fetchall()[0]
         found = json.loads(plan[0][1])
         rows.append({"request": request, "table": table, "table_rows": held, "scanned_rows": _scanned(found)})

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from serve.contract.parameters import Param, Schema, Values
+from serve.contract.parameters import Param, Values
+from serve.contract.schemas import Schema
 from serve.contract.serialize import Body
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable

@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
 from serve.contract.errors import ApiError, BadParameter, closest, nearest, shown
+from serve.contract.schemas import Schema
 from serve.replica.catalog import VENUES, Catalog
 from serve.replica.units import UNIT_MS
 
-Schema = dict[str, Any]
 Values = dict[str, Any]
 
 DURATION = re.compile(r"([1-9][0-9]{0,6})([mhdwy])", re.ASCII)

@@ -1,4 +1,4 @@
-"""The endpoints: every file here declares one resource, and is found by being here."""
+"""The endpoints: every file in these folders declares one resource, and is found by being here."""
 
 import importlib
 import pkgutil
@@ -7,7 +7,7 @@ from serve.contract.endpoint import REGISTRY, Endpoint
 
 
 def all_endpoints() -> list[Endpoint]:
-    """Every endpoint declared in this folder, by path."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    """Every endpoint declared below this folder, by path."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        importlib.import_module(module.name)
     return [REGISTRY[path] for path in sorted(REGISTRY)]

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Param, Schema, Values
+from serve.contract.parameters import Param, Values
+from serve.contract.schemas import Schema
 from serve.replica.edition import Edition
 
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z", re.ASCII)

@@ -15,9 +15,9 @@ import numpy as np
 import orjson
 
 from serve.contract.errors import ApiError, closest, nearest, shown, wrong
-from serve.contract.parameters import Param, Schema, Values
+from serve.contract.parameters import Param, Values
+from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import OPTIONS
-from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span

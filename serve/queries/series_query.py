@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from serve.contract.errors import ApiError, BadParameter, wrong
 from serve.contract.parameters import Values
-from serve.queries.timerange import (
+from serve.queries.time_range import (
     POINT_LIMIT,
     POINT_LIMIT_WITH_KEY,
     aligned,

@@ -5,11 +5,12 @@ from serve.replica.catalog import Metric
 from serve.replica.edition import Edition, literal
 
 
-def series_sql(metric: Metric, query: SeriesQuery, edition: Edition) -> str:
+def series_sql(query: SeriesQuery, edition: Edition) -> str:
     """`t` and the metric's fields, ascending; only buckets in which something is known, null for what is not a number.
 
     Literals, because DuckDB plans a statement with parameters twice.
     """
+    metric = edition.catalog.by_name[query.metric]
     table = metric.table(query.selector, query.step)
     of_base = edition.of_bases([query.base], table) if query.base else ""
     pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}

@@ -3,15 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from serve.contract.parameters import Schema
+from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, strict_json
 from serve.replica.edition import Reader
 
-NUMBER: Schema = {"type": "number"}
-NUMBER_OR_NULL: Schema = {"type": ["number", "null"]}
-TEXT: Schema = {"type": "string"}
-TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
-INTEGER: Schema = {"type": "integer"}
 STAMPS: Schema = {
     "server_ts": {"type": "integer", "description": "The edition's as_of, UTC epoch ms."},
     "uptime_since": {"type": ["integer", "null"], "description": "Since when it has been recorded, UTC epoch ms."},
@@ -24,14 +19,3 @@ def snapshot_body(db: Reader, sql: str, args: Mapping[str, Any] | None = None) -
     since = b"null" if edition.recorded_since_ms is None else b"%d" % edition.recorded_since_ms
     fields = db.value(sql, args).encode().removesuffix(b"}")
     return Body(strict_json(b'%b,"server_ts":%d,"uptime_since":%b}' % (fields, edition.as_of_ms, since)))
-
-
-def array_of(items: Schema, description: str = "") -> Schema:
-    """The schema of an array."""
-    return {"type": "array", "items": items, **({"description": description} if description else {})}
-
-
-def object_of(properties: Schema, optional: tuple[str, ...] = (), nullable: bool = False) -> Schema:
-    """The schema of an object whose properties are all there, but for the optional ones."""
-    required = [name for name in properties if name not in optional]
-    return {"type": ["object", "null"] if nullable else "object", "required": required, "properties": properties}

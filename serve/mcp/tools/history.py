@@ -3,13 +3,13 @@
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from serve.contract.parameters import Param, Schema, Values, coin, duration, market, one_of, venue
+from serve.contract.parameters import Param, Values, coin, duration, market, one_of, venue
+from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import significant
-from serve.endpoints.series import series_content
 from serve.mcp.arguments import in_order, iso, known_coin, known_market, text, utc_time
 from serve.mcp.tool import DIGITS, Found, Tool, fresh_until, summary, summary_schema
+from serve.queries.series import read_series
 from serve.queries.series_query import SeriesQuery, resolve_series
-from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.replica.catalog import Catalog, Metric
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
@@ -92,7 +92,7 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
 def _answer(query: HistoryQuery, db: Reader) -> Found:
     asked = query.series
     definition = db.edition.catalog.by_name[asked.metric]
-    content = series_content(asked, db)
+    content = read_series(asked, db)
     t, fields = content["t"], {name: content[name] for name in definition.fields}
     known = Span(int(t[0]), min(int(t[-1]) + asked.step_ms, asked.end)) if t.size else None
     warnings = []

@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Schema, Values, coin, one_of
-from serve.endpoints.markets import market_row
+from serve.contract.parameters import Values, coin, one_of
+from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import known_coin, text, whole
 from serve.mcp.tool import DIGITS, PRICE_DIGITS, Found, Tool, fresh_until, rounded
-from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.queries.markets import read_coin
 from serve.replica.catalog import VENUES, Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
@@ -54,7 +54,7 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> SnapshotQuery:
 
 def answer(query: SnapshotQuery, db: Reader) -> Found:
     """The coin's row and its markets."""
-    row = market_row(db, query.base)
+    row = read_coin(db, query.base)
     if row is None:
         raise BadParameter("base", query.base, "unknown coin: it was recorded once and is listed no more")
     kinds = ("perp", "spot") if query.type == "all" else (query.type,)

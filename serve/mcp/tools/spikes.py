@@ -7,17 +7,17 @@ import numpy as np
 import orjson
 
 from serve.contract.errors import ApiError, BadParameter, wrong
-from serve.contract.parameters import Param, Schema, Values, coin, duration, one_of, venue
+from serve.contract.parameters import Param, Values, coin, duration, one_of, venue
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import MAX_SAFE, at_least, ids, in_order, known_coin, text, utc_time, whole
 from serve.mcp.tool import PRICE_DIGITS, Found, Tool, fresh_until, rounded
-from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
-from serve.queries.timerange import span_of
+from serve.queries.spikes import HORIZONS_MIN, read_outcomes
+from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
 from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.units import UNIT_MS, Span
 
 MINUTE, HOUR, DAY = UNIT_MS["m"], UNIT_MS["h"], UNIT_MS["d"]
-HORIZONS_MIN = (5, 15, 60)
 MOST_IDS = 50
 # The metric whose gaps are those of the bars that spikes are found in.
 BARS = "volume"
@@ -111,16 +111,13 @@ def feed(query: FeedQuery, db: Reader) -> Found:
     )
 
 
-def outcomes(query: tuple[int, ...], db: Reader) -> Found:
+def find_outcomes(query: tuple[int, ...], db: Reader) -> Found:
     """What is known of each spike's outcomes, in the order of the ids."""
     listed = ", ".join(map(str, query))
     spikes = {spike["id"]: _rounded(spike) for spike in db.rows(f"select {COLUMNS} from spikes where id in ({listed})")}
-    sql = (
-        f"select id, horizon_min, state, reason, return, directional_return from spike_outcomes where id in ({listed})"
-    )
-    told = {(row.pop("id"), row["horizon_min"]): row for row in db.rows(sql)}
+    outcomes = read_outcomes(db, list(spikes.values()))
     found = [
-        {**spikes[number], "returns": [_outcome(spikes[number], told, horizon) for horizon in HORIZONS_MIN]}
+        {**spikes[number], "returns": [_outcome(spikes[number], outcome) for outcome in outcomes[number]]}
         for number in query
         if number in spikes
     ]
@@ -157,12 +154,9 @@ def _concerns(gap: dict[str, Any], ts: int) -> bool:
     return bool(gap["start"] < ts + (HORIZONS_MIN[-1] + 1) * MINUTE and gap["end"] > ts)
 
 
-def _outcome(spike: dict[str, Any], told: dict[tuple[int, int], dict[str, Any]], horizon: int) -> dict[str, Any]:
-    due = spike["ts"] + (horizon + 1) * MINUTE
-    row = told.get((spike["id"], horizon))
-    if row is None:  # no row yet: it is told once it is known, or known that it never will be
-        row = {"horizon_min": horizon, "state": "pending", "reason": None, "return": None, "directional_return": None}
-    return {**{name: rounded(value) for name, value in row.items()}, "due_ms": due}
+def _outcome(spike: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+    due = spike["ts"] + (outcome["horizon_min"] + 1) * MINUTE
+    return {**{name: rounded(value) for name, value in outcome.items()}, "due_ms": due}
 
 
 def _rounded(spike: dict[str, Any]) -> dict[str, Any]:
@@ -291,5 +285,5 @@ SPIKE_OUTCOMES = Tool(
         }
     ),
     lambda values, edition, keyed: values["ids"],
-    outcomes,
+    find_outcomes,
 )

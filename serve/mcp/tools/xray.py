@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serve.contract.parameters import Schema, Values, duration, market, one_of
+from serve.contract.parameters import Values, duration, market, one_of
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import at_least, in_order, iso, known_market, one_number, text, utc_time, whole
 from serve.mcp.tool import Found, Tool, fresh_until, rounded, summary, summary_schema
-from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
-from serve.queries.timerange import span_of
+from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
 from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.units import UNIT_MS, Span

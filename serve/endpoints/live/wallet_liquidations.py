@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.parameters import Values, one_of
+from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
-from serve.replica.catalog import VENUES
-from serve.replica.edition import Reader, literal
+from serve.replica.edition import Reader
 from serve.replica.gaps import before_recording, gaps_of
 from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS, Span
 
-VENUE = VENUES[2]
 WINDOWS = {"24h": UNIT_MS["d"], "7d": 7 * UNIT_MS["d"]}
 LARGEST = 20
 # The recording whose gaps count. Fills of a wallet that could not be asked for come with its next turn.
@@ -90,7 +89,7 @@ def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
 
 
 @endpoint(
-    f"/api/{VENUE}/liquidations",
+    "/api/hyperliquid/liquidations",
     ttl=30,
     schema=SCHEMA,
     statuses=(200, 400),
@@ -101,14 +100,14 @@ def wallet_liquidations(query: Values, db: Reader) -> Body:
     """Probable liquidations of tracked wallets: totals, by coin, by hour, and the largest ones."""
     end = db.edition.as_of_ms
     span = Span(end - WINDOWS[query["window"]], end)
-    rows = f"wallet_liquidations where venue = {literal(VENUE)} and t >= {span.start} and t < {span.end}"
+    rows = f"wallet_liquidations where venue = 'hyperliquid' and t >= {span.start} and t < {span.end}"
     counts = "count(*) filter (side = 'long') as n_long, count(*) filter (side = 'short') as n_short"
     [totals] = db.rows(f"select {SUMS}, {counts} from {rows}")
     coins = db.rows(f"select coin, {SUMS}, count(*) as n from {rows} group by coin order by sum(usd) desc, coin")
     largest = db.rows(
         f"select t, coin, wallet, side, usd, price from {rows} order by usd desc, t, coin, tid limit {LARGEST}"
     )
-    kept = db.rows(f"select count(*) as n, min(t) as oldest from wallet_liquidations where venue = {literal(VENUE)}")[0]
+    kept = db.rows("select count(*) as n, min(t) as oldest from wallet_liquidations where venue = 'hyperliquid'")[0]
     gaps = _gaps(db, span)
     return json_body(
         {
@@ -138,7 +137,7 @@ def wallet_liquidations(query: Values, db: Reader) -> Body:
 
 def _gaps(db: Reader, span: Span) -> list[dict[str, Any]]:
     """What of the window was not recorded."""
-    return [*before_recording(db, np.empty(0, np.int64), 0, span), *gaps_of(db, STREAM, (VENUE,), span)]
+    return [*before_recording(db, np.empty(0, np.int64), 0, span), *gaps_of(db, STREAM, ("hyperliquid",), span)]
 
 
 def _length(gaps: list[dict[str, Any]], span: Span) -> int:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values
+from serve.contract.parameters import Values
+from serve.contract.schemas import NUMBER, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body, strict_json
-from serve.queries.snapshot import NUMBER, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable
 

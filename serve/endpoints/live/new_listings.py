@@ -1,18 +1,16 @@
 """GET /api/new-listings: the USDT perps that two exchanges have listed lately."""
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.parameters import Values, one_of
+from serve.contract.schemas import NUMBER_OR_NULL, TEXT, Schema
 from serve.contract.serialize import Body, json_body
-from serve.replica.catalog import VENUES
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS
 
-# The first two of the interface's venues; the change since the listing is told of the first alone.
-LISTING, WITH_CHANGE = VENUES[:2], VENUES[0]
+LISTING = ("binance", "bybit")
 # How old an observation may be that says what a market is now: that of the markets' snapshot.
 MAX_AGE_MS = 5 * UNIT_MS["m"]
-TEXT, NUMBER_OR_NULL = {"type": "string"}, {"type": ["number", "null"]}
 FIGURES = ("first_open", "price", "change", "oi_usd", "vol_24h", "funding")
 LISTING_ROW: Schema = {
     "type": "object",
@@ -59,7 +57,8 @@ live as (
 )
 select
     venue, symbol, base, listed_ms, round(($now - listed_ms) / 86400000, 2) as age_days, first_open, price,
-    if(venue = $with_change, price / nullif(first_open, 0) - 1, null) as change, oi_usd, vol_24h, funding,
+    -- The interface has the change since the listing for this exchange alone.
+    if(venue = 'binance', price / nullif(first_open, 0) - 1, null) as change, oi_usd, vol_24h, funding,
     live.t is not null and coalesce(delisted_ms > $now, true) as live, live.t as live_ms
 from listed left join live using (market_id)
 where status is distinct from 'prelaunch' or live.t is not null
@@ -90,7 +89,7 @@ def new_listings(query: Values, db: Reader) -> Body:
         raise Unavailable("no list of markets has been read yet", missing=True)
     scope = {"venues": list(LISTING), "now": now}
     fresh = {"fresh": now - now % UNIT_MS["m"] - MAX_AGE_MS, "since": now - days * UNIT_MS["d"]}
-    rows = db.rows(SQL, {**scope, **fresh, "with_change": WITH_CHANGE})
+    rows = db.rows(SQL, {**scope, **fresh})
     seen = [ms for row in rows if (ms := row.pop("live_ms")) is not None]
     return json_body(
         {

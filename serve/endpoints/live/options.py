@@ -5,9 +5,9 @@ from typing import Any
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError
-from serve.contract.parameters import Schema, Values, coin
+from serve.contract.parameters import Values, coin
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
-from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 

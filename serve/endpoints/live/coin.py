@@ -2,11 +2,12 @@
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError
-from serve.contract.parameters import Schema, Values, coin
+from serve.contract.parameters import Values, coin
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body
-from serve.endpoints.liquidations import BY_VENUE, COIN, LIQUIDATION, SINCE, TOTALS, WINDOWS
-from serve.endpoints.long_short import RATIOS
-from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, STAMPS, TEXT, array_of, object_of, snapshot_body
+from serve.queries.liquidations import BY_VENUE, COIN, LIQUIDATION, SINCE, TOTALS, WINDOWS
+from serve.queries.long_short import RATIOS
+from serve.queries.snapshot import STAMPS, snapshot_body
 from serve.replica.edition import Edition, Reader
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000

@@ -1,14 +1,12 @@
 """GET /api/funding-percentiles: where the live funding of the perps held most stands among their own past rates."""
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.parameters import Values, one_of
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, strict_json
-from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
-from serve.replica.catalog import VENUES
 from serve.replica.edition import Reader
 
-# The first five of the interface's venues, in the interface's order.
-ASKED = (*VENUES[:3], VENUES[4], VENUES[3])
+ASKED = ("binance", "bybit", "hyperliquid", "okx", "bitget")
 MOST = 50
 ROW: Schema = {
     **dict.fromkeys(("base", "venue", "symbol"), TEXT),

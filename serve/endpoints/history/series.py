@@ -1,26 +1,25 @@
 """GET /api/series/{metric}: the history of one metric, for a coin or a market, as JSON, CSV, Parquet or Arrow."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Schema, Values, coin, duration, epoch_ms, market, metric, one_of, venue
+from serve.contract.parameters import Values, coin, duration, epoch_ms, market, metric, one_of, venue
+from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
+from serve.queries.series import check_venue, describe_series, read_series, series_gaps
 from serve.queries.series_query import SeriesQuery, resolve_series
-from serve.queries.series_sql import series_sql, venues_sql
-from serve.replica.catalog import KINDS, METRIC_NAMES, Metric
+from serve.queries.series_sql import series_sql
+from serve.replica.catalog import KINDS, METRIC_NAMES
 from serve.replica.edition import Reader
-from serve.replica.gaps import REASONS, before_recording, gaps_within
+from serve.replica.gaps import REASONS
 from serve.replica.unavailable import Unavailable
 
-TEXT_OR_NULL = {"type": ["string", "null"]}
 GAP: Schema = {
     "type": "object",
     "required": ["start", "end", "venue", "reason"],
@@ -111,94 +110,35 @@ def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
 )
 def series(query: SeriesQuery, db: Reader) -> Body:
     """History of one metric for a coin or a market: bucket starts, values, and the periods that were not recorded."""
-    definition = db.edition.catalog.by_name[query.metric]
-    return SHAPES[query.format](query, db, definition)
+    if query.format == "json":
+        return json_body(read_series(query, db))
+    return (_csv if query.format == "csv" else _table)(query, db)
 
 
-def _described(query: SeriesQuery, db: Reader, definition: Metric) -> dict[str, Any]:
-    """What is said about the values, in every format."""
-    apart = f" ({', '.join(definition.venues)})" if definition.venues and not query.venue else ""
-    source = f"series_{query.step}@e{db.edition.edition_id}{apart}"
-    selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
-    kind = {"kind": query.kind} if query.kind else {}
-    described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}
-    return {**described, "start": query.start, "end": query.end, "source": source, "fields": list(definition.fields)}
-
-
-def _gaps(query: SeriesQuery, db: Reader, definition: Metric, t: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
-    # A metric that fixes its type may be made of both perps and spot.
-    kind = query.type if definition.types else "all"
-    recorded = gaps_within(db, definition, kind, query.venue, query.span, query.kind)
-    return before_recording(db, t if definition.history else t[:0], query.step_ms, query.span) + recorded
-
-
-def series_content(query: SeriesQuery, db: Reader) -> dict[str, Any]:
-    """The JSON response before it is text: what is said of the values, `t` and the fields as arrays, and the gaps."""
-    definition = db.edition.catalog.by_name[query.metric]
-    found = db.arrays(series_sql(definition, query, db.edition))
-    if not found["t"].size:
-        _check_venue(query, db, definition)
-    return {**_described(query, db, definition), **found, "gaps": _gaps(query, db, definition, found["t"])}
-
-
-def _json(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
-    return json_body(series_content(query, db))
-
-
-def _csv(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
-    cells = ", ".join(f"""coalesce("{name}"::varchar, '')""" for name in definition.fields)
+def _csv(query: SeriesQuery, db: Reader) -> Body:
+    metric = db.edition.catalog.by_name[query.metric]
+    cells = ", ".join(f"""coalesce("{name}"::varchar, '')""" for name in metric.fields)
     lines = db.value(
         f"""select string_agg(
             concat_ws(',', strftime(make_timestamp(t * 1000), '%Y-%m-%dT%H:%M:%SZ'), t, {cells}) || chr(10),
             '' order by t
-        ) from ({series_sql(definition, query, db.edition)})"""
+        ) from ({series_sql(query, db.edition)})"""
     )
     if lines is None:
-        _check_venue(query, db, definition)
-    venues = query.venue or ", ".join(definition.venues) or "all venues"
+        check_venue(query, db)
+    venues = query.venue or ", ".join(metric.venues) or "all venues"
     kind = f" {query.kind}" if query.kind else ""
     selected = f"{query.market or query.base or 'all coins'} {query.type}{kind} {venues}"
-    source = _described(query, db, definition)["source"]
-    header = ",".join(["time_utc", "unix_ms", *definition.fields])
-    about = f"# source: {source} ({query.metric} {selected}, {definition.unit})"
-    return Body(f"{about}\n{header}\n{lines or ''}".encode(), CSV)
+    source = describe_series(query, db)["source"]
+    header = ",".join(["time_utc", "unix_ms", *metric.fields])
+    comment = f"# source: {source} ({query.metric} {selected}, {metric.unit})"
+    return Body(f"{comment}\n{header}\n{lines or ''}".encode(), CSV)
 
 
-def _table(query: SeriesQuery, db: Reader, definition: Metric) -> Body:
-    """Parquet or Arrow; what JSON says beside the arrays is in the schema's metadata."""
-    table = db.table(series_sql(definition, query, db.edition))
+def _table(query: SeriesQuery, db: Reader) -> Body:
+    """Parquet or Arrow; what JSON has beside the arrays is in the schema's metadata."""
+    table = db.table(series_sql(query, db.edition))
     if not table.num_rows:
-        _check_venue(query, db, definition)
-    about = {**_described(query, db, definition), "gaps": _gaps(query, db, definition, table["t"].to_numpy())}
-    return (parquet_body if query.format == "parquet" else arrow_body)(table, about)
-
-
-SHAPES: dict[str, Callable[[SeriesQuery, Reader, Metric], Body]] = {
-    "json": _json,
-    "csv": _csv,
-    "parquet": _table,
-    "arrow": _table,
-}
-
-
-def _check_venue(query: SeriesQuery, db: Reader, definition: Metric) -> None:
-    """Nothing found for a venue: if it never has this metric, the question is wrong, and the answer says where.
-
-    A venue that was asked for it in vain has it all the same: it has gaps, and the question gets them.
-    """
-    if query.venue is None:
-        return
-    kinds = ", ".join(f"'{name}'" for name in definition.endpoints_of(query.kind)) or "null"
-    sql = f"select distinct venue from gaps where venue is not null and endpoint in ({kinds})"
-
-    def having() -> list[str]:
-        ever = db.value(venues_sql(definition, query.kind, db.edition.day_step)) or []
-        return sorted({*ever, *(row["venue"] for row in db.rows(sql))})
-
-    venues = db.once(("venues", definition.name, query.kind), having)
-    if venues and query.venue not in venues:
-        what = f"{definition.name} {query.kind}" if query.kind else definition.name
-        allowed = f"{what} is recorded on {', '.join(venues)}"
-        if query.market:
-            raise BadParameter("market", query.market, allowed)
-        raise BadParameter("venue", query.venue, allowed, venues)
+        check_venue(query, db)
+    metadata = {**describe_series(query, db), "gaps": series_gaps(query, db, table["t"].to_numpy())}
+    return (parquet_body if query.format == "parquet" else arrow_body)(table, metadata)

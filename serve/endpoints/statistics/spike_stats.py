@@ -1,24 +1,31 @@
 """GET /api/spike-stats and /api/spike-stats/{COIN}: what prices did after volume spikes."""
 
-from typing import Any
-
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError
-from serve.contract.parameters import Schema, Values, coin, one_of
+from serve.contract.parameters import Values, coin, one_of
+from serve.contract.schemas import (
+    BOOLEAN,
+    INTEGER,
+    INTEGER_OR_NULL,
+    NUMBER_OR_NULL,
+    TEXT,
+    TEXT_OR_NULL,
+    Schema,
+    array_of,
+    object_of,
+)
 from serve.contract.serialize import Body, json_body
-from serve.queries.snapshot import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.queries.spikes import HORIZONS_MIN, read_outcomes
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
-HORIZONS, COIN_HORIZON = (5, 15, 60), 60
+COIN_HORIZON = 60
 # Coins with fewer outcomes are neither best nor worst.
 LEAST_N, MOST, RECENT = 30, 5, 20
-INTEGER_OR_NULL: Schema = {"type": ["integer", "null"]}
-BOOLEAN: Schema = {"type": "boolean"}
 TURNED: Schema = {**NUMBER_OR_NULL, "description": "Return in the spike's direction, a fraction."}
 FIGURES = object_of(
     {
-        "horizon_min": {"enum": list(HORIZONS)},
+        "horizon_min": {"enum": list(HORIZONS_MIN)},
         "n": {**INTEGER, "description": "Observed outcomes of spikes with a direction."},
         "hits": {**INTEGER, "description": "Of these, returns above 0 in the spike's direction."},
         "hit_rate": NUMBER_OR_NULL,
@@ -49,7 +56,7 @@ COMMON: Schema = {
             "directions": array_of(object_of({"dir": TEXT, "overall": OVERALL})),
         }
     ),
-    "horizons_min": {"const": list(HORIZONS)},
+    "horizons_min": {"const": list(HORIZONS_MIN)},
 }
 LISTED = array_of(object_of(COIN))
 SCHEMA = object_of(
@@ -64,7 +71,7 @@ SCHEMA = object_of(
 )
 OUTCOME = object_of(
     {
-        "horizon_min": {"enum": list(HORIZONS)},
+        "horizon_min": {"enum": list(HORIZONS_MIN)},
         "state": {"enum": ["pending", "observed", "unavailable"]},
         "reason": {**TEXT_OR_NULL, "description": "missing_outcome where it is unavailable."},
         **dict.fromkeys(("return", "directional_return"), NUMBER_OR_NULL),
@@ -96,10 +103,6 @@ RECENT_SQL = f"""
 select {", ".join(SPIKE)} from spikes where coalesce(base, symbol) = $base and kind = 'volume'
 order by ts desc, id limit {RECENT}
 """
-OUTCOMES_SQL = """
-select id, horizon_min, state, reason, return, directional_return from spike_outcomes
-where ts >= $since and id in (select unnest($ids))
-"""
 WINDOW = one_of("By the spike's time.", "7d", "30d", "all", default="30d")
 NOTHING = "no spike has been counted yet; that is done once an hour"
 
@@ -118,7 +121,7 @@ def spike_stats(query: Values, db: Reader) -> Body:
         {
             "window": query["window"],
             **whole[0],
-            "horizons_min": list(HORIZONS),
+            "horizons_min": list(HORIZONS_MIN),
             "coins": coins,
             "n_coins": len(coins),
             "best": ranked[::-1][:MOST],
@@ -150,24 +153,13 @@ def coin_spike_stats(query: Values, db: Reader) -> Body:
         raise ApiError(404, f"no spike of {base} has been recorded")
     if not whole:
         raise Unavailable(NOTHING, missing=True)
+    outcomes = read_outcomes(db, recent)
     return json_body(
         {
             "base": base,
             "window": query["window"],
             **whole[0],
-            "horizons_min": list(HORIZONS),
-            "recent": _with_outcomes(db, recent),
+            "horizons_min": list(HORIZONS_MIN),
+            "recent": [{**spike, "outcomes": outcomes[spike["id"]]} for spike in recent],
         }
     )
-
-
-def _with_outcomes(db: Reader, spikes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each spike with what is known of each horizon; one that nobody has told of is pending."""
-    if not spikes:
-        return []
-    known = db.rows(OUTCOMES_SQL, {"ids": [one["id"] for one in spikes], "since": min(one["ts"] for one in spikes)})
-    of = {(one.pop("id"), one["horizon_min"]): one for one in known}
-    unknown = {"state": "pending", "reason": None, "return": None, "directional_return": None}
-    return [
-        {**one, "outcomes": [of.get((one["id"], h), {"horizon_min": h, **unknown}) for h in HORIZONS]} for one in spikes
-    ]

@@ -7,10 +7,10 @@ import numpy as np
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Schema, Values, coins, one_of
+from serve.contract.parameters import Values, coins, one_of
+from serve.contract.schemas import TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
-from serve.queries.snapshot import TEXT, array_of, object_of
-from serve.queries.timerange import aligned
+from serve.queries.time_range import aligned
 from serve.replica.edition import Edition, Reader, literal
 from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.unavailable import Unavailable

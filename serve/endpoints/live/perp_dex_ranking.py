@@ -4,17 +4,15 @@ import time
 from typing import Any
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values
+from serve.contract.parameters import Values
+from serve.contract.schemas import NUMBER_OR_NULL, Schema
 from serve.contract.serialize import Body, json_body
-from serve.replica.catalog import VENUES
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable
 
-# Third, ninth and tenth of the interface's venues.
-RANKED = (VENUES[2], VENUES[8], VENUES[9])
+RANKED = {"hyperliquid": "Hyperliquid", "aster": "Aster", "lighter": "Lighter"}
 # Older than this a value is the last good one, and after a day none. A recording as young as this is still loading.
 LIVE_S, STALE_S = 300, 86_400
-NUMBER_OR_NULL = {"type": ["number", "null"]}
 VENUE: Schema = {
     "type": "object",
     "required": [
@@ -66,8 +64,7 @@ from known order by oi_usd desc nulls last, vol24h_usd desc nulls last, venue
 def perp_dex_ranking(query: Values, db: Reader) -> Body:
     """Perp exchanges on chains by open interest, with their shares of open interest and volume."""
     now_ms = time.time_ns() // 1_000_000
-    names = [venue.capitalize() for venue in RANKED]
-    rows = db.rows(SQL, {"ranked": list(RANKED), "names": names, "since": now_ms - STALE_S * 1000})
+    rows = db.rows(SQL, {"ranked": list(RANKED), "names": list(RANKED.values()), "since": now_ms - STALE_S * 1000})
     if not any(row["observed_ms"] for row in rows):
         raise Unavailable("none of these exchanges has been observed yet", missing=True)
     venues = [_told(row, now_ms, db.edition.recorded_since_ms, db.edition.as_of_ms) for row in rows]

@@ -1,9 +1,9 @@
 """GET /api/funding-persistence: how long the perps held most have paid funding in one direction."""
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.parameters import Values, one_of
+from serve.contract.schemas import INTEGER, NUMBER, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, strict_json
-from serve.queries.snapshot import INTEGER, NUMBER, TEXT, array_of, object_of
 from serve.replica.edition import Reader
 
 SIGNS = {"all": "true", "positive": "sign > 0", "negative": "sign < 0", "reversal": "last_reversal_ms is not null"}

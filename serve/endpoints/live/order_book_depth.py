@@ -1,15 +1,14 @@
 """GET /api/order-book-depth: what rests around the mid of the perps held most, as the mart holds it."""
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values
+from serve.contract.parameters import Values
+from serve.contract.schemas import BOOLEAN_OR_NULL, NUMBER_OR_NULL, Schema
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable
 
 # Books are asked for every other minute: one that is older than this no longer says what rests now.
 MAX_AGE_MS = 600_000
-NUMBER_OR_NULL = {"type": ["number", "null"]}
-BOOLEAN_OR_NULL = {"type": ["boolean", "null"]}
 TRUNCATED = {"type": "boolean", "description": "The levels end inside the band: a lower bound."}
 DEPTH: Schema = {
     "type": "object",

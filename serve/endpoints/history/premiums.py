@@ -7,20 +7,25 @@ from typing import Any
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Duration, Param, Schema, Values, coin, duration
+from serve.contract.parameters import Duration, Param, Values, coin, duration
+from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
-from serve.queries.timerange import aligned, points, span_of
-from serve.replica.catalog import VENUES
+from serve.queries.time_range import aligned, points, span_of
 from serve.replica.edition import Edition, Reader, literal
 from serve.replica.gaps import before_recording, gaps_of
 from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS, Span
 
-KOREAN, AMERICAN = ("upbit", "bithumb"), "coinbase"
 # Coins that are covered whatever is traded; the only ones on the US exchange.
-ALWAYS, AMERICAN_COINS = ("BTC", "ETH", "XRP", "SOL"), ("BTC", "ETH")
-AMERICAN_FIELDS = ("premium", "gap")
-REFERENCE = VENUES[0]
+ALWAYS, COINBASE_COINS = ("BTC", "ETH", "XRP", "SOL"), ("BTC", "ETH")
+KIMCHI_FIELDS, COINBASE_FIELDS = ("upbit", "bithumb"), ("premium", "gap")
+KIMCHI_COLUMNS = {
+    "upbit": "premium) filter (exchange = 'upbit'",
+    "bithumb": "premium) filter (exchange = 'bithumb'",
+    "upbit_usdt": "premium_usdt) filter (exchange = 'upbit'",
+    "bithumb_usdt": "premium_usdt) filter (exchange = 'bithumb'",
+}
+COINBASE_COLUMNS = {"premium": "premium", "gap": "gap", "usdt_usd": "usdt_price"}
 DAY = UNIT_MS["d"]
 MAX_POINTS = 2200
 DEFAULT_RANGE_MS, MAX_RANGE_MS = 30 * DAY, 10 * UNIT_MS["y"]
@@ -70,14 +75,14 @@ def _length(values: Values) -> int:
     return DEFAULT_RANGE_MS if length is None else length
 
 
-def _american(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:
-    _check_american(values)
+def _resolve_coinbase(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:
+    _check_coinbase_coin(values)
     return resolve({**values, "base": values["base"].upper()}, edition, keyed)
 
 
-def _check_american(values: Values) -> None:
-    if values["base"].upper() not in AMERICAN_COINS:
-        raise BadParameter("base", values["base"], "use one of " + ", ".join(AMERICAN_COINS), AMERICAN_COINS)
+def _check_coinbase_coin(values: Values) -> None:
+    if values["base"].upper() not in COINBASE_COINS:
+        raise BadParameter("base", values["base"], "use one of " + ", ".join(COINBASE_COINS), COINBASE_COINS)
 
 
 def _params(coins: str) -> dict[str, Param]:
@@ -102,9 +107,9 @@ def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outag
     return json_body(content if outage.missing else {**content, "error": "unavailable"}, degraded=True)
 
 
-def _without_american(values: Values, outage: Unavailable, serving: Path) -> Body:
-    _check_american(values)
-    return _without_replica("coinbase-premium", AMERICAN_FIELDS, values, outage, serving)
+def _without_coinbase(values: Values, outage: Unavailable, serving: Path) -> Body:
+    _check_coinbase_coin(values)
+    return _without_replica("coinbase-premium", COINBASE_FIELDS, values, outage, serving)
 
 
 def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str]) -> dict[str, Any]:
@@ -120,7 +125,7 @@ def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str
 def _gaps(query: PremiumQuery, db: Reader, found: dict[str, Any], *exchanges: str) -> list[dict[str, Any]]:
     span = Span(query.start, query.end)
     before = before_recording(db, found["t"], query.step_ms, span)
-    return [*before, *gaps_of(db, "spot_bars", (*exchanges, REFERENCE), span)]
+    return [*before, *gaps_of(db, "spot_bars", (*exchanges, "binance"), span)]
 
 
 def _rate(db: Reader, scope: str) -> str:
@@ -136,7 +141,7 @@ def _rate(db: Reader, scope: str) -> str:
 
 
 def _covered(db: Reader) -> list[str]:
-    found = db.rows(f"select distinct base from premiums where exchange in {KOREAN}")
+    found = db.rows("select distinct base from premiums where exchange in ('upbit', 'bithumb')")
     return sorted({*ALWAYS, *(row["base"] for row in found)})
 
 
@@ -146,26 +151,27 @@ def _covered(db: Reader) -> list[str]:
     budget="series",
     statuses=(200, 400),
     schema=_schema(
-        KOREAN,
-        {f"{name}_usdt": f"The same by the price of USDT on {name} instead of the bank's rate." for name in KOREAN},
+        KIMCHI_FIELDS,
+        {
+            "upbit_usdt": "The same by the price of USDT on upbit instead of the bank's rate.",
+            "bithumb_usdt": "The same by the price of USDT on bithumb instead of the bank's rate.",
+        },
     ),
     resolve=resolve,
-    offline=partial(_without_replica, "kimchi-premium", KOREAN),
+    offline=partial(_without_replica, "kimchi-premium", KIMCHI_FIELDS),
     params=_params("one of the most traded on the Korean exchanges"),
 )
 def kimchi_premium(query: PremiumQuery, db: Reader) -> Body:
     """History of a coin's premium on the Korean exchanges, percent: closes of the same minute, at the bank's rate."""
-    scope = f"exchange in {KOREAN} and base = {literal(query.base)}"
+    scope = f"exchange in ('upbit', 'bithumb') and base = {literal(query.base)}"
     # That it is covered is soon found. Which coins are takes reading them all: only whoever asks for another is told.
     if query.base not in ALWAYS and not db.value(f"select 1 from premiums where {scope} limit 1"):
         covered = db.once("korean coins", lambda: _covered(db))
         raise BadParameter("base", query.base, "use one of " + ", ".join(covered), covered)
-    columns = {name: f"premium) filter (exchange = '{name}'" for name in KOREAN}
-    columns |= {f"{name}_usdt": f"premium_usdt) filter (exchange = '{name}'" for name in KOREAN}
-    found = _history(query, db, scope, columns)
-    source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot, {_rate(db, scope)}"
-    about = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KOREAN)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, found, *KOREAN)})
+    found = _history(query, db, scope, KIMCHI_COLUMNS)
+    source = f"premiums@e{db.edition.edition_id}, against binance spot, {_rate(db, scope)}"
+    about = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KIMCHI_FIELDS)}
+    return json_body({**about, **found, "gaps": _gaps(query, db, found, "upbit", "bithumb")})
 
 
 @endpoint(
@@ -173,15 +179,15 @@ def kimchi_premium(query: PremiumQuery, db: Reader) -> Body:
     ttl=30,
     budget="series",
     statuses=(200, 400),
-    schema=_schema(AMERICAN_FIELDS, {"usdt_usd": "Dollars for one USDT on the exchange: a depeg shows as premium."}),
-    resolve=_american,
-    offline=_without_american,
-    params=_params(", ".join(AMERICAN_COINS)),
+    schema=_schema(COINBASE_FIELDS, {"usdt_usd": "Dollars for one USDT on the exchange: a depeg shows as premium."}),
+    resolve=_resolve_coinbase,
+    offline=_without_coinbase,
+    params=_params(", ".join(COINBASE_COINS)),
 )
 def coinbase_premium(query: PremiumQuery, db: Reader) -> Body:
     """History of a coin's premium on the US exchange, percent, and the gap in USD, by closes of the same minute."""
-    scope = f"exchange = '{AMERICAN}' and base = {literal(query.base)}"
-    found = _history(query, db, scope, {"premium": "premium", "gap": "gap", "usdt_usd": "usdt_price"})
-    source = f"premiums@e{db.edition.edition_id}, against {REFERENCE} spot"
-    about = {"metric": "coinbase-premium", "unit": "percent, USD", "source": source, "fields": list(AMERICAN_FIELDS)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, found, AMERICAN)})
+    scope = f"exchange = 'coinbase' and base = {literal(query.base)}"
+    found = _history(query, db, scope, COINBASE_COLUMNS)
+    source = f"premiums@e{db.edition.edition_id}, against binance spot"
+    about = {"metric": "coinbase-premium", "unit": "percent, USD", "source": source, "fields": list(COINBASE_FIELDS)}
+    return json_body({**about, **found, "gaps": _gaps(query, db, found, "coinbase")})

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from serve.contract.endpoint import REGISTRY, endpoint
 from serve.contract.openapi import API_VERSION, describe
-from serve.contract.parameters import Schema, Values
+from serve.contract.parameters import Values
+from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values
+from serve.contract.parameters import Values
+from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable

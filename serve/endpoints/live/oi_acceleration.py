@@ -1,9 +1,9 @@
 """GET /api/open-interest-acceleration: contracts whose open interest grows or shrinks faster than an hour ago."""
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values, one_of
+from serve.contract.parameters import Values, one_of
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, strict_json
-from serve.queries.snapshot import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, array_of, object_of
 from serve.replica.edition import Reader
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000

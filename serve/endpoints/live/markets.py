@@ -1,13 +1,10 @@
 """GET /api/markets: every tracked coin with its markets, as the mart holds it."""
 
-from typing import Any
-
-import orjson
-
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Schema, Values
-from serve.contract.serialize import Body, strict_json
-from serve.queries.snapshot import NUMBER_OR_NULL, STAMPS, array_of, object_of, snapshot_body
+from serve.contract.parameters import Values
+from serve.contract.schemas import NUMBER_OR_NULL, Schema, array_of, object_of
+from serve.contract.serialize import Body
+from serve.queries.snapshot import STAMPS, snapshot_body
 from serve.replica.edition import Reader
 
 COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
@@ -47,12 +44,6 @@ SQL = """
 select '{"coins":[' || coalesce(string_agg(to_json(m)::varchar, ',' order by perp_vol24h desc nulls last, base), '')
     || ']}' from markets as m
 """
-
-
-def market_row(db: Reader, base: str) -> dict[str, Any] | None:
-    """One coin of the snapshot, by its canonical name; None if it is not listed now."""
-    text = db.value("select to_json(m)::varchar from (select * from markets where base = ? limit 1) as m", [base])
-    return orjson.loads(strict_json(text.encode())) if text else None
 
 
 @endpoint("/api/markets", ttl=15, statuses=(200, 400, 503), schema=object_of({"coins": array_of(COIN), **STAMPS}))

@@ -1,0 +1,1 @@
+"""Values over time, with the periods that were not recorded."""

@@ -1,0 +1,1 @@
+"""Indices of the whole market: one value a day."""

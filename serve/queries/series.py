@@ -1,0 +1,63 @@
+"""A series as responses give it: what it is, its values, and the periods that were not recorded."""
+
+from typing import Any
+
+import numpy as np
+
+from serve.contract.errors import BadParameter
+from serve.queries.series_query import SeriesQuery
+from serve.queries.series_sql import series_sql, venues_sql
+from serve.replica.edition import Reader
+from serve.replica.gaps import before_recording, gaps_within
+
+
+def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
+    """The JSON response before it is text: the description, `t` and the fields as arrays, and the gaps."""
+    found = db.arrays(series_sql(query, db.edition))
+    if not found["t"].size:
+        check_venue(query, db)
+    return {**describe_series(query, db), **found, "gaps": series_gaps(query, db, found["t"])}
+
+
+def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
+    """Everything that a response says beside values and gaps, in every format."""
+    metric = db.edition.catalog.by_name[query.metric]
+    apart = f" ({', '.join(metric.venues)})" if metric.venues and not query.venue else ""
+    source = f"series_{query.step}@e{db.edition.edition_id}{apart}"
+    selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
+    kind = {"kind": query.kind} if query.kind else {}
+    described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}
+    return {**described, "start": query.start, "end": query.end, "source": source, "fields": list(metric.fields)}
+
+
+def series_gaps(query: SeriesQuery, db: Reader, t: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+    """The unrecorded periods in the range; `t` are the starts of the buckets that have values."""
+    metric = db.edition.catalog.by_name[query.metric]
+    # A metric that fixes its type may be made of both perps and spot.
+    kind = query.type if metric.types else "all"
+    recorded = gaps_within(db, metric, kind, query.venue, query.span, query.kind)
+    return before_recording(db, t if metric.history else t[:0], query.step_ms, query.span) + recorded
+
+
+def check_venue(query: SeriesQuery, db: Reader) -> None:
+    """For a series without values: raises BadParameter if the venue never has this metric, naming those that do.
+
+    A venue whose requests for it failed counts as having it: it has gaps, and the response lists them.
+    """
+    if query.venue is None:
+        return
+    metric = db.edition.catalog.by_name[query.metric]
+    kinds = ", ".join(f"'{name}'" for name in metric.endpoints_of(query.kind)) or "null"
+    sql = f"select distinct venue from gaps where venue is not null and endpoint in ({kinds})"
+
+    def find_venues() -> list[str]:
+        ever = db.value(venues_sql(metric, query.kind, db.edition.day_step)) or []
+        return sorted({*ever, *(row["venue"] for row in db.rows(sql))})
+
+    venues = db.once(("venues", metric.name, query.kind), find_venues)
+    if venues and query.venue not in venues:
+        name = f"{metric.name} {query.kind}" if query.kind else metric.name
+        allowed = f"{name} is recorded on {', '.join(venues)}"
+        if query.market:
+            raise BadParameter("market", query.market, allowed)
+        raise BadParameter("venue", query.venue, allowed, venues)

@@ -1,13 +1,13 @@
-"""The past of the venues, fetched once: a process of its own beside the recorder, with its own share of each limit.
+"""The backfill: fetches the venues' past once, in a process beside the recorder with its own share of each rate limit.
 
-What it fetches lands as the recorder's rows do, one load after another. A piece counts as fetched once its answer is
-in the journal, so that a new start goes on where the last one ended, however that was.
+The rows are landed as the recorder's are, one load at a time. A span counts as fetched once its response is in the
+journal, so that the next run continues where the last one ended, even after a kill.
 """
 
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -19,9 +19,9 @@ import orjson
 from ingest.backfill.covered import Covered
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.endpoint import Ask, Endpoint, Venue
-from ingest.declaration.past import History, Piece
-from ingest.histories import HISTORIES
+from ingest.declaration.endpoint import Endpoint, FanOut, Request
+from ingest.declaration.history import History, Piece
+from ingest.declaration.venue import Venue
 from ingest.landing.outbox import Outbox
 from ingest.landing.rows import Row
 from ingest.recorder.client import Client, now_ms
@@ -32,22 +32,24 @@ from ingest.venues import VENUES
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2
-"""Requests of one rate limit that are under way: the past has time, and the recorder's minute has none."""
+"""Requests of one rate limit that are open at once: few, because the recorder's minute has priority."""
 GRACE_S = 1.0
-"""What was asked before the time was up may still be answered."""
+"""Seconds after the end of the allowed time in which open requests may still be answered."""
 Span = tuple[int, int]
 Job = tuple[History, str, Span]
 
 
 @dataclass(frozen=True)
 class Pace:
-    """When rows are landed, how many, and when what failed is tried again.
+    """When rows are landed, how many at once, and when failed requests are retried.
 
-    land_ms     after a minute's begin; the recorder's rows land later, so that one build takes both
-    built_ms    after a minute's begin; by then it is built, and what lands counts as the next one's
-    load_bytes  most bodies of one load, and so of one minute: a build takes whole minutes
-    answer_s    how long one request may wait for a ban's end and for its answer, beside a window of its limit
-    again_s     pauses before what failed is asked again
+    land_ms     ms after the start of a minute; the recorder lands later, so that one build takes both loads
+    built_ms    ms after the start of a minute; from then on rows are landed as those of the next minute, because this
+                minute's build has begun
+    load_bytes  the most bytes of bodies in one load, and so in one minute: a build takes whole minutes
+    answer_s    seconds that one request may wait for the end of a ban and for its response, in addition to one window
+                of its rate limit
+    again_s     pauses in seconds before the retries of failed requests
     """
 
     minute_ms: int = 60_000
@@ -59,7 +61,7 @@ class Pace:
 
 
 class Backfill:
-    """One run: a task per rate limit, and one that lands."""
+    """One run: a task per rate limit, and one that lands the rows."""
 
     def __init__(
         self,
@@ -69,13 +71,12 @@ class Backfill:
         wanted: Wanted,
         *,
         venues: Sequence[Venue] = VENUES,
-        histories: Mapping[str, tuple[History, ...]] = HISTORIES,
         pace: Pace | None = None,
     ) -> None:
         self.wanted = wanted
         self.pace = pace or Pace()
-        chosen = [v for v in venues if v.name in histories and (not wanted.venues or v.name in wanted.venues)]
-        self.plan = {v.name: [history for history in histories[v.name] if wanted.has(history)] for v in chosen}
+        chosen = [venue for venue in venues if not wanted.venues or venue.name in wanted.venues]
+        self.plan = {venue.name: [history for history in venue.history if wanted.has(history)] for venue in chosen}
         self.venues = [venue for venue in chosen if self.plan[venue.name]]
         self.covered = Covered(home / "covered.sqlite")
         self.outbox = Outbox(home, landing, pipeline="backfill")
@@ -87,9 +88,9 @@ class Backfill:
         self._room.set()
 
     async def run(self, stop: asyncio.Event) -> BackfillState:
-        """Fetch what is missing, and end; earlier if asked to stop."""
+        """Fetch what is missing, until all is there or `stop` is set."""
         self.state.write()
-        landing = asyncio.create_task(self._land_on())
+        landing = asyncio.create_task(self._land_every_minute())
         work = asyncio.create_task(self._venues())
         stopped = asyncio.create_task(stop.wait())
         try:
@@ -120,12 +121,11 @@ class Backfill:
                 self.state.fail(venue.name, f"{error!r}", now_ms())
 
     async def _jobs(self, client: Client) -> list[Job]:
-        """What is missing, market by market, of every kind the best ranked first."""
+        """The missing spans per market: of every kind those of the highest ranked market first."""
         catalogue, venue, jobs = Catalogue(client.venue), client.venue, list[tuple[int, int, Job]]()
         await self._learn(client, catalogue)
         for order, history in enumerate(self.plan[venue.name]):
-            each = history.each(venue)
-            keys = [*each.always, *(key for key in catalogue.ranked(each) if key not in each.always)] if each else [""]
+            keys = self._markets(catalogue, venue.markets_of(history))
             top = history.sample if self.wanted.sample else history.top
             for rank, key in enumerate(keys[:top]):
                 begin, end = self.wanted.span(history, self.at_ms)
@@ -136,23 +136,30 @@ class Backfill:
         self.state.expect(venue.name, [(history.name, end - begin) for _, _, (history, _, (begin, end)) in jobs])
         return [job for *_, job in sorted(jobs, key=lambda entry: entry[:2])]
 
+    @staticmethod
+    def _markets(catalogue: Catalogue, fan_out: FanOut | None) -> list[str]:
+        if fan_out is None:
+            return [""]
+        return [*fan_out.always, *(key for key in catalogue.ranked(fan_out) if key not in fan_out.always)]
+
     async def _learn(self, client: Client, catalogue: Catalogue) -> None:
-        """Ask once for the lists that the markets are taken from. Their rows are the recorder's business."""
-        eaches = [each for history in self.plan[client.venue.name] if (each := history.each(client.venue))]
-        sources = {source for each in eaches for source in (each.of, each.within) if source}
+        """Request the lists that the markets are taken from; the recorder lands them, so these rows are not kept."""
+        histories = self.plan[client.venue.name]
+        fan_outs = [fan_out for history in histories if (fan_out := client.venue.markets_of(history))]
+        sources = {source for fan_out in fan_outs for source in (fan_out.of, fan_out.within) if source}
         for endpoint in client.venue.endpoints:
             if endpoint.name not in {source.endpoint for source in sources}:
                 continue
-            for key in (endpoint.each.always if endpoint.each else ()) or ("",):
-                ask = Ask(key, self._tick(), 0)
-                params = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
-                row = await client.fetch(endpoint, ask, params, self._deadline())
+            for key in (endpoint.fan_out.always if endpoint.fan_out else ()) or ("",):
+                request = Request(key, self._minute(), 0)
+                params = endpoint.params(request) if callable(endpoint.params) else endpoint.params
+                row = await client.fetch(endpoint, request, params, self._deadline())
                 if row.error or row.status != 200:
                     self.state.fail(client.venue.name, f"{f'{endpoint.name} {key}'.strip()}: {row.error}", now_ms())
                 catalogue.learn(row)
 
     async def _work(self, client: Client, jobs: list[Job]) -> None:
-        """The jobs of one rate limit; what failed comes again after the others, after a while."""
+        """Run the jobs of one rate limit; failed ones are retried after all others, after a pause."""
         for pause_s in (0.0, *self.pace.again_s):
             if not jobs:
                 return
@@ -172,11 +179,11 @@ class Backfill:
             self.state.give_up(client.venue.name, history.name, key, span)
 
     async def _fetch_span(self, client: Client, history: History, key: str, gap: Span) -> Job | None:
-        """Ask for a market's span piece by piece, the newest first; what is left if one failed."""
+        """Fetch a market's span piece by piece, the newest first; if a piece fails, return the rest as a job."""
         venue, (begin, end) = client.venue.name, gap
         piece: Piece | None = history.first(key, begin, end)
         while piece is not None:
-            row = await self._ask(client, history, piece)
+            row = await self._request(client, history, piece)
             if row.status is None and self._is_late():
                 return None
             try:
@@ -185,7 +192,7 @@ class Backfill:
                 times = list(history.at(orjson.loads(row.body)))
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 self.state.fail(venue, f"{history.name} {key}: {error}", now_ms())
-                # A request that the venue calls wrong stays wrong.
+                # A request that the venue rejects as wrong would be rejected again.
                 again = row.status is None or row.status >= 500 or row.status in (200, 403, 408, 418, 429)
                 if again:
                     return history, key, (begin, end)
@@ -196,24 +203,24 @@ class Backfill:
             self._unlanded += len(row.body or "")
             if self._unlanded >= self.pace.load_bytes:
                 self._room.clear()
-            settled_from, settled_to, piece = history.covers(piece, times)
+            covered_from, covered_to, piece = history.covers(piece, times)
             if piece is None and history.order == "span" and times:
-                end = settled_from
+                end = covered_from
                 piece = history.first(key, begin, end) if begin < end else None
             elif piece is None:
-                # Nothing older is there: the market was not listed yet.
-                settled_from = begin
+                # The venue has nothing older: the market was not listed yet.
+                covered_from = begin
             elif history.order == "oldest":
-                begin = settled_to
+                begin = covered_to
             else:
-                end = settled_from
-            self.covered.add(venue, history.name, key, settled_from, settled_to)
-            self.state.got(venue, history.name, len(times), settled_to - settled_from, row)
+                end = covered_from
+            self.covered.add(venue, history.name, key, covered_from, covered_to)
+            self.state.record_progress(venue, history.name, len(times), covered_to - covered_from, row)
             if self._is_late():
                 return None
         return None
 
-    async def _ask(self, client: Client, history: History, piece: Piece) -> Row:
+    async def _request(self, client: Client, history: History, piece: Piece) -> Row:
         weight = history.weight(piece) if callable(history.weight) else history.weight
         path = history.path(piece) if callable(history.path) else history.path
         endpoint = Endpoint(
@@ -225,15 +232,15 @@ class Backfill:
             weight=weight,
             timeout_s=30,
         )
-        # Its turn comes within a window of the limit: to give up earlier would call the market's span failed.
+        # The rate limit has room within one window: giving up earlier would count the market's span as failed.
         deadline = self._deadline(client.budgets[history.pool].pool.window_s)
-        return await client.fetch(endpoint, Ask(piece.key, self._tick(), 0), history.params(piece), deadline)
+        return await client.fetch(endpoint, Request(piece.key, self._minute(), 0), history.params(piece), deadline)
 
-    def _tick(self) -> int:
+    def _minute(self) -> int:
         return now_ms() // self.pace.minute_ms * self.pace.minute_ms
 
     def _deadline(self, turn_s: float = 0) -> float:
-        """Loop time at which a request is given up: not long after the time that all may take."""
+        """Loop time at which a request is given up, at the latest shortly after the allowed time of the whole run."""
         return asyncio.get_running_loop().time() + min(self.pace.answer_s + turn_s, self._left_s() + GRACE_S)
 
     def _left_s(self) -> float:
@@ -243,8 +250,7 @@ class Backfill:
     def _is_late(self) -> bool:
         return self._left_s() == 0
 
-    async def _land_on(self) -> None:
-        """One load a minute."""
+    async def _land_every_minute(self) -> None:
         while True:
             late_ms = (now_ms() - self.pace.land_ms) % self.pace.minute_ms
             await asyncio.sleep((self.pace.minute_ms - late_ms) / 1000)
@@ -257,11 +263,11 @@ class Backfill:
         landed = await self.outbox.land(now // minute * minute + minute * built)
         self.state.landing_error = (landed.fault if landed else None) or self.outbox.journal.fault
         self.state.write()
-        # While the landing takes nothing, no more is asked than the journal holds already.
+        # While nothing can be landed, no more is fetched: the journal would only grow.
         if self.state.landing_error:
             self._room.clear()
             return
-        # What came meanwhile is the next load's.
+        # Rows that arrived meanwhile belong to the next load.
         self._unlanded -= waiting
         if self._unlanded < self.pace.load_bytes:
             self._room.set()
@@ -274,22 +280,21 @@ async def backfill(
     wanted: Wanted,
     *,
     venues: Sequence[Venue] = VENUES,
-    histories: Mapping[str, tuple[History, ...]] = HISTORIES,
     pace: Pace | None = None,
-    say: Callable[[str], None] | None = None,
-    tell: Path | None = None,
+    report_error: Callable[[str], None] | None = None,
+    state_copy: Path | None = None,
 ) -> BackfillState:
     """Fetch into `home` (the backfill's folder) and land into `landing`, until all is there or SIGTERM or SIGINT.
 
-    What goes wrong is said at once; `tell` is a second file for the state. RecorderBusy if another one works in the
-    folder.
+    `report_error` receives each failed request as it happens; `state_copy` is a second file for the state. RecorderBusy
+    if another backfill works in the folder.
     """
     with lock(home, "backfill"):
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        with suppress(RuntimeError, ValueError):  # in a thread (Dagster's) there are no signals
+        with suppress(RuntimeError, ValueError):  # a thread (Dagster's) can handle no signals
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, stop.set)
-        run = Backfill(home, landing, venues_url, wanted, venues=venues, histories=histories, pace=pace)
-        run.state.say, run.state.tell = say, tell
+        run = Backfill(home, landing, venues_url, wanted, venues=venues, pace=pace)
+        run.state.report_error, run.state.copy = report_error, state_copy
         return await run.run(stop)

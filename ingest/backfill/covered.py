@@ -1,4 +1,4 @@
-"""What of the past has been fetched: spans per venue, kind and market, in a small file that survives a kill."""
+"""Which spans of the past have been fetched, per venue, kind and market, in a SQLite file that survives a kill."""
 
 import sqlite3
 from pathlib import Path
@@ -8,13 +8,13 @@ Span = tuple[int, int]
 
 
 class Covered:
-    """Use it from one thread. A span counts once `add` has returned."""
+    """The fetched spans. Use it from one thread; a span is stored once `add` has returned."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = sqlite3.connect(path, isolation_level=None)
         self._file.execute("pragma journal_mode = wal")
-        # A power cut may forget the last spans: they are then asked again, which changes nothing.
+        # A power failure may lose the last spans: they are fetched again, which changes nothing.
         self._file.execute("pragma synchronous = normal")
         self._file.execute(
             "create table if not exists covered (venue text, kind text, key text, begin_ms integer, end_ms integer,"
@@ -22,7 +22,7 @@ class Covered:
         )
 
     def summary(self, venue: str, kind: str) -> tuple[int, int | None, int | None]:
-        """How many markets of a kind have something, and the first and the last of it."""
+        """(markets with any span of a kind, earliest begin, latest end); times in UTC epoch ms."""
         query = "select count(distinct key), min(begin_ms), max(end_ms) from covered where venue = ? and kind = ?"
         found: tuple[int, int | None, int | None] = self._file.execute(query, (venue, kind)).fetchone()
         return found
@@ -32,12 +32,12 @@ class Covered:
         self._file.close()
 
     def spans(self, venue: str, kind: str, key: str) -> list[Span]:
-        """What is there, oldest first; spans neither overlap nor touch."""
+        """The fetched spans of a market, oldest first; they neither overlap nor touch."""
         query = "select begin_ms, end_ms from covered where venue = ? and kind = ? and key = ? order by begin_ms"
         return self._file.execute(query, (venue, kind, key)).fetchall()
 
     def add(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> None:
-        """Note a span as fetched."""
+        """Store a span as fetched."""
         if begin_ms >= end_ms:
             return
         touched = [span for span in self.spans(venue, kind, key) if span[0] <= end_ms and span[1] >= begin_ms]
@@ -45,13 +45,13 @@ class Covered:
         self._replace(venue, kind, key, touched, [whole])
 
     def forget(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> None:
-        """Have a span asked again."""
+        """Remove a span, so that it is fetched again."""
         touched = [span for span in self.spans(venue, kind, key) if span[0] < end_ms and span[1] > begin_ms]
         parts = [(b, min(e, begin_ms)) for b, e in touched] + [(max(b, end_ms), e) for b, e in touched]
         self._replace(venue, kind, key, touched, [(b, e) for b, e in parts if b < e])
 
     def gaps(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> list[Span]:
-        """What of a span is not there, the newest first."""
+        """The parts of a span that have not been fetched, the newest first."""
         found, at = list[Span](), begin_ms
         for begin, end in self.spans(venue, kind, key):
             if begin > at:

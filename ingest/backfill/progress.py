@@ -1,4 +1,4 @@
-"""What the fetching of the past says about itself: the state file that `tidemark status` and the API read."""
+"""The state file of a backfill: its progress, which `tidemark status` and the API read."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,13 +12,17 @@ from ingest.landing.rows import Row
 from ingest.recorder.client import clock, now_ms
 
 WRITE_MS = 1000
-TOLD = 20
-"""Failed spans that are listed; all are counted."""
+LISTED = 20
+"""Failed spans that the file lists; all are counted."""
 
 
 @dataclass
 class Progress:
-    """Of one venue or one of its kinds: milliseconds of markets' time that were and are missing, and what came."""
+    """The progress of one venue, or of one of its kinds.
+
+    asked_ms  the missing spans of all markets together, ms, when the run began
+    done_ms   how much of it has been fetched, ms
+    """
 
     asked_ms: int = 0
     done_ms: int = 0
@@ -44,7 +48,7 @@ class Progress:
 
 @dataclass
 class BackfillState:
-    """Times are UTC epoch ms."""
+    """The state of one run; times are UTC epoch ms. `copy` is a second file that it is written to."""
 
     pid: int
     started_ms: int
@@ -55,22 +59,22 @@ class BackfillState:
     kinds: dict[tuple[str, str], Progress] = field(default_factory=dict)
     venues: dict[str, Progress] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    say: Callable[[str], None] | None = None
-    tell: Path | None = None
+    report_error: Callable[[str], None] | None = None
+    copy: Path | None = None
     _written_ms: int = 0
 
     def expect(self, venue: str, spans: Sequence[tuple[str, int]]) -> None:
-        """What is missing of a venue's kinds."""
+        """Add the missing spans of a venue: (kind, length in ms)."""
         self._of(venue)
         for kind, length in spans:
             for progress in self._of(venue, kind):
                 progress.asked_ms += length
         self.write()
 
-    def got(self, venue: str, kind: str, rows: int, settled_ms: int, row: Row) -> None:
-        """An answer is in the journal."""
+    def record_progress(self, venue: str, kind: str, rows: int, covered_ms: int, row: Row) -> None:
+        """Count a journalled response: the rows in its body, and the time that they cover, ms."""
         for progress in self._of(venue, kind):
-            progress.done_ms += settled_ms
+            progress.done_ms += covered_ms
             progress.requests += 1
             progress.rows += rows
             progress.body_bytes += len(row.body or "")
@@ -78,34 +82,34 @@ class BackfillState:
             self.write()
 
     def fail(self, venue: str, error: str, at_ms: int) -> None:
-        """A request went wrong; it may come again."""
+        """Note a failed request; it may be retried."""
         progress = self._of(venue)[0]
         progress.last_error, progress.last_error_ms = error, at_ms
-        if self.say:
-            self.say(f"{venue}: {error}")
+        if self.report_error:
+            self.report_error(f"{venue}: {error}")
 
     def give_up(self, venue: str, kind: str, key: str, span: tuple[int, int]) -> None:
-        """A span is left out of this run."""
+        """Count a span as failed for this run."""
         for progress in self._of(venue, kind):
             progress.failed += 1
-        if len(self.failed) < TOLD:
+        if len(self.failed) < LISTED:
             self.failed.append(f"{venue} {kind} {key} from {clock(span[0])} to {clock(span[1])}")
 
     def end(self, at_ms: int, *, stopped: bool) -> None:
-        """The run is over."""
+        """Note the end of the run, and write the files."""
         self.finished_ms, self.stopped = at_ms, stopped
         self.write()
 
     @property
     def total(self) -> Progress:
-        """Of all venues."""
+        """The progress of all venues together."""
         parts = self.venues.values()
         names = ("asked_ms", "done_ms", "requests", "rows", "body_bytes", "failed")
         return Progress(*(sum(getattr(part, name) for part in parts) for name in names))
 
     @property
     def state(self) -> str:
-        """`running`, `stopped`, `done`, or `partly` where spans are missing."""
+        """`running`, `stopped`, `done`, or `partly` if spans are missing."""
         if self.finished_ms is None:
             return "running"
         if self.stopped:
@@ -117,7 +121,7 @@ class BackfillState:
         return any(part.last_error and not part.asked_ms for part in self.venues.values())
 
     def summary(self) -> dict[str, Any]:
-        """What the file holds."""
+        """The content of the file."""
         kinds: dict[str, dict[str, Any]] = {}
         for (venue, kind), progress in self.kinds.items():
             kinds.setdefault(venue, {})[kind] = progress.summary()
@@ -133,10 +137,10 @@ class BackfillState:
         }
 
     def write(self) -> None:
-        """Replace the files at once; a full disk costs their freshness and nothing else."""
+        """Replace the files atomically; on a full disk they stay as they were, and the run continues."""
         self._written_ms = now_ms()
         content = orjson.dumps(self.summary(), option=orjson.OPT_INDENT_2)
-        for path in (self.path, self.tell):
+        for path in (self.path, self.copy):
             if path is not None:
                 scratch = path.with_suffix(".tmp")
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The words in which a venue is declared: pools, endpoints, the keys an endpoint fans out over, streams, the venue."""
+"""What is requested of a venue now: rate limits, endpoints, the keys that an endpoint fans out over, and streams."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,23 +11,28 @@ Body = Any
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a parameter function may look at: the key, the minute, and how many bars are missing up to now."""
+class Request:
+    """One request of an endpoint in one minute; an endpoint's `params` and `weight` may depend on it.
+
+    key      the symbol (or other key) that it is for; "" where the endpoint has no keys
+    tick_ms  start of the minute, UTC epoch ms
+    bars     how many one-minute bars are missing up to now; 0 where the endpoint has no bars
+    """
 
     key: str
     tick_ms: int
     bars: int
 
 
-Params = Mapping[str, Any] | Callable[[Ask], Mapping[str, Any]]
+Params = Mapping[str, Any] | Callable[[Request], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Pool:
     """A rate limit of a venue: at most `limit` of weight in any `window_s` seconds.
 
-    `history` of it belongs to the fetching of the past, a process of its own, and the rest to the recorder: together
-    they keep the limit without knowing of each other.
+    `history` of it is reserved for the backfill, which is a process of its own, and the rest is the recorder's: so the
+    two keep the limit together without communicating.
     """
 
     name: str
@@ -38,10 +43,11 @@ class Pool:
 
 @dataclass(frozen=True)
 class Keys:
-    """Where keys come from: the newest good bodies of another endpoint of the venue, read by `read`.
+    """A source of keys: the newest good bodies of another endpoint of the venue, read by `read`.
 
-    `read` gives (key, rank) pairs; a greater rank (24 h volume) is asked first. The rank is multiplied with that of the
-    same key in `times`, where a venue publishes the factors in two bodies (contracts held, and their price).
+    `read` gives (key, rank) pairs; keys of higher rank (such as 24 h volume) are requested first. With `times` the rank
+    is multiplied by the same key's rank in that source, where a venue publishes the two factors in two bodies (open
+    contracts, and their price).
     """
 
     endpoint: str
@@ -50,15 +56,15 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Each:
-    """Fan-out: one request per key of `of`, best rank first.
+class FanOut:
+    """One request per key of `of`, highest rank first.
 
-    of       None: only the keys of `always`
-    within   only keys that this source has too (if it has been read)
+    of       where the keys come from; None: only those of `always`
+    within   only keys that this source also has (once it has been read)
     without  no key that this source has
-    always   keys that are asked even when no source is known
-    top      each time only this many, by rank; None = all
-    rest_s   the others once in this time, spread over it, the longest unasked first; None = never
+    always   keys that are requested even before any source is known
+    top      only so many keys each time, by rank; None = all
+    rest_s   every other key once in this many seconds, spread evenly, the longest unrequested first; None = never
     """
 
     of: Keys | None = None
@@ -71,7 +77,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Bars:
-    """Closed one-minute bars: ask the newest `usual`, and up to `most` to catch up after a start or a failure."""
+    """One-minute bars per request: the newest `usual`, and up to `most` to catch up after a start or a failure."""
 
     usual: int = 3
     most: int = 99
@@ -81,8 +87,10 @@ class Bars:
 class Endpoint:
     """One kind of request. `params` is the query of a GET and the JSON body of a POST; `{key}` in the path is the key.
 
-    `next_page` reads a page and returns the parameters of the next one, or None after the last; the key is then the
-    page's number. `reduce` begins a declared reduction of a good answer that is too large to keep.
+    pool       name of the rate limit that `weight` counts against
+    every_s    seconds between requests (whole minutes)
+    next_page  (page) → parameters of the next page, or None after the last; the recorded key is the page's number
+    reduce     starts the declared reduction of a good body that is too large to keep
     """
 
     name: str
@@ -92,8 +100,8 @@ class Endpoint:
     params: Params = field(default_factory=dict)
     method: str = "GET"
     every_s: int = 60
-    weight: int | Callable[[Ask], int] = 1
-    each: Each | None = None
+    weight: int | Callable[[Request], int] = 1
+    fan_out: FanOut | None = None
     bars: Bars | None = None
     next_page: Callable[[Body], Mapping[str, Any] | None] | None = None
     timeout_s: float = 10.0
@@ -102,19 +110,19 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Stream:
-    """A WebSocket that is always connected.
+    """A WebSocket connection that is always open.
 
-    topics      keys that are subscribed to, followed as they change; None = the path alone subscribes
-    subscribe   the messages for some topics and the operation ("subscribe" or "unsubscribe")
-    heartbeat   a message the venue wants every `heartbeat_s`; None = WebSocket pings are sent instead
-    skip        true for a frame that is no data (an answer to a heartbeat)
-    refused     the reason if the frame refuses a subscription
-    silence_s   without any frame for this long the connection is taken for dead
-    life_s      reconnect before the venue ends the connection
-    connections  the topics are shared out over so many connections
-    topics_each  most topics of one connection
-    topics_per_s  most topics that a connection subscribes to in a second; None = all at once. It counts as listening
-                when all were asked for
+    topics       the keys that are subscribed to, updated as they change; None = the path alone subscribes
+    subscribe    (operation "subscribe" or "unsubscribe", topics) → the messages to send
+    heartbeat    a message that the venue requires every `heartbeat_s` seconds; None = WebSocket pings instead
+    skip         (frame) → whether it carries no data (a reply to a heartbeat)
+    refused      (frame) → the reason if it rejects a subscription, else None
+    silence_s    after so many seconds without any frame the connection counts as dead
+    life_s       reconnect after so many seconds, before the venue closes the connection
+    connections  the topics are divided over so many connections
+    topics_each  the most topics of one connection
+    topics_per_s the most topics that one connection subscribes to in a second; None = all at once. The connection
+                 counts as listening once all are subscribed to
     """
 
     name: str
@@ -131,33 +139,3 @@ class Stream:
     connections: int = 1
     topics_each: int | None = None
     topics_per_s: int | None = None
-
-
-@dataclass(frozen=True)
-class Venue:
-    """A venue: its limits, what is asked and what is listened to.
-
-    ban_s   HTTP status → how long to stay away from the host when the answer does not say
-    fault   the venue's own error inside an answer of status 200, or None
-    parallel  requests under way at once
-    headers   what the venue wants to be told with every request and connection
-    """
-
-    name: str
-    pools: tuple[Pool, ...]
-    endpoints: tuple[Endpoint, ...]
-    streams: tuple[Stream, ...] = ()
-    ban_s: Mapping[int, float] = field(default_factory=dict)
-    fault: Callable[[str], str | None] | None = None
-    parallel: int = 16
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def address(host: str, path: str, venues_url: str | None, *, websocket: bool = False) -> str:
-    """The URL of a path at a venue's host: the exchange itself, or behind the prefix of its stand-in."""
-    if venues_url is None:
-        return f"{'wss' if websocket else 'https'}://{host}{path}"
-    prefix = venues_url.rstrip("/")
-    if websocket:
-        prefix = "ws" + prefix.removeprefix("http")
-    return f"{prefix}/{host}{path}"

@@ -14,8 +14,9 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
-from ingest.declaration.endpoint import Ask, Endpoint, Venue, address
+from ingest.declaration.endpoint import Endpoint, Request
 from ingest.declaration.reduction import Reduction
+from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row, canonical
 from ingest.recorder.budget import Bans, Budget
 
@@ -75,7 +76,7 @@ class Client:
     ) -> None:
         await self._session.close()
 
-    async def fetch(self, endpoint: Endpoint, ask: Ask, params: Mapping[str, Any], deadline: float) -> Row:
+    async def fetch(self, endpoint: Endpoint, request: Request, params: Mapping[str, Any], deadline: float) -> Row:
         """Ask until there is an answer, asking again is useless, or the deadline (loop time) is reached."""
         held = 0
 
@@ -85,14 +86,14 @@ class Client:
             held = 1
 
         try:
-            return await self._fetch(endpoint, ask, params, deadline, hold)
+            return await self._fetch(endpoint, request, params, deadline, hold)
         finally:
             self.held -= held
 
     async def _fetch(
-        self, endpoint: Endpoint, ask: Ask, params: Mapping[str, Any], deadline: float, hold: Callable[[], None]
+        self, endpoint: Endpoint, request: Request, params: Mapping[str, Any], deadline: float, hold: Callable[[], None]
     ) -> Row:
-        weight = endpoint.weight(ask) if callable(endpoint.weight) else endpoint.weight
+        weight = endpoint.weight(request) if callable(endpoint.weight) else endpoint.weight
         budget, scopes = self.budgets[endpoint.pool], (endpoint.host, f"pool {endpoint.pool}")
         loop = asyncio.get_running_loop()
         text = canonical(params)
@@ -101,10 +102,10 @@ class Client:
 
         def row() -> Row:
             return Row(
-                ask.tick_ms,
+                request.tick_ms,
                 self.venue.name,
                 endpoint.name,
-                ask.key,
+                request.key,
                 text,
                 last.status,
                 last.requested_ms,
@@ -145,7 +146,7 @@ class Client:
                         continue
                     attempts += 1
                     sent = True
-                    last = await self._attempt(endpoint, ask.key, params, deadline - loop.time())
+                    last = await self._attempt(endpoint, request.key, params, deadline - loop.time())
                 finally:
                     self._slots.release()
             except TimeoutError:
@@ -163,7 +164,7 @@ class Client:
 
     async def _attempt(self, endpoint: Endpoint, key: str, params: Mapping[str, Any], left_s: float) -> Answer:
         timeout_s = min(endpoint.timeout_s, left_s)
-        url = address(endpoint.host, endpoint.path.replace("{key}", quote(key, safe="")), self.venues_url)
+        url = url_of(endpoint.host, endpoint.path.replace("{key}", quote(key, safe="")), self.venues_url)
         post = {"data": orjson.dumps(params), "headers": {"Content-Type": "application/json"}}
         query = {"params": {name: str(value) for name, value in params.items()}}
         requested_ms = now_ms()

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Endpoint
+from ingest.declaration.endpoint import Endpoint, Request
 from ingest.landing.rows import Row, canonical
 from ingest.recorder.client import Client, now_ms
 from ingest.recorder.schedule import Schedule
@@ -49,26 +49,26 @@ async def record_minute(
             await fan_out(endpoint)
         except Exception as error:
             log.exception("%s %s", client.venue.name, endpoint.name)
-            finish(_row(client, endpoint, Ask("", tick_ms, 0), f"not asked: {error!r}"))
+            finish(_row(client, endpoint, Request("", tick_ms, 0), f"not asked: {error!r}"))
 
     async def fan_out(endpoint: Endpoint) -> None:
-        asks: Sequence[Ask] = ()
+        requests: Sequence[Request] = ()
         try:
             for name in schedule.unknown(endpoint):
                 if other := tasks.get(name):
-                    of = endpoint.each.of if endpoint.each else None
+                    of = endpoint.fan_out.of if endpoint.fan_out else None
                     decisive = of is not None and name == of.endpoint
                     await asyncio.wait([other], timeout=None if decisive else PATIENCE_S)
-            asks = schedule.asks(endpoint, tick_ms)
+            requests = schedule.requests(endpoint, tick_ms)
         finally:
-            progress.open += len(asks) - 1
-        if not asks:
-            finish(_row(client, endpoint, Ask("", tick_ms, 0), _no_keys(schedule, endpoint)))
-        await asyncio.gather(*(ask_for(endpoint, ask) for ask in asks))
+            progress.open += len(requests) - 1
+        if not requests:
+            finish(_row(client, endpoint, Request("", tick_ms, 0), _no_keys(schedule, endpoint)))
+        await asyncio.gather(*(ask_for(endpoint, request) for request in requests))
 
-    async def ask_for(endpoint: Endpoint, ask: Ask) -> None:
+    async def ask_for(endpoint: Endpoint, request: Request) -> None:
         try:
-            await _record(client, endpoint, ask, deadline, finish)
+            await _record(client, endpoint, request, deadline, finish)
         finally:
             progress.open -= 1
 
@@ -82,15 +82,17 @@ async def record_minute(
             task.cancel()
 
 
-async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float, finish: Callable[[Row], None]) -> None:
+async def _record(
+    client: Client, endpoint: Endpoint, request: Request, deadline: float, finish: Callable[[Row], None]
+) -> None:
     """One request, or one request per page."""
     try:
-        params: Mapping[str, Any] = endpoint.params(ask) if callable(endpoint.params) else endpoint.params
+        params: Mapping[str, Any] = endpoint.params(request) if callable(endpoint.params) else endpoint.params
         if endpoint.next_page is None:
-            finish(await client.fetch(endpoint, ask, params, deadline))
+            finish(await client.fetch(endpoint, request, params, deadline))
             return
         for page in range(1, MOST_PAGES + 1):
-            row = await client.fetch(endpoint, Ask(str(page), ask.tick_ms, ask.bars), params, deadline)
+            row = await client.fetch(endpoint, Request(str(page), request.tick_ms, request.bars), params, deadline)
             finish(row)
             if row.status != 200 or row.error or row.body is None:
                 return
@@ -101,19 +103,21 @@ async def _record(client: Client, endpoint: Endpoint, ask: Ask, deadline: float,
         log.error("%s %s has more than %d pages", client.venue.name, endpoint.name, MOST_PAGES)
     except Exception as error:
         # A body of another shape than declared, or a fault of the declaration: this key's, nobody else's.
-        log.exception("%s %s %s", client.venue.name, endpoint.name, ask.key)
-        finish(_row(client, endpoint, ask, f"not asked: {error!r}"))
+        log.exception("%s %s %s", client.venue.name, endpoint.name, request.key)
+        finish(_row(client, endpoint, request, f"not asked: {error!r}"))
 
 
 def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:
     missing = schedule.unknown(endpoint)
-    of = endpoint.each.of if endpoint.each else None
+    of = endpoint.fan_out.of if endpoint.fan_out else None
     if of and of.endpoint in missing:
         return f"not asked: {of.endpoint} gave no keys yet"
     return "not asked: there are no keys"
 
 
-def _row(client: Client, endpoint: Endpoint, ask: Ask, error: str) -> Row:
+def _row(client: Client, endpoint: Endpoint, request: Request, error: str) -> Row:
     """A row for what was not asked."""
     params = canonical({})
-    return Row(ask.tick_ms, client.venue.name, endpoint.name, ask.key, params, None, now_ms(), None, 0, error, None)
+    return Row(
+        request.tick_ms, client.venue.name, endpoint.name, request.key, params, None, now_ms(), None, 0, error, None
+    )

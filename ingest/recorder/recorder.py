@@ -10,7 +10,7 @@ from os import getpid
 from pathlib import Path
 from time import monotonic
 
-from ingest.declaration.endpoint import Venue
+from ingest.declaration.venue import Venue
 from ingest.landing.memory import stay_small
 from ingest.landing.outbox import Landed, Outbox
 from ingest.landing.rows import Row

@@ -4,7 +4,8 @@ import logging
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Each, Endpoint, Keys, Venue
+from ingest.declaration.endpoint import Endpoint, FanOut, Keys, Request
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 
 log = logging.getLogger(__name__)
@@ -14,8 +15,8 @@ class Catalogue:
     """The keys that the newest good bodies list, per key source. Only these pairs are kept, not the bodies."""
 
     def __init__(self, venue: Venue) -> None:
-        eaches = [endpoint.each for endpoint in venue.endpoints if endpoint.each]
-        sources = {source for each in eaches for source in (each.of, each.within, each.without) if source}
+        fan_outs = [endpoint.fan_out for endpoint in venue.endpoints if endpoint.fan_out]
+        sources = {source for fan_out in fan_outs for source in (fan_out.of, fan_out.within, fan_out.without) if source}
         sources |= {stream.topics for stream in venue.streams if stream.topics}
         self._sources = sources | {source.times for source in sources if source.times}
         self._listed: dict[Keys, dict[str, dict[str, float]]] = {}
@@ -47,11 +48,11 @@ class Catalogue:
             ranks = {key: rank * factors.get(key, 0.0) for key, rank in ranks.items()}
         return ranks
 
-    def ranked(self, each: Each) -> list[str]:
+    def ranked(self, fan_out: FanOut) -> list[str]:
         """The keys of a fan-out, best first."""
-        keys = (self.keys(each.of) if each.of else None) or {}
-        within = self.keys(each.within) if each.within else None
-        without = (self.keys(each.without) if each.without else None) or {}
+        keys = (self.keys(fan_out.of) if fan_out.of else None) or {}
+        within = self.keys(fan_out.within) if fan_out.within else None
+        without = (self.keys(fan_out.without) if fan_out.without else None) or {}
         chosen = [key for key in keys if key not in without and (within is None or key in within)]
         return sorted(chosen, key=lambda key: (-keys[key], key))
 
@@ -67,7 +68,7 @@ class Schedule:
         self._answered: dict[tuple[str, str], int] = {}
         self._due: dict[str, int] = {}
         self._every_s = {endpoint.name: endpoint.every_s for endpoint in venue.endpoints}
-        self._fanned = {endpoint.name for endpoint in venue.endpoints if endpoint.each}
+        self._fanned = {endpoint.name for endpoint in venue.endpoints if endpoint.fan_out}
 
     def due(self, tick_ms: int) -> list[Endpoint]:
         """The endpoints whose cadence has come round: all at the first tick, then at multiples of their cadence."""
@@ -79,17 +80,17 @@ class Schedule:
 
     def unknown(self, endpoint: Endpoint) -> list[str]:
         """Names of the endpoints that have not yet given the keys of this one, the decisive one first."""
-        each = endpoint.each
-        wanted = (each.of, each.of and each.of.times, each.within, each.without) if each else ()
+        fan_out = endpoint.fan_out
+        wanted = (fan_out.of, fan_out.of and fan_out.of.times, fan_out.within, fan_out.without) if fan_out else ()
         return [source.endpoint for source in wanted if source and self.catalogue.keys(source) is None]
 
-    def asks(self, endpoint: Endpoint, tick_ms: int) -> list[Ask]:
+    def requests(self, endpoint: Endpoint, tick_ms: int) -> list[Request]:
         """One Ask per request of this minute, best rank first."""
-        each = endpoint.each
-        keys = [""] if each is None else [*each.always, *self._chosen(endpoint, each)]
+        fan_out = endpoint.fan_out
+        keys = [""] if fan_out is None else [*fan_out.always, *self._chosen(endpoint, fan_out)]
         for key in keys:
             self._asked[endpoint.name, key] = tick_ms
-        return [Ask(key, tick_ms, self._bars(endpoint, key, tick_ms)) for key in keys]
+        return [Request(key, tick_ms, self._bars(endpoint, key, tick_ms)) for key in keys]
 
     def done(self, row: Row) -> None:
         """Take note of an outcome."""
@@ -105,15 +106,15 @@ class Schedule:
             )
             self._due[row.endpoint] = min(self._due.get(row.endpoint, again_ms), again_ms)
 
-    def _chosen(self, endpoint: Endpoint, each: Each) -> list[str]:
-        ranked = self.catalogue.ranked(each)
-        if each.top is None or len(ranked) <= each.top:
+    def _chosen(self, endpoint: Endpoint, fan_out: FanOut) -> list[str]:
+        ranked = self.catalogue.ranked(fan_out)
+        if fan_out.top is None or len(ranked) <= fan_out.top:
             return ranked
-        top, rest = ranked[: each.top], ranked[each.top :]
-        if each.rest_s is None:
+        top, rest = ranked[: fan_out.top], ranked[fan_out.top :]
+        if fan_out.rest_s is None:
             return top
         # The longest unasked first: even over the time, and right again after any change of ranks.
-        share = -(-len(rest) * max(60, endpoint.every_s) // each.rest_s)
+        share = -(-len(rest) * max(60, endpoint.every_s) // fan_out.rest_s)
         rest.sort(key=lambda key: self._asked.get((endpoint.name, key), 0))
         return top + rest[:share]
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import aiohttp
 
-from ingest.declaration.endpoint import Stream, Venue, address
+from ingest.declaration.endpoint import Stream
+from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row
 from ingest.recorder.client import USER_AGENT, now_ms
 from ingest.recorder.schedule import Catalogue
@@ -44,7 +45,7 @@ class StreamRecorder:
         self._shares = shares or Shares(1, stream.topics_each)
         self._connection = connection
         self._key = str(connection + 1) if stream.connections > 1 else ""
-        self._url = address(stream.host, stream.path, venues_url, websocket=True)
+        self._url = url_of(stream.host, stream.path, venues_url, websocket=True)
         self._catalogue = catalogue
         self._minute_ms = minute_ms
         self._emit = emit

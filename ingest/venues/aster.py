@@ -1,10 +1,13 @@
 """Aster: perpetuals (fapi) and spot (sapi), in Binance's wire format."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.history import History
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
+from ingest.venues.binance import bar_times, kline_span, kline_weight, settlement_span, settlement_times
 
 FUTURES, SPOT, STREAMS = "fapi.asterdex.com", "sapi.asterdex.com", "fstream.asterdex.com"
 HOUR = 3600
@@ -31,23 +34,43 @@ def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
     return ((row["symbol"], 0.0) for row in body["symbols"] if row["status"] != "TRADING")
 
 
-def _symbol(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key}
+def _symbol(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key}
 
 
-def _klines(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "interval": "1m", "limit": ask.bars}
+def _klines(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "interval": "1m", "limit": request.bars}
 
 
-def _two_hours(ask: Ask) -> dict[str, Any]:
+def _two_hours(request: Request) -> dict[str, Any]:
     # Asked every hour: the settlement of the hour before is there even if this hour's comes late. Both together are
     # fewer than the 1000 rows of one answer, which begins at the start.
-    return {"startTime": ask.tick_ms - 2 * HOUR * 1000, "limit": 1000}
+    return {"startTime": request.tick_ms - 2 * HOUR * 1000, "limit": 1000}
 
 
 TRADED = Keys("perp_tickers", _traded)
 FUNDED = Keys("funding", _funded)
 HALTED = Keys("instruments", _not_trading)
+
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    spot = endpoint == "spot_bars"
+    return History(
+        endpoint,
+        interval,
+        SPOT if spot else FUTURES,
+        "/api/v1/klines" if spot else "/fapi/v1/klines",
+        "spot" if spot else "futures",
+        kline_span(interval),
+        bar_times,
+        most=499 if interval == "1d" else 1000,
+        order="span",
+        days=days,
+        # The spot page gives klines no weight: the futures page's is assumed.
+        weight=kline_weight,
+        top=top,
+    )
+
 
 ASTER = Venue(
     name="aster",
@@ -74,7 +97,7 @@ ASTER = Venue(
             "/fapi/v1/openInterest",
             "futures",
             _symbol,
-            each=Each(of=TRADED, within=FUNDED, without=HALTED, top=100),
+            fan_out=FanOut(of=TRADED, within=FUNDED, without=HALTED, top=100),
         ),
         Endpoint(
             "perp_bars",
@@ -84,7 +107,7 @@ ASTER = Venue(
             _klines,
             # Weight 1 as long as fewer than 100 bars are asked.
             bars=Bars(most=99),
-            each=Each(of=TRADED, within=FUNDED, without=HALTED, top=100, rest_s=HOUR),
+            fan_out=FanOut(of=TRADED, within=FUNDED, without=HALTED, top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -95,7 +118,7 @@ ASTER = Venue(
             # The spot page gives klines no weight; the futures page's for fewer than 500 bars is assumed.
             weight=2,
             bars=Bars(most=99),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _traded_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
                 top=100,
@@ -111,12 +134,32 @@ ASTER = Venue(
             "futures",
             _symbol,
             every_s=300,
-            each=Each(of=TRADED, within=FUNDED, without=HALTED, top=0, rest_s=HOUR),
+            fan_out=FanOut(of=TRADED, within=FUNDED, without=HALTED, top=0, rest_s=HOUR),
         ),
     ),
     streams=(
         # The server pings every 5 minutes (answered by the client); a connection lives 24 hours. Minutes without any
         # forced order happen, so the silence limit is long and liveness is proved by pings of our own.
         Stream("liquidations", STREAMS, "/ws/!forceOrder@arr", silence_s=1800),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", 300, 400),
+        _bar_history("spot_bars", "1d", 50, 400),
+        History(
+            "settlements",
+            None,
+            FUTURES,
+            "/fapi/v1/fundingRate",
+            "futures",
+            settlement_span,
+            settlement_times,
+            most=1000,
+            order="oldest",
+            days=400,
+            like="perp_bars",
+            top=300,
+        ),
+        _bar_history("perp_bars", "1h", 100, 90),
+        _bar_history("spot_bars", "1h", 20, 90),
     ),
 )

@@ -1,12 +1,14 @@
 """Binance: USD-M futures (fapi), spot (api) and the BTC and ETH options (eapi)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.history import History, Piece
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 FUTURES, SPOT, STREAMS = "fapi.binance.com", "api.binance.com", "fstream.binance.com"
 OPTIONS, COINS = "eapi.binance.com", ("BTC", "ETH")
@@ -56,38 +58,38 @@ def _expiries(body: Body) -> Iterator[tuple[str, float]]:
     return ((f"{coin}-{day}", 0.0) for coin, day in named if coin in COINS)
 
 
-def _expiry(ask: Ask) -> dict[str, Any]:
-    coin, day = ask.key.split("-")
+def _expiry(request: Request) -> dict[str, Any]:
+    coin, day = request.key.split("-")
     return {"underlyingAsset": coin, "expiration": day}
 
 
-def _symbol(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key}
+def _symbol(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key}
 
 
-def _klines(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "interval": "1m", "limit": ask.bars}
+def _klines(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "interval": "1m", "limit": request.bars}
 
 
-def _buckets(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "period": "5m", "limit": ask.bars // 5 + 1}
+def _buckets(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "period": "5m", "limit": request.bars // 5 + 1}
 
 
-def _ladder(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "limit": 500}
+def _ladder(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "limit": 500}
 
 
-def _spot_ladder(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "limit": 1000}
+def _spot_ladder(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "limit": 1000}
 
 
 HOUR = 3600
 FUNDED, NOT_TRADING = Keys("funding", _funded), Keys("instruments", _not_trading)
-PERPS = Each(of=Keys("perp_tickers", _traded), within=FUNDED, without=NOT_TRADING)
+PERPS = FanOut(of=Keys("perp_tickers", _traded), within=FUNDED, without=NOT_TRADING)
 POSITIONED = replace(PERPS, top=50, rest_s=HOUR)
 """The most traded every time, all others once an hour."""
 # The book of what is held most, in USD: contracts come per symbol, their price in the list of all.
-MOST_HELD = Each(
+MOST_HELD = FanOut(
     of=Keys("open_interest", _held_in_tether, times=Keys("funding", _marks)),
     within=FUNDED,
     without=NOT_TRADING,
@@ -101,12 +103,86 @@ def _ratio(name: str, path: str) -> Endpoint:
     return Endpoint(
         name,
         FUTURES,
-        f"/futures/data/{path}",
+        path,
         "statistics",
         _buckets,
         every_s=300,
-        each=POSITIONED,
+        fan_out=POSITIONED,
         bars=EIGHT_HOURS,
+    )
+
+
+EVERY_COIN = 60
+"""In a demo the daily bars of every coin: coins are ranked by them."""
+
+
+def kline_span(interval: str) -> Callable[[Piece], dict[str, Any]]:
+    return lambda piece: {
+        "symbol": piece.key,
+        "interval": interval,
+        "startTime": piece.begin_ms,
+        "endTime": piece.end_ms - 1,
+        "limit": piece.rows,
+    }
+
+
+def kline_weight(piece: Piece) -> int:
+    # Page of the klines; Aster's is the same.
+    return 1 if piece.rows < 100 else 2 if piece.rows < 500 else 5 if piece.rows <= 1000 else 10
+
+
+def bar_times(body: Body) -> list[int]:
+    return [int(row[0]) for row in body]
+
+
+def settlement_times(body: Body) -> list[int]:
+    return [int(row["fundingTime"]) for row in body]
+
+
+def settlement_span(piece: Piece) -> dict[str, Any]:
+    return {"symbol": piece.key, "startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": 1000}
+
+
+def _bucket_span(piece: Piece) -> dict[str, Any]:
+    span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
+    return {"symbol": piece.key, "period": "1h", **span}
+
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int | None, days: int, sample: int) -> History:
+    spot = endpoint == "spot_bars"
+    return History(
+        endpoint,
+        interval,
+        SPOT if spot else FUTURES,
+        "/api/v3/klines" if spot else "/fapi/v1/klines",
+        "spot" if spot else "futures",
+        kline_span(interval),
+        bar_times,
+        # A futures request of fewer than 500 bars weighs 2.
+        most=499 if interval == "1d" else 1000,
+        order="span",
+        days=days,
+        weight=2 if spot else kline_weight,
+        top=top,
+        sample=sample,
+    )
+
+
+def _statistic_history(endpoint: str, path: str, top: int) -> History:
+    return History(
+        endpoint,
+        "1h",
+        FUTURES,
+        path,
+        "statistics",
+        _bucket_span,
+        lambda body: [int(row["timestamp"]) for row in body],
+        most=500,
+        order="span",
+        days=30,
+        kept_days=30,
+        like="perp_bars",
+        top=top,
     )
 
 
@@ -145,7 +221,7 @@ BINANCE = Venue(
             weight=20,
             timeout_s=30,
         ),
-        Endpoint("open_interest", FUTURES, "/fapi/v1/openInterest", "futures", _symbol, each=PERPS),
+        Endpoint("open_interest", FUTURES, "/fapi/v1/openInterest", "futures", _symbol, fan_out=PERPS),
         Endpoint(
             "perp_bars",
             FUTURES,
@@ -154,7 +230,7 @@ BINANCE = Venue(
             _klines,
             # Weight 1 as long as fewer than 100 bars are asked.
             bars=Bars(most=99),
-            each=replace(PERPS, top=100, rest_s=HOUR),
+            fan_out=replace(PERPS, top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -164,7 +240,7 @@ BINANCE = Venue(
             _klines,
             weight=2,
             bars=Bars(most=99),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _traded_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
                 top=100,
@@ -172,10 +248,10 @@ BINANCE = Venue(
             ),
         ),
         # Buckets are kept for 30 days.
-        _ratio("long_short_accounts", "globalLongShortAccountRatio"),
-        _ratio("long_short_top_accounts", "topLongShortAccountRatio"),
-        _ratio("long_short_top_positions", "topLongShortPositionRatio"),
-        _ratio("taker_ratio", "takerlongshortRatio"),
+        _ratio("long_short_accounts", "/futures/data/globalLongShortAccountRatio"),
+        _ratio("long_short_top_accounts", "/futures/data/topLongShortAccountRatio"),
+        _ratio("long_short_top_positions", "/futures/data/topLongShortPositionRatio"),
+        _ratio("taker_ratio", "/futures/data/takerlongshortRatio"),
         # Marks and tickers of all options at once, their open interest by coin and expiry.
         Endpoint("option_tickers", OPTIONS, "/eapi/v1/mark", "options", every_s=300, weight=5, timeout_s=20),
         Endpoint("option_volumes", OPTIONS, "/eapi/v1/ticker", "options", every_s=300, weight=5, timeout_s=20),
@@ -187,19 +263,21 @@ BINANCE = Venue(
             "options",
             _expiry,
             every_s=300,
-            each=Each(of=Keys("option_instruments", _expiries)),
+            fan_out=FanOut(of=Keys("option_instruments", _expiries)),
         ),
         Endpoint(
             "option_index",
             OPTIONS,
             "/eapi/v1/index",
             "options",
-            lambda ask: {"underlying": ask.key},
+            lambda request: {"underlying": request.key},
             every_s=300,
-            each=Each(always=tuple(f"{coin}USDT" for coin in COINS)),
+            fan_out=FanOut(always=tuple(f"{coin}USDT" for coin in COINS)),
         ),
         # Weight 10 up to 500 levels (page of the order book).
-        Endpoint("order_books", FUTURES, "/fapi/v1/depth", "futures", _ladder, every_s=120, weight=10, each=MOST_HELD),
+        Endpoint(
+            "order_books", FUTURES, "/fapi/v1/depth", "futures", _ladder, every_s=120, weight=10, fan_out=MOST_HELD
+        ),
         # The spot pairs of what is held most: weight 50 up to 1000 levels (page of the order book).
         Endpoint(
             "index_books",
@@ -209,7 +287,7 @@ BINANCE = Venue(
             _spot_ladder,
             every_s=300,
             weight=50,
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("open_interest", _leg_sizes, times=Keys("funding", _leg_marks)),
                 within=Keys("spot_tickers", _traded_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
@@ -224,7 +302,7 @@ BINANCE = Venue(
             _symbol,
             weight=2,
             every_s=300,
-            each=replace(PERPS, top=0, rest_s=HOUR),
+            fan_out=replace(PERPS, top=0, rest_s=HOUR),
         ),
         # Without a symbol the newest 1000 settlements of all of them: more than any hour has.
         Endpoint("settlements", FUTURES, "/fapi/v1/fundingRate", "funding_info", {"limit": 1000}, every_s=600),
@@ -234,5 +312,30 @@ BINANCE = Venue(
         # pings every 3 minutes (answered by the client); a connection lives 24 hours. Minutes without any forced
         # order happen, so the silence limit is long and liveness is proved by pings of our own.
         Stream("liquidations", STREAMS, "/market/ws/!forceOrder@arr", silence_s=1800),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", None, 400, EVERY_COIN),
+        _bar_history("spot_bars", "1d", None, 400, EVERY_COIN),
+        History(
+            "settlements",
+            None,
+            FUTURES,
+            "/fapi/v1/fundingRate",
+            "funding_info",
+            settlement_span,
+            settlement_times,
+            most=1000,
+            order="oldest",
+            days=400,
+            like="perp_bars",
+            sample=20,
+        ),
+        _statistic_history("open_interest_history", "/futures/data/openInterestHist", 100),
+        _statistic_history("long_short_accounts", "/futures/data/globalLongShortAccountRatio", 50),
+        _statistic_history("long_short_top_accounts", "/futures/data/topLongShortAccountRatio", 50),
+        _statistic_history("long_short_top_positions", "/futures/data/topLongShortPositionRatio", 50),
+        _statistic_history("taker_ratio", "/futures/data/takerlongshortRatio", 50),
+        _bar_history("perp_bars", "1h", 100, 90, 10),
+        _bar_history("spot_bars", "1h", 100, 90, 10),
     ),
 )

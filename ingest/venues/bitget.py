@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.history import History, Piece
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 API, STREAMS = "api.bitget.com", "ws.bitget.com"
 PERPS = ("USDT-FUTURES", "USDC-FUTURES", "COIN-FUTURES")
@@ -65,28 +67,28 @@ def _fault(body: str) -> str | None:
     return f"code {found[1]}: {body[:200]}"
 
 
-def _by_category(ask: Ask) -> dict[str, Any]:
-    return {"category": ask.key}
+def _by_category(request: Request) -> dict[str, Any]:
+    return {"category": request.key}
 
 
-def _perp_bars(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "productType": category(ask.key), "granularity": "1m", "limit": ask.bars}
+def _perp_bars(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "productType": category(request.key), "granularity": "1m", "limit": request.bars}
 
 
-def _spot_bars(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "granularity": "1min", "limit": ask.bars}
+def _spot_bars(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "granularity": "1min", "limit": request.bars}
 
 
-def _ratio(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "period": "5m"}
+def _ratio(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "period": "5m"}
 
 
-def _ladder(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "type": "step0", "limit": 150}
+def _ladder(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "type": "step0", "limit": 150}
 
 
-def _settlements(ask: Ask) -> dict[str, Any]:
-    return {"category": category(ask.key), "symbol": ask.key, "limit": 20}
+def _settlements(request: Request) -> dict[str, Any]:
+    return {"category": category(request.key), "symbol": request.key, "limit": 20}
 
 
 def _subscribe(operation: str, categories: list[str]) -> list[str]:
@@ -98,11 +100,42 @@ def _refused(frame: str) -> str | None:
     return f"subscription refused: {frame[:200]}" if '"event":"error"' in frame else None
 
 
-def _perps(top: int, rest_s: int) -> Each:
-    return Each(of=Keys("perp_tickers", _traded), without=Keys("instruments", _not_trading), top=top, rest_s=rest_s)
+def _perps(top: int, rest_s: int) -> FanOut:
+    return FanOut(of=Keys("perp_tickers", _traded), without=Keys("instruments", _not_trading), top=top, rest_s=rest_s)
 
 
-ALL_PERPS = Each(always=PERPS)
+ALL_PERPS = FanOut(always=PERPS)
+
+
+def _bar_times(body: Body) -> list[int]:
+    return [int(row[0]) for row in body["data"]]
+
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    spot = endpoint == "spot_bars"
+    named = "1Dutc" if interval == "1d" else "1h" if spot else "1H"
+
+    def params(piece: Piece) -> dict[str, Any]:
+        span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
+        product = {} if spot else {"productType": category(piece.key)}
+        return {"symbol": piece.key, "granularity": named, **span, **product}
+
+    return History(
+        endpoint,
+        interval,
+        API,
+        "/api/v2/spot/market/history-candles" if spot else "/api/v2/mix/market/history-candles",
+        "spot_history" if spot else "perp_history",
+        params,
+        _bar_times,
+        # At most 200 rows, and never more than 90 days
+        # (https://www.bitget.com/api-doc/contract/market/Get-History-Candle-Data).
+        most=90 if interval == "1d" else 200,
+        order="span",
+        days=days,
+        top=top,
+    )
+
 
 BITGET = Venue(
     name="bitget",
@@ -126,8 +159,8 @@ BITGET = Venue(
     ban_s={403: 300},
     fault=_fault,
     endpoints=(
-        Endpoint("perp_tickers", API, "/api/v3/market/tickers", "market", _by_category, each=ALL_PERPS),
-        Endpoint("funding", API, "/api/v3/market/current-fund-rate", "market", _by_category, each=ALL_PERPS),
+        Endpoint("perp_tickers", API, "/api/v3/market/tickers", "market", _by_category, fan_out=ALL_PERPS),
+        Endpoint("funding", API, "/api/v3/market/current-fund-rate", "market", _by_category, fan_out=ALL_PERPS),
         Endpoint("spot_tickers", API, "/api/v3/market/tickers", "market", {"category": "SPOT"}),
         Endpoint(
             "instruments",
@@ -136,7 +169,7 @@ BITGET = Venue(
             "market",
             _by_category,
             every_s=HOUR,
-            each=ALL_PERPS,
+            fan_out=ALL_PERPS,
             timeout_s=20,
         ),
         Endpoint(
@@ -155,7 +188,7 @@ BITGET = Venue(
             "perp_candles",
             _perp_bars,
             bars=Bars(most=200),
-            each=_perps(100, HOUR),
+            fan_out=_perps(100, HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -164,7 +197,7 @@ BITGET = Venue(
             "spot_candles",
             _spot_bars,
             bars=Bars(most=200),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _traded_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
                 top=100,
@@ -179,7 +212,7 @@ BITGET = Venue(
             "/api/v2/mix/market/account-long-short",
             "account_ratio",
             _ratio,
-            each=Each(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
+            fan_out=FanOut(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
         ),
         Endpoint(
             "taker_ratio",
@@ -187,7 +220,7 @@ BITGET = Venue(
             "/api/v2/mix/market/taker-buy-sell",
             "taker_ratio",
             _ratio,
-            each=Each(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
+            fan_out=FanOut(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
         ),
         # The spot pairs of what is held most, down to 150 levels
         # (https://www.bitget.com/api-doc/spot/market/Get-Orderbook).
@@ -198,7 +231,7 @@ BITGET = Venue(
             "spot_books",
             _ladder,
             every_s=300,
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _traded_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
@@ -210,9 +243,9 @@ BITGET = Venue(
             API,
             "/api/v3/market/index-components",
             "index",
-            lambda ask: {"symbol": ask.key},
+            lambda request: {"symbol": request.key},
             every_s=300,
-            each=_perps(0, HOUR),
+            fan_out=_perps(0, HOUR),
         ),
         # The newest 20 settlements cover 20 hours even where funding is hourly.
         Endpoint(
@@ -222,7 +255,7 @@ BITGET = Venue(
             "settlements",
             _settlements,
             every_s=300,
-            each=_perps(0, 4 * HOUR),
+            fan_out=_perps(0, 4 * HOUR),
         ),
     ),
     streams=(
@@ -241,5 +274,24 @@ BITGET = Venue(
             refused=_refused,
             silence_s=75,
         ),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", 300, 400),
+        _bar_history("spot_bars", "1d", 300, 400),
+        History(
+            "settlements",
+            None,
+            API,
+            "/api/v3/market/history-fund-rate",
+            "settlements",
+            lambda piece: {"category": category(piece.key), "symbol": piece.key, "limit": 100, "cursor": piece.page},
+            lambda body: [int(row["fundingRateTimestamp"]) for row in body["data"]["resultList"]],
+            most=100,
+            order="pages",
+            days=180,
+            top=100,
+        ),
+        _bar_history("perp_bars", "1h", 100, 90),
+        _bar_history("spot_bars", "1h", 50, 90),
     ),
 )

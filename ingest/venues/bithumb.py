@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.history import History
+from ingest.declaration.venue import Venue
+from ingest.venues.upbit import bar_times
 
 API = "api.bithumb.com"
 COVERED = ("KRW-BTC", "KRW-ETH", "KRW-XRP", "KRW-SOL", "KRW-USDT", "KRW-USDC")
@@ -21,8 +25,8 @@ def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
     return ((market, float(row["acc_trade_value_24H"])) for market, row in coins if market not in COVERED)
 
 
-def _candles(ask: Ask) -> dict[str, Any]:
-    return {"market": ask.key, "count": ask.bars}
+def _candles(request: Request) -> dict[str, Any]:
+    return {"market": request.key, "count": request.bars}
 
 
 def _fault(body: str) -> str | None:
@@ -31,6 +35,14 @@ def _fault(body: str) -> str | None:
     if (status and status[1] != "0000") or ERROR.match(body):
         return f"refused: {orjson.loads(body)}"
     return None
+
+
+SEOUL_MS = 9 * 3_600_000
+
+
+def _seoul_time(ms: int) -> str:
+    # `to` is read as a time of Seoul, whatever offset it names.
+    return datetime.fromtimestamp((ms + SEOUL_MS) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 BITHUMB = Venue(
@@ -56,7 +68,36 @@ BITHUMB = Venue(
             "candle",
             _candles,
             bars=Bars(most=200),
-            each=Each(of=Keys("spot_tickers", _others_traded), always=COVERED, top=20),
+            fan_out=FanOut(of=Keys("spot_tickers", _others_traded), always=COVERED, top=20),
+        ),
+    ),
+    history=(
+        History(
+            "spot_bars",
+            "1d",
+            API,
+            "/v1/candles/days",
+            "candle",
+            lambda piece: {"market": piece.key, "to": _seoul_time(piece.end_ms), "count": piece.rows},
+            bar_times,
+            most=200,
+            order="newest",
+            days=400,
+            top=30,
+        ),
+        History(
+            "spot_bars",
+            "1h",
+            API,
+            "/v1/candles/minutes/60",
+            "candle",
+            lambda piece: {"market": piece.key, "to": _seoul_time(piece.end_ms), "count": piece.rows},
+            bar_times,
+            most=200,
+            order="newest",
+            days=90,
+            top=6,
+            sample=2,
         ),
     ),
     parallel=8,

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Params, Pool, Request, Stream
+from ingest.declaration.history import History, Piece
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 API, STREAMS = "api.bybit.com", "stream.bybit.com"
 RET_CODE = re.compile(r'"retCode"\s*:\s*(-?\d+)\s*,\s*"retMsg"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -61,30 +63,30 @@ def _fault(body: str) -> str | None:
 
 
 def _bars(category: str) -> Params:
-    return lambda ask: {"category": category, "symbol": ask.key, "interval": "1", "limit": ask.bars}
+    return lambda request: {"category": category, "symbol": request.key, "interval": "1", "limit": request.bars}
 
 
-def _buckets(ask: Ask) -> dict[str, Any]:
-    return {"category": "linear", "symbol": ask.key, "period": "5min", "limit": ask.bars // 5 + 1}
+def _buckets(request: Request) -> dict[str, Any]:
+    return {"category": "linear", "symbol": request.key, "period": "5min", "limit": request.bars // 5 + 1}
 
 
-def _ladder(ask: Ask) -> dict[str, Any]:
-    return {"category": "linear", "symbol": ask.key, "limit": 500}
+def _ladder(request: Request) -> dict[str, Any]:
+    return {"category": "linear", "symbol": request.key, "limit": 500}
 
 
-def _spot_ladder(ask: Ask) -> dict[str, Any]:
+def _spot_ladder(request: Request) -> dict[str, Any]:
     # Spot books are published down to 200 levels.
-    return {"category": "spot", "symbol": ask.key, "limit": 200}
+    return {"category": "spot", "symbol": request.key, "limit": 200}
 
 
-def _settled(ask: Ask) -> dict[str, Any]:
+def _settled(request: Request) -> dict[str, Any]:
     # Perpetuals settle every hour at most.
-    return {"category": "linear", "symbol": ask.key, "limit": ask.bars // 60 + 1}
+    return {"category": "linear", "symbol": request.key, "limit": request.bars // 60 + 1}
 
 
-def _index(ask: Ask) -> dict[str, Any]:
+def _index(request: Request) -> dict[str, Any]:
     # The index of a perpetual in USDT has its name.
-    return {"indexName": ask.key}
+    return {"indexName": request.key}
 
 
 def _subscribe(operation: str, symbols: list[str]) -> list[str]:
@@ -111,6 +113,56 @@ def _refused(frame: str) -> str | None:
 
 HOUR = 3600
 PERPS, NOT_TRADING = Keys("perp_tickers", _linear), Keys("instruments", _not_trading)
+
+
+def _history_rows(body: Body) -> list[Any]:
+    rows: list[Any] = body["result"]["list"]
+    return rows
+
+
+def _history_span(piece: Piece, **more: Any) -> dict[str, Any]:
+    span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
+    return {"category": "linear", "symbol": piece.key, **span, **more}
+
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    named = {"category": "spot" if endpoint == "spot_bars" else "linear", "interval": "D" if interval == "1d" else "60"}
+    return History(
+        endpoint,
+        interval,
+        API,
+        "/v5/market/kline",
+        "ip",
+        lambda piece: {
+            "symbol": piece.key,
+            "start": piece.begin_ms,
+            "end": piece.end_ms - 1,
+            "limit": piece.rows,
+            **named,
+        },
+        lambda body: [int(row[0]) for row in _history_rows(body)],
+        most=1000,
+        order="span",
+        days=days,
+        top=top,
+    )
+
+
+def _account_ratio_history(period: Literal["1h", "1d"], days: int) -> History:
+    return History(
+        "long_short_accounts",
+        period,
+        API,
+        "/v5/market/account-ratio",
+        "ip",
+        lambda piece: _history_span(piece, period=period),
+        lambda body: [int(row["timestamp"]) for row in _history_rows(body)],
+        most=500,
+        order="span",
+        days=days,
+        top=50,
+    )
+
 
 BYBIT = Venue(
     name="bybit",
@@ -148,9 +200,9 @@ BYBIT = Venue(
             API,
             "/v5/market/tickers",
             "ip",
-            lambda ask: {"category": "option", "baseCoin": ask.key},
+            lambda request: {"category": "option", "baseCoin": request.key},
             every_s=300,
-            each=Each(always=("BTC", "ETH")),
+            fan_out=FanOut(always=("BTC", "ETH")),
             timeout_s=20,
         ),
         Endpoint(
@@ -160,7 +212,7 @@ BYBIT = Venue(
             "ip",
             _bars("linear"),
             bars=Bars(most=200),
-            each=Each(of=PERPS, top=100, rest_s=HOUR),
+            fan_out=FanOut(of=PERPS, top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -169,7 +221,7 @@ BYBIT = Venue(
             "ip",
             _bars("spot"),
             bars=Bars(most=200),
-            each=Each(of=Keys("spot_tickers", _spot_in_dollars), top=100, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("spot_tickers", _spot_in_dollars), top=100, rest_s=HOUR),
         ),
         # Eight hours of five-minute buckets after a start; then the newest two or three, or an hour of them.
         Endpoint(
@@ -179,7 +231,7 @@ BYBIT = Venue(
             "ip",
             _buckets,
             every_s=300,
-            each=Each(of=PERPS, without=NOT_TRADING, top=50, rest_s=HOUR),
+            fan_out=FanOut(of=PERPS, without=NOT_TRADING, top=50, rest_s=HOUR),
             bars=Bars(usual=10, most=495),
         ),
         Endpoint(
@@ -189,7 +241,7 @@ BYBIT = Venue(
             "ip",
             _ladder,
             every_s=120,
-            each=Each(of=Keys("perp_tickers", _held_in_tether), without=NOT_TRADING, top=20),
+            fan_out=FanOut(of=Keys("perp_tickers", _held_in_tether), without=NOT_TRADING, top=20),
         ),
         # The spot pairs of what is held most.
         Endpoint(
@@ -199,7 +251,7 @@ BYBIT = Venue(
             "ip",
             _spot_ladder,
             every_s=300,
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _spot_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
@@ -213,7 +265,7 @@ BYBIT = Venue(
             "ip",
             _index,
             every_s=300,
-            each=Each(of=Keys("perp_tickers", _tether_perps), without=NOT_TRADING, top=0, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _tether_perps), without=NOT_TRADING, top=0, rest_s=HOUR),
         ),
         # What was settled since the last answer; a day of it after a start.
         Endpoint(
@@ -223,7 +275,7 @@ BYBIT = Venue(
             "ip",
             _settled,
             every_s=300,
-            each=Each(of=PERPS, without=NOT_TRADING, top=0, rest_s=HOUR),
+            fan_out=FanOut(of=PERPS, without=NOT_TRADING, top=0, rest_s=HOUR),
             bars=Bars(usual=120, most=1440),
         ),
     ),
@@ -241,5 +293,40 @@ BYBIT = Venue(
             # The answers to our pings count as signs of life, so a live connection is never silent for a minute.
             silence_s=60,
         ),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", 300, 400),
+        _bar_history("spot_bars", "1d", 300, 400),
+        History(
+            "settlements",
+            None,
+            API,
+            "/v5/market/funding/history",
+            "ip",
+            lambda piece: _history_span(piece, limit=200),
+            lambda body: [int(row["fundingRateTimestamp"]) for row in _history_rows(body)],
+            most=200,
+            order="newest",
+            days=400,
+            top=300,
+        ),
+        History(
+            "open_interest_history",
+            "1h",
+            API,
+            "/v5/market/open-interest",
+            "ip",
+            lambda piece: _history_span(piece, intervalTime="1h"),
+            lambda body: [int(row["timestamp"]) for row in _history_rows(body)],
+            most=200,
+            order="span",
+            days=30,
+            like="perp_bars",
+            top=100,
+        ),
+        _account_ratio_history("1h", 30),
+        _account_ratio_history("1d", 400),
+        _bar_history("perp_bars", "1h", 100, 90),
+        _bar_history("spot_bars", "1h", 50, 90),
     ),
 )

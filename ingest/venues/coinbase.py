@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.history import History
 from ingest.declaration.reduction import NearLevels
+from ingest.declaration.venue import Venue
 
 API = "api.exchange.coinbase.com"
 COVERED = ("BTC-USD", "ETH-USD")
@@ -35,9 +37,32 @@ def _second(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _candles(ask: Ask) -> dict[str, Any]:
-    start_ms = ask.tick_ms // 60_000 * 60_000 - ask.bars * 60_000
-    return {"granularity": 60, "start": _second(start_ms), "end": _second(ask.tick_ms)}
+def _candles(request: Request) -> dict[str, Any]:
+    start_ms = request.tick_ms // 60_000 * 60_000 - request.bars * 60_000
+    return {"granularity": 60, "start": _second(start_ms), "end": _second(request.tick_ms)}
+
+
+def _bar_history(interval: Literal["1h", "1d"], top: int, days: int, sample: int) -> History:
+    granularity = 3600 if interval == "1h" else 86_400
+    return History(
+        "spot_bars",
+        interval,
+        API,
+        lambda piece: f"/products/{piece.key}/candles",
+        "ip",
+        # Both ends inclusive.
+        lambda piece: {
+            "granularity": granularity,
+            "start": _second(piece.begin_ms),
+            "end": _second(piece.end_ms - 1000),
+        },
+        lambda body: [row[0] * 1000 for row in body],
+        most=300,
+        order="span",
+        days=days,
+        top=top,
+        sample=sample,
+    )
 
 
 COINBASE = Venue(
@@ -51,7 +76,7 @@ COINBASE = Venue(
         # The documented /products/{id}/stats for all products at once. This form is not documented, so the products
         # that matter are also asked for one by one.
         Endpoint("spot_tickers", API, "/products/stats", "ip"),
-        Endpoint("product_tickers", API, "/products/{key}/ticker", "ip", each=Each(always=COVERED)),
+        Endpoint("product_tickers", API, "/products/{key}/ticker", "ip", fan_out=FanOut(always=COVERED)),
         # At most 300, newest first; minutes without a trade have no row
         # (https://docs.cdp.coinbase.com/api-reference/exchange-api/rest-api/products/get-product-candles).
         Endpoint(
@@ -61,7 +86,7 @@ COINBASE = Venue(
             "ip",
             _candles,
             bars=Bars(most=299),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _others_traded),
                 without=Keys("spot_instruments", _not_trading),
                 always=COVERED,
@@ -79,10 +104,14 @@ COINBASE = Venue(
             "ip",
             {"level": 2},
             every_s=300,
-            each=Each(of=Keys("spot_tickers", _traded), without=Keys("spot_instruments", _not_trading), top=25),
+            fan_out=FanOut(of=Keys("spot_tickers", _traded), without=Keys("spot_instruments", _not_trading), top=25),
             timeout_s=20,
             reduce=partial(NearLevels, 0.06),
         ),
+    ),
+    history=(
+        _bar_history("1d", 40, 400, 4),
+        _bar_history("1h", 2, 90, 2),
     ),
     parallel=8,
 )

@@ -5,23 +5,24 @@ from typing import Any
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Each, Endpoint, Pool, Venue
+from ingest.declaration.endpoint import Endpoint, FanOut, Pool, Request
+from ingest.declaration.venue import Venue
 
-API, PUBLIC = "www.deribit.com", "/api/v2/public"
+API = "www.deribit.com"
 CURRENCIES = ("BTC", "ETH", "USDC")
 ERROR = re.compile(r'"error"\s*:\s*\{')
 
 
-def _summary(ask: Ask) -> dict[str, Any]:
-    return {"currency": ask.key, "kind": "option"}
+def _summary(request: Request) -> dict[str, Any]:
+    return {"currency": request.key, "kind": "option"}
 
 
-def _instruments(ask: Ask) -> dict[str, Any]:
-    return {"currency": ask.key, "kind": "option", "expired": "false"}
+def _instruments(request: Request) -> dict[str, Any]:
+    return {"currency": request.key, "kind": "option", "expired": "false"}
 
 
-def _index(ask: Ask) -> dict[str, Any]:
-    return {"index_name": ask.key}
+def _index(request: Request) -> dict[str, Any]:
+    return {"index_name": request.key}
 
 
 def _fault(body: str) -> str | None:
@@ -44,30 +45,30 @@ DERIBIT = Venue(
         Endpoint(
             "option_tickers",
             API,
-            f"{PUBLIC}/get_book_summary_by_currency",
+            "/api/v2/public/get_book_summary_by_currency",
             "ip",
             _summary,
             every_s=300,
-            each=Each(always=CURRENCIES),
+            fan_out=FanOut(always=CURRENCIES),
             timeout_s=20,
         ),
         Endpoint(
             "option_index",
             API,
-            f"{PUBLIC}/get_index_price",
+            "/api/v2/public/get_index_price",
             "ip",
             _index,
             every_s=300,
-            each=Each(always=("btc_usd", "eth_usd")),
+            fan_out=FanOut(always=("btc_usd", "eth_usd")),
         ),
         Endpoint(
             "option_instruments",
             API,
-            f"{PUBLIC}/get_instruments",
+            "/api/v2/public/get_instruments",
             "ip",
             _instruments,
             every_s=3600,
-            each=Each(always=CURRENCIES),
+            fan_out=FanOut(always=CURRENCIES),
             timeout_s=20,
         ),
     ),

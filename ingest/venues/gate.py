@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Params, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Params, Pool, Request, Stream
+from ingest.declaration.history import History, Piece
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 API, STREAMS = "api.gateio.ws", "fx-ws.gateio.ws"
-FUTURES, SPOT = "/api/v4/futures", "/api/v4/spot"
 HOUR, FIVE_MINUTES = 3600, 300
 LIQUIDATIONS = "futures.public_liquidates"
 
@@ -48,16 +49,16 @@ def _untradable(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _candles(name: str) -> Params:
-    return lambda ask: {name: ask.key, "interval": "1m", "limit": ask.bars}
+    return lambda request: {name: request.key, "interval": "1m", "limit": request.bars}
 
 
-def _stats(ask: Ask) -> dict[str, Any]:
+def _stats(request: Request) -> dict[str, Any]:
     # One bucket more than the missing minutes fill, because the newest one is still running.
-    return {"contract": ask.key, "interval": "5m", "limit": -(-ask.bars // 5) + 1}
+    return {"contract": request.key, "interval": "5m", "limit": -(-request.bars // 5) + 1}
 
 
-def _ladder(ask: Ask) -> dict[str, Any]:
-    return {"currency_pair": ask.key, "limit": 1000}
+def _ladder(request: Request) -> dict[str, Any]:
+    return {"currency_pair": request.key, "limit": 1000}
 
 
 def _subscribe(operation: str, symbols: list[str]) -> list[str]:
@@ -72,14 +73,42 @@ def _refused(frame: str) -> str | None:
     return f"subscription refused: {message['error']}" if message.get("error") else None
 
 
-def _perps(top: int) -> Each:
+def _perps(top: int) -> FanOut:
     of, without = Keys("perp_tickers", _contracts), Keys("instruments", _closed)
-    return Each(of=of, without=without, top=top, rest_s=HOUR)
+    return FanOut(of=of, without=without, top=top, rest_s=HOUR)
 
 
-BY_SETTLEMENT = Each(always=("usdt", "btc"))
+BY_SETTLEMENT = FanOut(always=("usdt", "btc"))
 POOLS = ("contracts", "constituents", "pairs", "spot_books")
 WITH_HISTORY = ("tickers", "candles", "stats", "funding", "spot_tickers", "spot_candles")
+
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    spot = endpoint == "spot_bars"
+    named = "currency_pair" if spot else "contract"
+
+    def params(piece: Piece) -> dict[str, Any]:
+        # Seconds, both ends inclusive; a limit beside them is an error.
+        span = {"from": piece.begin_ms // 1000, "to": (piece.end_ms - 1) // 1000}
+        return {named: piece.key, "interval": interval, **span}
+
+    def opened(body: Body) -> list[int]:
+        return [int(row[0] if spot else row["t"]) * 1000 for row in body]
+
+    return History(
+        endpoint,
+        interval,
+        API,
+        "/api/v4/spot/candlesticks" if spot else "/api/v4/futures/usdt/candlesticks",
+        "spot_candles" if spot else "candles",
+        params,
+        opened,
+        most=1000,
+        order="span",
+        days=days,
+        top=top,
+    )
+
 
 GATE = Venue(
     name="gate",
@@ -92,36 +121,36 @@ GATE = Venue(
     # Without it sizes are cut to whole contracts, and may be 0 for a contract that trades in fractions.
     headers={"X-Gate-Size-Decimal": "1"},
     endpoints=(
-        Endpoint("perp_tickers", API, FUTURES + "/{key}/tickers", "tickers", each=BY_SETTLEMENT),
-        Endpoint("spot_tickers", API, SPOT + "/tickers", "spot_tickers"),
+        Endpoint("perp_tickers", API, "/api/v4/futures/{key}/tickers", "tickers", fan_out=BY_SETTLEMENT),
+        Endpoint("spot_tickers", API, "/api/v4/spot/tickers", "spot_tickers"),
         # Intervals, contract sizes and delistings: 1.2 MB that change by the hour at most.
         Endpoint(
             "instruments",
             API,
-            FUTURES + "/{key}/contracts",
+            "/api/v4/futures/{key}/contracts",
             "contracts",
             every_s=HOUR,
-            each=BY_SETTLEMENT,
+            fan_out=BY_SETTLEMENT,
             timeout_s=20,
         ),
-        Endpoint("spot_instruments", API, SPOT + "/currency_pairs", "pairs", every_s=HOUR, timeout_s=20),
+        Endpoint("spot_instruments", API, "/api/v4/spot/currency_pairs", "pairs", every_s=HOUR, timeout_s=20),
         Endpoint(
             "perp_bars",
             API,
-            FUTURES + "/usdt/candlesticks",
+            "/api/v4/futures/usdt/candlesticks",
             "candles",
             _candles("contract"),
             bars=Bars(most=200),
-            each=_perps(100),
+            fan_out=_perps(100),
         ),
         Endpoint(
             "spot_bars",
             API,
-            SPOT + "/candlesticks",
+            "/api/v4/spot/candlesticks",
             "spot_candles",
             _candles("currency_pair"),
             bars=Bars(most=200),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _pairs_in_dollars),
                 without=Keys("spot_instruments", _untradable),
                 top=100,
@@ -132,22 +161,22 @@ GATE = Venue(
         Endpoint(
             "contract_stats",
             API,
-            FUTURES + "/usdt/contract_stats",
+            "/api/v4/futures/usdt/contract_stats",
             "stats",
             _stats,
             every_s=FIVE_MINUTES,
             bars=Bars(usual=10, most=120),
-            each=_perps(50),
+            fan_out=_perps(50),
         ),
         # The spot pairs of what is held most.
         Endpoint(
             "index_books",
             API,
-            SPOT + "/order_book",
+            "/api/v4/spot/order_book",
             "spot_books",
             _ladder,
             every_s=FIVE_MINUTES,
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _pairs_in_dollars),
                 without=Keys("spot_instruments", _untradable),
@@ -157,19 +186,19 @@ GATE = Venue(
         Endpoint(
             "index_components",
             API,
-            FUTURES + "/usdt/index_constituents/{key}",
+            "/api/v4/futures/usdt/index_constituents/{key}",
             "constituents",
             every_s=300,
-            each=_perps(0),
+            fan_out=_perps(0),
         ),
         Endpoint(
             "settlements",
             API,
-            FUTURES + "/usdt/funding_rate",
+            "/api/v4/futures/usdt/funding_rate",
             "funding",
-            lambda ask: {"contract": ask.key, "limit": 24},
+            lambda request: {"contract": request.key, "limit": 24},
             every_s=300,
-            each=_perps(0),
+            fan_out=_perps(0),
         ),
     ),
     streams=(
@@ -185,5 +214,47 @@ GATE = Venue(
             refused=_refused,
             silence_s=1800,
         ),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", 300, 400),
+        _bar_history("spot_bars", "1d", 300, 400),
+        History(
+            "settlements",
+            None,
+            API,
+            "/api/v4/futures/usdt/funding_rate",
+            "funding",
+            lambda piece: {
+                "contract": piece.key,
+                "from": piece.begin_ms // 1000,
+                "to": (piece.end_ms - 1) // 1000,
+                "limit": 1000,
+            },
+            lambda body: [row["t"] * 1000 for row in body],
+            most=1000,
+            order="newest",
+            days=400,
+            top=300,
+        ),
+        History(
+            "contract_stats",
+            "1h",
+            API,
+            "/api/v4/futures/usdt/contract_stats",
+            "stats",
+            lambda piece: {
+                "contract": piece.key,
+                "interval": "1h",
+                "from": piece.begin_ms // 1000,
+                "limit": piece.rows,
+            },
+            lambda body: [row["time"] * 1000 for row in body],
+            most=1000,
+            order="span",
+            days=30,
+            top=50,
+        ),
+        _bar_history("perp_bars", "1h", 100, 90),
+        _bar_history("spot_bars", "1h", 50, 90),
     ),
 )

@@ -5,14 +5,16 @@ It publishes no liquidations; they show in the fills of those who are liquidated
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.history import History
 from ingest.declaration.reduction import BestRows
+from ingest.declaration.venue import Venue
 
-API, INFO = "api.hyperliquid.xyz", "/info"
+API = "api.hyperliquid.xyz"
 STATS = "stats-data.hyperliquid.xyz"
 MINUTE_MS, HOUR, DAY = 60_000, 3600, 86_400
 # The vaults of the venue that take over positions which cannot be closed in the market (the children of the HLP,
@@ -60,7 +62,7 @@ def _tracked(body: Body) -> list[str]:
 
 
 def _wallets(body: Body) -> Iterator[tuple[str, float]]:
-    return ((address, -float(rank)) for rank, address in enumerate(_tracked(body)))
+    return ((url_of, -float(rank)) for rank, url_of in enumerate(_tracked(body)))
 
 
 def _batches(body: Body) -> Iterator[tuple[str, float]]:
@@ -73,24 +75,24 @@ def _batches_of_dexes(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _liquidators(_: Body) -> Iterator[tuple[str, float]]:
-    return ((address, 0.0) for address in LIQUIDATORS)
+    return ((url_of, 0.0) for url_of in LIQUIDATORS)
 
 
-def _positions(ask: Ask) -> dict[str, Any]:
-    return {"type": "batchClearinghouseStates", "users": ask.key.split(",")}
+def _positions(request: Request) -> dict[str, Any]:
+    return {"type": "batchClearinghouseStates", "users": request.key.split(",")}
 
 
-def _positions_of_dex(ask: Ask) -> dict[str, Any]:
-    dex, _, users = ask.key.partition(":")
+def _positions_of_dex(request: Request) -> dict[str, Any]:
+    dex, _, users = request.key.partition(":")
     return {"type": "batchClearinghouseStates", "dex": dex, "users": users.split(",")}
 
 
-def _fills(ask: Ask) -> dict[str, Any]:
-    return {"type": "userFillsByTime", "user": ask.key, "startTime": ask.tick_ms - ask.bars * MINUTE_MS}
+def _fills(request: Request) -> dict[str, Any]:
+    return {"type": "userFillsByTime", "user": request.key, "startTime": request.tick_ms - request.bars * MINUTE_MS}
 
 
-def _settled(ask: Ask) -> dict[str, Any]:
-    return {"type": "fundingHistory", "coin": ask.key, "startTime": ask.tick_ms - ask.bars * MINUTE_MS}
+def _settled(request: Request) -> dict[str, Any]:
+    return {"type": "fundingHistory", "coin": request.key, "startTime": request.tick_ms - request.bars * MINUTE_MS}
 
 
 def _subscribe(operation: str, users: list[str]) -> list[str]:
@@ -110,17 +112,45 @@ def _refused(frame: str) -> str | None:
     return f"subscription refused: {orjson.loads(frame).get('data')}"
 
 
-def _contexts(ask: Ask) -> dict[str, Any]:
-    return {"type": "metaAndAssetCtxs", "dex": ask.key} if ask.key else {"type": "metaAndAssetCtxs"}
+def _contexts(request: Request) -> dict[str, Any]:
+    return {"type": "metaAndAssetCtxs", "dex": request.key} if request.key else {"type": "metaAndAssetCtxs"}
 
 
-def _candles(ask: Ask) -> dict[str, Any]:
-    span = {"startTime": ask.tick_ms - ask.bars * MINUTE_MS, "endTime": ask.tick_ms - 1}
-    return {"type": "candleSnapshot", "req": {"coin": ask.key, "interval": "1m", **span}}
+def _candles(request: Request) -> dict[str, Any]:
+    span = {"startTime": request.tick_ms - request.bars * MINUTE_MS, "endTime": request.tick_ms - 1}
+    return {"type": "candleSnapshot", "req": {"coin": request.key, "interval": "1m", **span}}
 
 
-def _candles_weight(ask: Ask) -> int:
-    return 20 + -(-ask.bars // 60)
+def _candles_weight(request: Request) -> int:
+    return 20 + -(-request.bars // 60)
+
+
+def _bar_history(interval: Literal["1h", "1d"], top: int, days: int, sample: int) -> History:
+    return History(
+        "perp_bars",
+        interval,
+        API,
+        "/info",
+        "ip",
+        lambda piece: {
+            "type": "candleSnapshot",
+            "req": {
+                "coin": piece.key,
+                "interval": interval,
+                "startTime": piece.begin_ms,
+                "endTime": piece.end_ms - 1,
+            },
+        },
+        lambda body: [row["t"] for row in body],
+        most=2400,
+        order="span",
+        days=days,
+        # As a bar request of the recorder: 20, and one more per 60 candles.
+        weight=lambda piece: 20 + -(-piece.rows // 60),
+        method="POST",
+        top=top,
+        sample=sample,
+    )
 
 
 HYPERLIQUID = Venue(
@@ -129,36 +159,36 @@ HYPERLIQUID = Venue(
     # (https://hyperliquid.gitbook.io/hyperliquid-docs/for-developers/api/rate-limits-and-user-limits).
     pools=(Pool("ip", 1190, 60, history=60), Pool("stats", 2, 60)),
     endpoints=(
-        Endpoint("perp_dexes", API, INFO, "ip", {"type": "perpDexs"}, "POST", every_s=HOUR, weight=20),
+        Endpoint("perp_dexes", API, "/info", "ip", {"type": "perpDexs"}, "POST", every_s=HOUR, weight=20),
         Endpoint(
             "perp_tickers",
             API,
-            INFO,
+            "/info",
             "ip",
             _contexts,
             "POST",
             weight=20,
-            each=Each(of=Keys("perp_dexes", _dexes), always=("",)),
+            fan_out=FanOut(of=Keys("perp_dexes", _dexes), always=("",)),
         ),
-        Endpoint("spot_tickers", API, INFO, "ip", {"type": "spotMetaAndAssetCtxs"}, "POST", weight=20),
+        Endpoint("spot_tickers", API, "/info", "ip", {"type": "spotMetaAndAssetCtxs"}, "POST", weight=20),
         # Core, eleven dexes, spot and the hourly lists take 300 of the 1140; 12 coins a minute take 252, the others
         # come round within the hour (7 a minute, 154). Wallets take 290, settlements 110 every fifth minute.
         Endpoint(
             "perp_bars",
             API,
-            INFO,
+            "/info",
             "ip",
             _candles,
             "POST",
             weight=_candles_weight,
             bars=Bars(most=120),
-            each=Each(of=Keys("perp_tickers", _listed), top=12, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _listed), top=12, rest_s=HOUR),
         ),
         # What the builders say their coins are: stocks, indices, commodities, crypto, fx, ...
         Endpoint(
             "perp_annotations",
             API,
-            INFO,
+            "/info",
             "ip",
             {"type": "perpConciseAnnotations"},
             "POST",
@@ -169,14 +199,14 @@ HYPERLIQUID = Venue(
         Endpoint(
             "settlements",
             API,
-            INFO,
+            "/info",
             "ip",
             _settled,
             "POST",
             weight=21,
             every_s=300,
             bars=Bars(usual=180, most=1440),
-            each=Each(of=Keys("perp_tickers", _listed), top=0, rest_s=8 * HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _listed), top=0, rest_s=8 * HOUR),
         ),
         # The file behind the venue's own page: every wallet that ever mattered, some 40 MB for 46,000 rows, of which
         # the greatest by value and by volume are kept. All of it would be much of what a day records, and nothing
@@ -195,23 +225,23 @@ HYPERLIQUID = Venue(
         Endpoint(
             "wallet_positions",
             API,
-            INFO,
+            "/info",
             "ip",
             _positions,
             "POST",
             weight=20,
-            each=Each(of=Keys("leaderboard", _batches), top=0, rest_s=300),
+            fan_out=FanOut(of=Keys("leaderboard", _batches), top=0, rest_s=300),
             timeout_s=20,
         ),
         Endpoint(
             "dex_positions",
             API,
-            INFO,
+            "/info",
             "ip",
             _positions_of_dex,
             "POST",
             weight=20,
-            each=Each(of=Keys("leaderboard", _batches_of_dexes), top=0, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("leaderboard", _batches_of_dexes), top=0, rest_s=HOUR),
             timeout_s=20,
         ),
         # What each tracked wallet traded since it was asked last (2000 fills at most): once in two hours, because a
@@ -219,13 +249,13 @@ HYPERLIQUID = Venue(
         Endpoint(
             "wallet_fills",
             API,
-            INFO,
+            "/info",
             "ip",
             _fills,
             "POST",
             weight=40,
             bars=Bars(usual=125, most=1440),
-            each=Each(of=Keys("leaderboard", _wallets), top=0, rest_s=2 * HOUR),
+            fan_out=FanOut(of=Keys("leaderboard", _wallets), top=0, rest_s=2 * HOUR),
             timeout_s=20,
         ),
     ),
@@ -245,6 +275,32 @@ HYPERLIQUID = Venue(
             refused=_refused,
             silence_s=100,
         ),
+    ),
+    history=(
+        _bar_history("1d", 100, 400, 1),
+        # Pages of 500, oldest first; one more per 20 rows.
+        History(
+            "settlements",
+            None,
+            API,
+            "/info",
+            "ip",
+            lambda piece: {
+                "type": "fundingHistory",
+                "coin": piece.key,
+                "startTime": piece.begin_ms,
+                "endTime": piece.end_ms - 1,
+            },
+            lambda body: [row["time"] for row in body],
+            most=500,
+            order="oldest",
+            days=90,
+            weight=45,
+            method="POST",
+            top=20,
+            sample=0,
+        ),
+        _bar_history("1h", 20, 90, 0),
     ),
     parallel=8,
 )

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.history import History, Piece
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 FUTURES, SPOT = "api-futures.kucoin.com", "api.kucoin.com"
 CODE = re.compile(r'"code"\s*:\s*"(\d+)"')
@@ -58,18 +60,74 @@ def _fault(body: str) -> str | None:
     return f"code {found[1]}: {message[1] if message else ''}"
 
 
-def _perp_candles(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "granularity": 1, "from": ask.tick_ms - ask.bars * MINUTE_MS, "to": ask.tick_ms}
+def _perp_candles(request: Request) -> dict[str, Any]:
+    return {
+        "symbol": request.key,
+        "granularity": 1,
+        "from": request.tick_ms - request.bars * MINUTE_MS,
+        "to": request.tick_ms,
+    }
 
 
-def _spot_candles(ask: Ask) -> dict[str, Any]:
+def _spot_candles(request: Request) -> dict[str, Any]:
     # Seconds; the end does not belong to the answer.
-    begin = (ask.tick_ms - ask.bars * MINUTE_MS) // 1000
-    return {"symbol": ask.key, "type": "1min", "startAt": begin, "endAt": ask.tick_ms // 1000}
+    begin = (request.tick_ms - request.bars * MINUTE_MS) // 1000
+    return {"symbol": request.key, "type": "1min", "startAt": begin, "endAt": request.tick_ms // 1000}
 
 
-def _settled(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "from": ask.tick_ms - 2 * DAY_MS, "to": ask.tick_ms}
+def _settled(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "from": request.tick_ms - 2 * DAY_MS, "to": request.tick_ms}
+
+
+def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    return History(
+        "perp_bars",
+        interval,
+        FUTURES,
+        "/api/v1/kline/query",
+        "public",
+        lambda piece: {
+            "symbol": piece.key,
+            "granularity": 60 if interval == "1h" else 1440,
+            "from": piece.begin_ms,
+            "to": piece.end_ms - 1,
+        },
+        lambda body: [int(row[0]) for row in body["data"]],
+        # 500 rows today, 200 by older documents.
+        most=200,
+        order="span",
+        days=days,
+        weight=3,
+        top=top,
+    )
+
+
+def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    return History(
+        "spot_bars",
+        interval,
+        SPOT,
+        "/api/v1/market/candles",
+        "public",
+        # Seconds; the end does not belong to the answer.
+        lambda piece: {
+            "symbol": piece.key,
+            "type": "1hour" if interval == "1h" else "1day",
+            "startAt": piece.begin_ms // 1000,
+            "endAt": piece.end_ms // 1000,
+        },
+        lambda body: [int(row[0]) * 1000 for row in body["data"]],
+        most=1500,
+        order="span",
+        days=days,
+        weight=3,
+        top=top,
+    )
+
+
+def _open_interest_span(piece: Piece) -> dict[str, Any]:
+    span = {"startAt": piece.begin_ms, "endAt": piece.end_ms - 1, "pageSize": piece.rows}
+    return {"symbol": piece.key, "interval": "1hour", **span}
 
 
 KUCOIN = Venue(
@@ -93,7 +151,7 @@ KUCOIN = Venue(
             _perp_candles,
             weight=3,
             bars=Bars(most=200),
-            each=Each(of=Keys("perp_tickers", _perps), top=100, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _perps), top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -103,7 +161,7 @@ KUCOIN = Venue(
             _spot_candles,
             weight=3,
             bars=Bars(most=200),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _spot_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
                 top=100,
@@ -116,10 +174,10 @@ KUCOIN = Venue(
             SPOT,
             "/api/v1/market/orderbook/level2_100",
             "public",
-            lambda ask: {"symbol": ask.key},
+            lambda request: {"symbol": request.key},
             every_s=300,
             weight=4,
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("perp_tickers", _held_legs),
                 within=Keys("spot_tickers", _spot_in_dollars),
                 without=Keys("spot_instruments", _not_trading),
@@ -131,10 +189,10 @@ KUCOIN = Venue(
             FUTURES,
             "/api/v1/index/query",
             "public",
-            lambda ask: {"symbol": ask.key.split(" ")[1], "maxCount": 1},
+            lambda request: {"symbol": request.key.split(" ")[1], "maxCount": 1},
             weight=2,
             every_s=300,
-            each=Each(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
         ),
         Endpoint(
             "settlements",
@@ -144,7 +202,43 @@ KUCOIN = Venue(
             _settled,
             weight=5,
             every_s=300,
-            each=Each(of=Keys("perp_tickers", _perps), top=0, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _perps), top=0, rest_s=HOUR),
         ),
+    ),
+    history=(
+        _perp_bar_history("1d", 300, 400),
+        _spot_bar_history("1d", 300, 400),
+        History(
+            "settlements",
+            None,
+            FUTURES,
+            "/api/v1/contract/funding-rates",
+            "public",
+            lambda piece: {"symbol": piece.key, "from": piece.begin_ms, "to": piece.end_ms - 1},
+            lambda body: [row["timepoint"] for row in body["data"] or []],
+            most=100,
+            order="newest",
+            days=400,
+            weight=5,
+            top=150,
+        ),
+        # https://www.kucoin.com/docs-new/3476287e0: weight 10, at most 200 rows.
+        History(
+            "open_interest_history",
+            "1h",
+            SPOT,
+            "/api/ua/v1/market/open-interest",
+            "public",
+            _open_interest_span,
+            lambda body: [int(row["ts"]) for row in body["data"] or []],
+            most=200,
+            order="span",
+            days=30,
+            weight=10,
+            like="perp_bars",
+            top=50,
+        ),
+        _perp_bar_history("1h", 100, 90),
+        _spot_bar_history("1h", 50, 90),
     ),
 )

@@ -1,13 +1,15 @@
 """Lighter: perpetuals and spot. Markets are asked by number; a key is `<market_id>:<symbol>`."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.history import History, Piece
+from ingest.declaration.venue import Venue
 
-API, PATH = "mainnet.zklighter.elliot.ai", "/api/v1"
+API = "mainnet.zklighter.elliot.ai"
 MINUTE_MS, HOUR = 60_000, 3600
 
 
@@ -31,16 +33,16 @@ def _market(key: str) -> int:
     return int(key.partition(":")[0])
 
 
-def _candles(ask: Ask) -> dict[str, Any]:
-    span = {"start_timestamp": ask.tick_ms - ask.bars * MINUTE_MS, "end_timestamp": ask.tick_ms}
-    return {"market_id": _market(ask.key), "resolution": "1m", **span, "count_back": ask.bars}
+def _candles(request: Request) -> dict[str, Any]:
+    span = {"start_timestamp": request.tick_ms - request.bars * MINUTE_MS, "end_timestamp": request.tick_ms}
+    return {"market_id": _market(request.key), "resolution": "1m", **span, "count_back": request.bars}
 
 
-def _fundings(ask: Ask) -> dict[str, Any]:
+def _fundings(request: Request) -> dict[str, Any]:
     # Seconds here. Twelve hours, so that no settlement is missed when a turn, each fourth hour, comes late.
-    second = ask.tick_ms // 1000
+    second = request.tick_ms // 1000
     span = {"start_timestamp": second - 12 * HOUR, "end_timestamp": second, "count_back": 0}
-    return {"market_id": _market(ask.key), "resolution": "1h", **span}
+    return {"market_id": _market(request.key), "resolution": "1h", **span}
 
 
 def _fault(body: str) -> str | None:
@@ -70,6 +72,32 @@ def _refused(frame: str) -> str | None:
 
 PERPS = Keys("perp_tickers", _perps)
 
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    def params(piece: Piece) -> dict[str, Any]:
+        span = {"start_timestamp": piece.begin_ms, "end_timestamp": piece.end_ms - 1, "count_back": piece.rows}
+        return {"market_id": _market(piece.key), "resolution": interval, **span}
+
+    def opened(body: Body) -> list[int]:
+        return [row["t"] for row in body["c"] or []]
+
+    return History(
+        endpoint,
+        interval,
+        API,
+        "/api/v1/candles",
+        "ip",
+        params,
+        opened,
+        most=500,
+        order="span",
+        days=days,
+        top=top,
+        # Four requests a minute: a demo's minute has no more.
+        sample=2 if interval == "1d" and endpoint == "perp_bars" else 0,
+    )
+
+
 LIGHTER = Venue(
     name="lighter",
     # 60 requests in any minute per IP without an account (https://apidocs.lighter.xyz/docs/rate-limits). Two bulk
@@ -79,35 +107,35 @@ LIGHTER = Venue(
     fault=_fault,
     endpoints=(
         # One body: perps and spot pairs, their instruments, tickers and open interest.
-        Endpoint("perp_tickers", API, f"{PATH}/orderBookDetails", "ip"),
-        Endpoint("funding", API, f"{PATH}/funding-rates", "ip"),
+        Endpoint("perp_tickers", API, "/api/v1/orderBookDetails", "ip"),
+        Endpoint("funding", API, "/api/v1/funding-rates", "ip"),
         Endpoint(
             "perp_bars",
             API,
-            f"{PATH}/candles",
+            "/api/v1/candles",
             "ip",
             _candles,
             bars=Bars(most=200),
-            each=Each(of=PERPS, top=40, rest_s=HOUR),
+            fan_out=FanOut(of=PERPS, top=40, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
             API,
-            f"{PATH}/candles",
+            "/api/v1/candles",
             "ip",
             _candles,
             bars=Bars(most=200),
-            each=Each(of=Keys("perp_tickers", _spot), top=1, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _spot), top=1, rest_s=HOUR),
         ),
         # Every hour each market settles; all of them in turn within four.
         Endpoint(
             "settlements",
             API,
-            f"{PATH}/fundings",
+            "/api/v1/fundings",
             "ip",
             _fundings,
             every_s=300,
-            each=Each(of=PERPS, top=0, rest_s=4 * HOUR),
+            fan_out=FanOut(of=PERPS, top=0, rest_s=4 * HOUR),
         ),
     ),
     streams=(
@@ -129,5 +157,31 @@ LIGHTER = Venue(
             refused=_refused,
             silence_s=120,
         ),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", 200, 400),
+        History(
+            "settlements",
+            None,
+            API,
+            "/api/v1/fundings",
+            "ip",
+            # Seconds.
+            lambda piece: {
+                "market_id": _market(piece.key),
+                "resolution": "1h",
+                "start_timestamp": piece.begin_ms // 1000,
+                "end_timestamp": (piece.end_ms - 1) // 1000,
+                "count_back": 0,
+            },
+            lambda body: [row["timestamp"] * 1000 for row in body["fundings"] or []],
+            most=750,
+            order="newest",
+            days=90,
+            top=30,
+            sample=1,
+        ),
+        _bar_history("perp_bars", "1h", 10, 90),
+        _bar_history("spot_bars", "1d", 5, 400),
     ),
 )

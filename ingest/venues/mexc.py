@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.history import History
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 API = "api.mexc.com"
-CONTRACT, SPOT = "/api/v1/contract", "/api/v3"
 REFUSED = re.compile(r'^\s*\{\s*"success"\s*:\s*false')
 MINUTE_S, HOUR = 60, 3600
 
@@ -53,26 +54,69 @@ def _fault(body: str) -> str | None:
     return body[:200] if REFUSED.match(body[:60]) else None
 
 
-def _perp_bars(ask: Ask) -> dict[str, Any]:
+def _perp_bars(request: Request) -> dict[str, Any]:
     # Whole seconds; both ends are inclusive, so the bar that begins with this minute stays out.
-    end_s = ask.tick_ms // 1000
-    return {"interval": "Min1", "start": end_s - ask.bars * MINUTE_S, "end": end_s - 1}
+    end_s = request.tick_ms // 1000
+    return {"interval": "Min1", "start": end_s - request.bars * MINUTE_S, "end": end_s - 1}
 
 
-def _spot_bars(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "interval": "1m", "limit": ask.bars}
+def _spot_bars(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "interval": "1m", "limit": request.bars}
 
 
-def _ladder(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "limit": 1000}
+def _ladder(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "limit": 1000}
 
 
-def _settlements(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "page_num": 1, "page_size": 20}
+def _settlements(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "page_num": 1, "page_size": 20}
 
 
-def _perps(top: int, rest_s: int) -> Each:
-    return Each(of=Keys("perp_tickers", _traded), without=Keys("instruments", _not_trading), top=top, rest_s=rest_s)
+def _perps(top: int, rest_s: int) -> FanOut:
+    return FanOut(of=Keys("perp_tickers", _traded), without=Keys("instruments", _not_trading), top=top, rest_s=rest_s)
+
+
+def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    return History(
+        "perp_bars",
+        interval,
+        API,
+        lambda piece: f"/api/v1/contract/kline/{piece.key}",
+        "kline",
+        # Seconds, both ends inclusive.
+        lambda piece: {
+            "interval": "Min60" if interval == "1h" else "Day1",
+            "start": piece.begin_ms // 1000,
+            "end": piece.end_ms // 1000 - 1,
+        },
+        lambda body: [second * 1000 for second in body["data"]["time"]],
+        most=1000,
+        order="span",
+        days=days,
+        top=top,
+    )
+
+
+def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    return History(
+        "spot_bars",
+        interval,
+        API,
+        "/api/v3/klines",
+        "spot",
+        lambda piece: {
+            "symbol": piece.key,
+            "interval": "60m" if interval == "1h" else "1d",
+            "startTime": piece.begin_ms,
+            "endTime": piece.end_ms - 1,
+            "limit": piece.rows,
+        },
+        lambda body: [int(row[0]) for row in body],
+        most=500,
+        order="span",
+        days=days,
+        top=top,
+    )
 
 
 MEXC = Venue(
@@ -91,28 +135,28 @@ MEXC = Venue(
     ban_s={403: 300},
     fault=_fault,
     endpoints=(
-        Endpoint("perp_tickers", API, f"{CONTRACT}/ticker", "market"),
-        Endpoint("funding", API, f"{CONTRACT}/funding_rate", "market"),
-        Endpoint("spot_tickers", API, f"{SPOT}/ticker/24hr", "spot", weight=40),
-        Endpoint("instruments", API, f"{CONTRACT}/detail", "detail", every_s=HOUR, timeout_s=20),
-        Endpoint("spot_instruments", API, f"{SPOT}/exchangeInfo", "spot", every_s=HOUR, weight=10, timeout_s=30),
+        Endpoint("perp_tickers", API, "/api/v1/contract/ticker", "market"),
+        Endpoint("funding", API, "/api/v1/contract/funding_rate", "market"),
+        Endpoint("spot_tickers", API, "/api/v3/ticker/24hr", "spot", weight=40),
+        Endpoint("instruments", API, "/api/v1/contract/detail", "detail", every_s=HOUR, timeout_s=20),
+        Endpoint("spot_instruments", API, "/api/v3/exchangeInfo", "spot", every_s=HOUR, weight=10, timeout_s=30),
         Endpoint(
             "perp_bars",
             API,
-            f"{CONTRACT}/kline/{{key}}",
+            "/api/v1/contract/kline/{key}",
             "kline",
             _perp_bars,
             bars=Bars(most=200),
-            each=_perps(100, HOUR),
+            fan_out=_perps(100, HOUR),
         ),
         Endpoint(
             "spot_bars",
             API,
-            f"{SPOT}/klines",
+            "/api/v3/klines",
             "spot",
             _spot_bars,
             bars=Bars(most=200),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _spot_in_dollars),
                 without=Keys("spot_instruments", _spot_not_trading),
                 top=100,
@@ -123,11 +167,11 @@ MEXC = Venue(
         Endpoint(
             "index_books",
             API,
-            f"{SPOT}/depth",
+            "/api/v3/depth",
             "spot",
             _ladder,
             every_s=300,
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("perp_tickers", _held_legs, times=Keys("instruments", _leg_contracts)),
                 within=Keys("spot_tickers", _spot_in_dollars),
                 without=Keys("spot_instruments", _spot_not_trading),
@@ -138,11 +182,30 @@ MEXC = Venue(
         Endpoint(
             "settlements",
             API,
-            f"{CONTRACT}/funding_rate/history",
+            "/api/v1/contract/funding_rate/history",
             "settlements",
             _settlements,
             every_s=300,
-            each=_perps(0, 4 * HOUR),
+            fan_out=_perps(0, 4 * HOUR),
         ),
+    ),
+    history=(
+        _perp_bar_history("1d", 300, 400),
+        _spot_bar_history("1d", 300, 400),
+        History(
+            "settlements",
+            None,
+            API,
+            "/api/v1/contract/funding_rate/history",
+            "settlements",
+            lambda piece: {"symbol": piece.key, "page_num": piece.page, "page_size": 100},
+            lambda body: [row["settleTime"] for row in body["data"]["resultList"]],
+            most=100,
+            order="pages",
+            days=180,
+            top=100,
+        ),
+        _perp_bar_history("1h", 100, 90),
+        _spot_bar_history("1h", 50, 90),
     ),
 )

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.history import History
 from ingest.declaration.legs import legs
 from ingest.declaration.quotes import in_dollars
+from ingest.declaration.venue import Venue
 
 API, STREAMS = "www.okx.com", "ws.okx.com:8443"
 CODE = re.compile(r'"code"\s*:\s*"(\d+)"')
@@ -70,42 +72,42 @@ def _fault(body: str) -> str | None:
     return f"code {found[1]}: {message[1] if message else ''}"
 
 
-def _index(ask: Ask) -> dict[str, Any]:
-    return {"index": ask.key}
+def _index(request: Request) -> dict[str, Any]:
+    return {"index": request.key}
 
 
-def _quote(ask: Ask) -> dict[str, Any]:
-    return {"quoteCcy": ask.key}
+def _quote(request: Request) -> dict[str, Any]:
+    return {"quoteCcy": request.key}
 
 
-def _family(ask: Ask) -> dict[str, Any]:
-    return {"instFamily": ask.key}
+def _family(request: Request) -> dict[str, Any]:
+    return {"instFamily": request.key}
 
 
-def _option_family(ask: Ask) -> dict[str, Any]:
-    return {"instType": "OPTION", "instFamily": ask.key}
+def _option_family(request: Request) -> dict[str, Any]:
+    return {"instType": "OPTION", "instFamily": request.key}
 
 
-def _candles(ask: Ask) -> dict[str, Any]:
-    return {"instId": ask.key, "bar": "1m", "limit": ask.bars}
+def _candles(request: Request) -> dict[str, Any]:
+    return {"instId": request.key, "bar": "1m", "limit": request.bars}
 
 
-def _settled(ask: Ask) -> dict[str, Any]:
+def _settled(request: Request) -> dict[str, Any]:
     # Swaps settle every hour at most.
-    return {"instId": ask.key, "limit": ask.bars // 60 + 1}
+    return {"instId": request.key, "limit": request.bars // 60 + 1}
 
 
-def _buckets(ask: Ask) -> dict[str, Any]:
-    return {"instId": ask.key, "period": "5m", "limit": min(100, ask.bars // 5 + 1)}
+def _buckets(request: Request) -> dict[str, Any]:
+    return {"instId": request.key, "period": "5m", "limit": min(100, request.bars // 5 + 1)}
 
 
-def _taker_buckets(ask: Ask) -> dict[str, Any]:
+def _taker_buckets(request: Request) -> dict[str, Any]:
     # Unit 2 is USDT.
-    return _buckets(ask) | {"unit": 2}
+    return _buckets(request) | {"unit": 2}
 
 
-def _books(ask: Ask) -> dict[str, Any]:
-    return {"instId": ask.key, "sz": 400}
+def _books(request: Request) -> dict[str, Any]:
+    return {"instId": request.key, "sz": 400}
 
 
 def _subscribe(operation: str, topics: list[str]) -> list[str]:
@@ -125,17 +127,74 @@ def _refused(frame: str) -> str | None:
 
 SWAPS = Keys("perp_tickers", _swaps)
 NOT_LIVE = Keys("instruments", _not_live)
-POSITIONED = Each(of=Keys("perp_tickers", _tether_swaps), without=NOT_LIVE, top=50, rest_s=HOUR)
-HOURLY = Each(of=SWAPS, without=NOT_LIVE, top=0, rest_s=HOUR)
+POSITIONED = FanOut(of=Keys("perp_tickers", _tether_swaps), without=NOT_LIVE, top=50, rest_s=HOUR)
+HOURLY = FanOut(of=SWAPS, without=NOT_LIVE, top=0, rest_s=HOUR)
 """Nothing every minute: all swaps once an hour, spread over it."""
 EIGHT_HOURS = Bars(usual=10, most=495)
 """Minutes of five-minute buckets: 100 of them at most in one answer."""
-OPTIONS = Each(always=("BTC-USD", "ETH-USD"))
-RATIOS = "/api/v5/rubik/stat/contracts/long-short"
+OPTIONS = FanOut(always=("BTC-USD", "ETH-USD"))
 
 
 def _ratio(name: str, pool: str, path: str) -> Endpoint:
-    return Endpoint(name, API, path, pool, _buckets, every_s=300, each=POSITIONED, bars=EIGHT_HOURS)
+    return Endpoint(name, API, path, pool, _buckets, every_s=300, fan_out=POSITIONED, bars=EIGHT_HOURS)
+
+
+NAMED: dict[str, str] = {"1h": "1H", "1d": "1Dutc"}
+
+
+def _first_column(body: Body) -> list[int]:
+    return [int(row[0]) for row in body["data"]]
+
+
+def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+    return History(
+        endpoint,
+        interval,
+        API,
+        "/api/v5/market/history-candles",
+        "history_candles",
+        # Both ends are exclusive; older documents state 100 rows, newer ones 300.
+        lambda piece: {
+            "instId": piece.key,
+            "bar": NAMED[interval],
+            "after": piece.end_ms,
+            "before": piece.begin_ms - 1,
+            "limit": piece.rows,
+        },
+        _first_column,
+        most=100,
+        order="span",
+        days=days,
+        top=top,
+    )
+
+
+def _statistic_history(
+    endpoint: str, path: str, pool: str, top: int, interval: Literal["1h", "1d"] = "1h", **more: Any
+) -> History:
+    return History(
+        endpoint,
+        interval,
+        API,
+        path,
+        pool,
+        lambda piece: {
+            "instId": piece.key,
+            "period": NAMED[interval],
+            "begin": piece.begin_ms - 1,
+            "end": piece.end_ms,
+            "limit": piece.rows,
+            **more,
+        },
+        _first_column,
+        most=100,
+        order="span",
+        # The venue has the newest 1,440 buckets of each length.
+        days=30 if interval == "1h" else 400,
+        like="long_short_accounts",
+        top=top,
+        sample=1,
+    )
 
 
 OKX = Venue(
@@ -172,7 +231,7 @@ OKX = Venue(
             "/api/v5/market/index-tickers",
             "bulk",
             _quote,
-            each=Each(of=Keys("perp_tickers", _index_quotes)),
+            fan_out=FanOut(of=Keys("perp_tickers", _index_quotes)),
         ),
         Endpoint(
             "instruments",
@@ -192,7 +251,7 @@ OKX = Venue(
             every_s=HOUR,
             timeout_s=20,
         ),
-        Endpoint("option_tickers", API, "/api/v5/public/opt-summary", "bulk", _family, every_s=300, each=OPTIONS),
+        Endpoint("option_tickers", API, "/api/v5/public/opt-summary", "bulk", _family, every_s=300, fan_out=OPTIONS),
         Endpoint(
             "option_open_interest",
             API,
@@ -200,9 +259,9 @@ OKX = Venue(
             "bulk",
             _option_family,
             every_s=300,
-            each=OPTIONS,
+            fan_out=OPTIONS,
         ),
-        Endpoint("option_volumes", API, "/api/v5/market/tickers", "bulk", _option_family, every_s=300, each=OPTIONS),
+        Endpoint("option_volumes", API, "/api/v5/market/tickers", "bulk", _option_family, every_s=300, fan_out=OPTIONS),
         Endpoint(
             "perp_bars",
             API,
@@ -210,7 +269,7 @@ OKX = Venue(
             "candles",
             _candles,
             bars=Bars(most=300),
-            each=Each(of=SWAPS, without=NOT_LIVE, top=100, rest_s=HOUR),
+            fan_out=FanOut(of=SWAPS, without=NOT_LIVE, top=100, rest_s=HOUR),
         ),
         Endpoint(
             "spot_bars",
@@ -219,16 +278,24 @@ OKX = Venue(
             "candles",
             _candles,
             bars=Bars(most=300),
-            each=Each(
+            fan_out=FanOut(
                 of=Keys("spot_tickers", _spot_in_dollars),
                 without=Keys("spot_instruments", _not_live),
                 top=100,
                 rest_s=HOUR,
             ),
         ),
-        _ratio("long_short_accounts", "accounts", f"{RATIOS}-account-ratio-contract"),
-        _ratio("long_short_top_accounts", "top_accounts", f"{RATIOS}-account-ratio-contract-top-trader"),
-        _ratio("long_short_top_positions", "top_positions", f"{RATIOS}-position-ratio-contract-top-trader"),
+        _ratio("long_short_accounts", "accounts", "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract"),
+        _ratio(
+            "long_short_top_accounts",
+            "top_accounts",
+            "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract-top-trader",
+        ),
+        _ratio(
+            "long_short_top_positions",
+            "top_positions",
+            "/api/v5/rubik/stat/contracts/long-short-position-ratio-contract-top-trader",
+        ),
         Endpoint(
             "taker_ratio",
             API,
@@ -236,7 +303,7 @@ OKX = Venue(
             "taker",
             _taker_buckets,
             every_s=300,
-            each=POSITIONED,
+            fan_out=POSITIONED,
             bars=EIGHT_HOURS,
         ),
         Endpoint(
@@ -246,7 +313,7 @@ OKX = Venue(
             "books",
             _books,
             every_s=300,
-            each=Each(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=40),
+            fan_out=FanOut(of=Keys("open_interest", _held_pairs), within=Keys("spot_tickers", _spot), top=40),
         ),
         Endpoint(
             "index_components",
@@ -255,7 +322,7 @@ OKX = Venue(
             "index_components",
             _index,
             every_s=300,
-            each=Each(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
+            fan_out=FanOut(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
         ),
         # What was settled since the last answer; a day of it after a start.
         Endpoint(
@@ -266,7 +333,7 @@ OKX = Venue(
             _settled,
             every_s=300,
             bars=Bars(usual=120, most=1440),
-            each=HOURLY,
+            fan_out=HOURLY,
         ),
     ),
     streams=(
@@ -283,5 +350,50 @@ OKX = Venue(
             refused=_refused,
             silence_s=60,
         ),
+    ),
+    history=(
+        _bar_history("perp_bars", "1d", 300, 400),
+        _bar_history("spot_bars", "1d", 300, 400),
+        History(
+            "settlements",
+            None,
+            API,
+            "/api/v5/public/funding-rate-history",
+            "funding_history",
+            lambda piece: {"instId": piece.key, "after": piece.end_ms, "limit": 100},
+            lambda body: [int(row["fundingTime"]) for row in body["data"]],
+            most=100,
+            order="newest",
+            days=90,
+            top=300,
+        ),
+        _statistic_history(
+            "open_interest_history", "/api/v5/rubik/stat/contracts/open-interest-history", "open_interest_history", 50
+        ),
+        _statistic_history(
+            "long_short_accounts", "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract", "accounts", 30
+        ),
+        _statistic_history(
+            "long_short_accounts",
+            "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract",
+            "accounts",
+            20,
+            "1d",
+        ),
+        _statistic_history(
+            "long_short_top_accounts",
+            "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract-top-trader",
+            "top_accounts",
+            30,
+        ),
+        _statistic_history(
+            "long_short_top_positions",
+            "/api/v5/rubik/stat/contracts/long-short-position-ratio-contract-top-trader",
+            "top_positions",
+            30,
+        ),
+        _statistic_history("taker_ratio", "/api/v5/rubik/stat/taker-volume-contract", "taker", 30, unit=2),
+        _bar_history("perp_bars", "1h", 100, 90),
+        _bar_history("spot_bars", "1h", 50, 90),
     ),
 )

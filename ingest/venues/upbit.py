@@ -1,9 +1,12 @@
 """Upbit: Korean spot, quoted in won. Requests must never carry an Origin header: it cuts the limit to 1 in 10 s."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
-from ingest.declaration.endpoint import Ask, Bars, Body, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.history import History
+from ingest.declaration.venue import Venue
 
 API = "api.upbit.com"
 COVERED = ("KRW-BTC", "KRW-ETH", "KRW-XRP", "KRW-SOL", "KRW-USDT", "KRW-USDC")
@@ -14,8 +17,17 @@ def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
     return ((row["market"], float(row["acc_trade_price_24h"])) for row in body if row["market"] not in COVERED)
 
 
-def _candles(ask: Ask) -> dict[str, Any]:
-    return {"market": ask.key, "count": ask.bars}
+def _candles(request: Request) -> dict[str, Any]:
+    return {"market": request.key, "count": request.bars}
+
+
+def bar_times(body: Body) -> list[int]:
+    times = (datetime.fromisoformat(row["candle_date_time_utc"]).replace(tzinfo=UTC) for row in body)
+    return [int(at.timestamp() * 1000) for at in times]
+
+
+def utc(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 UPBIT = Venue(
@@ -41,7 +53,37 @@ UPBIT = Venue(
             "candle",
             _candles,
             bars=Bars(most=200),
-            each=Each(of=Keys("spot_tickers", _others_traded), always=COVERED, top=20),
+            fan_out=FanOut(of=Keys("spot_tickers", _others_traded), always=COVERED, top=20),
+        ),
+    ),
+    history=(
+        # https://docs.upbit.com/kr/reference/list-candles-days: at most 200, newest first, before `to`.
+        History(
+            "spot_bars",
+            "1d",
+            API,
+            "/v1/candles/days",
+            "candle",
+            lambda piece: {"market": piece.key, "to": utc(piece.end_ms), "count": piece.rows},
+            bar_times,
+            most=200,
+            order="newest",
+            days=400,
+            top=30,
+        ),
+        History(
+            "spot_bars",
+            "1h",
+            API,
+            "/v1/candles/minutes/60",
+            "candle",
+            lambda piece: {"market": piece.key, "to": utc(piece.end_ms), "count": piece.rows},
+            bar_times,
+            most=200,
+            order="newest",
+            days=90,
+            top=6,
+            sample=2,
         ),
     ),
     parallel=8,

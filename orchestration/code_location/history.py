@@ -8,8 +8,7 @@ from typing import Any
 from ingest.backfill.backfill import backfill
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.endpoint import Venue
-from ingest.histories import HISTORIES
+from ingest.declaration.venue import Venue
 from ingest.recorder.client import now_ms
 from ingest.recorder.state import RecorderBusy
 from ingest.venues import VENUES
@@ -22,7 +21,7 @@ class WrongRequest(ValueError):
 
 def offered(venues: Sequence[Venue] = VENUES) -> dict[str, list[str]]:
     """Venue → the kinds whose past it has."""
-    return {venue.name: [one.name for one in HISTORIES[venue.name]] for venue in venues if venue.name in HISTORIES}
+    return {venue.name: [one.name for one in venue.history] for venue in venues if venue.history}
 
 
 def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: str | None, **more: Any) -> Wanted:
@@ -32,7 +31,8 @@ def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: 
         if venue not in known:
             raise WrongRequest(f"--venue is {venue!r}, but it must be one of: {', '.join(known)}")
     chosen = list(venues) or list(known)
-    of_venue = {venue: {name for one in HISTORIES[venue] for name in (one.name, one.endpoint)} for venue in chosen}
+    histories = {venue.name: venue.history for venue in VENUES}
+    of_venue = {venue: {name for one in histories[venue] for name in (one.name, one.endpoint)} for venue in chosen}
     for kind in kinds:
         if not any(kind in names for names in of_venue.values()):
             names = sorted(set().union(*of_venue.values()))
@@ -58,7 +58,9 @@ def _time(option: str, text: str | None) -> int | None:
 
 def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None = None) -> BackfillState:
     """Fetch and land what is missing; RecorderBusy while another one is at it."""
-    work = backfill(settings.backfill, settings.landing, settings.venues_url, request, say=say, tell=settings.told)
+    work = backfill(
+        settings.backfill, settings.landing, settings.venues_url, request, report_error=say, state_copy=settings.told
+    )
     return asyncio.run(work)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
-from ingest.declaration.endpoint import Venue
+from ingest.declaration.venue import Venue
 from ingest.venues.binance import BINANCE
 from ingest.venues.gate import GATE
 from ingest.venues.mexc import MEXC

@@ -1,7 +1,6 @@
 """The past of the venues: fetched whole, within the limits, once; a kill loses nothing; by hand and from Dagster."""
 
 import asyncio
-import importlib
 import json
 import subprocess
 import sys
@@ -18,13 +17,13 @@ import pytest
 from ingest.backfill.backfill import Pace, backfill
 from ingest.backfill.covered import Covered
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.endpoint import Venue
-from ingest.declaration.past import DAY_MS, STEPS_MS
-from ingest.histories import HISTORIES
+from ingest.declaration.history import DAY_MS, STEPS_MS
+from ingest.declaration.venue import Venue
 from ingest.landing.landing import committed_loads
 from ingest.recorder.client import Client
 from ingest.recorder.minute import record_minute
 from ingest.recorder.schedule import Schedule
+from ingest.venues import VENUES
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from tests.support.pipeline.recorder_minutes import unhurried
@@ -35,9 +34,7 @@ from tests.support.servers.loopback_venue import until
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
-ALL: tuple[Venue, ...] = tuple(
-    getattr(importlib.import_module(f"ingest.venues.{name}"), name.upper()) for name in HISTORIES
-)
+ALL = tuple(venue for venue in VENUES if venue.history)
 
 
 def bountiful(venue: Venue) -> Venue:
@@ -94,7 +91,7 @@ def test_every_kind_of_every_venue_comes_whole(fetched: Fetched) -> None:
     assert fetched.state.failed == []
     assert {name: part.last_error for name, part in fetched.state.venues.items() if part.last_error} == {}
     assert fetched.state.state == "done"
-    expected = {(venue, one.landed_as) for venue, of in HISTORIES.items() for one in of if one.sample > 0}
+    expected = {(venue.name, one.landed_as) for venue in ALL for one in venue.history if one.sample > 0}
     assert {(row["venue"], row["endpoint"]) for row in fetched.rows} == expected
     assert all(row["status"] == 200 and row["error"] is None and row["body"] for row in fetched.rows)
 
@@ -121,7 +118,7 @@ def test_the_recorder_s_views_read_the_past(fetched: Fetched, warehouse: Warehou
 
 
 @pytest.mark.parametrize("view", [
-    f"stg_{venue}__{one.endpoint}" for venue, of in HISTORIES.items() for one in of
+    f"stg_{venue.name}__{one.endpoint}" for venue in ALL for one in venue.history
     if one.endpoint.endswith("_bars") and one.interval == "1d" and one.sample
 ])  # fmt: skip
 def test_bars_are_whole_days_and_hours_without_a_hole(view: str, warehouse: Warehouse) -> None:
@@ -173,15 +170,15 @@ def test_open_interest_of_the_past_is_in_the_units_of_today(fetched: Fetched, wa
 
 
 def test_settlements_are_those_of_the_market(warehouse: Warehouse) -> None:
-    for venue, of in HISTORIES.items():
-        if not any(one.endpoint == "settlements" and one.sample for one in of):
+    for venue in ALL:
+        if not any(one.endpoint == "settlements" and one.sample for one in venue.history):
             continue
         [(symbols, hours)] = warehouse.rows(
             f"select count(distinct symbol), list(distinct round(settled_ms % {DAY_MS} / {HOUR}, 1))"
-            f" from stg_{venue}__settlements"
+            f" from stg_{venue.name}__settlements"
         )
-        assert symbols >= 1, venue
-        assert {hour % 1 for hour in hours} == {0.0}, venue
+        assert symbols >= 1, venue.name
+        assert {hour % 1 for hour in hours} == {0.0}, venue.name
 
 
 def test_recorder_and_past_together_pass_no_limit() -> None:
@@ -277,7 +274,7 @@ def test_a_limit_whose_window_is_longer_than_an_answer_s_wait_fails_nothing(tmp_
     with loopback(loopback_past.answer) as server:
         work = backfill(
             tmp_path / "home", str(tmp_path / "landing"), server.url, loopback_past.WANTED,
-            venues=[replace(loopback_past.VENUE, pools=(few,))], histories=loopback_past.PAST,
+            venues=[replace(loopback_past.VENUE, pools=(few,))],
             pace=Pace(answer_s=1.5, again_s=()),
         )  # fmt: skip
         state = asyncio.run(work)
@@ -290,7 +287,7 @@ def test_a_load_holds_one_minute_and_no_more_than_its_bytes(tmp_path: Path) -> N
         pace = Pace(minute_ms=1000, land_ms=100, built_ms=500, load_bytes=2_000)
         work = backfill(
             tmp_path / "home", str(tmp_path / "landing"), server.url, loopback_past.WANTED,
-            venues=[loopback_past.VENUE], histories=loopback_past.PAST, pace=pace,
+            venues=[loopback_past.VENUE], pace=pace,
         )  # fmt: skip
         assert asyncio.run(work).state == "done"
     for load in committed_loads(str(tmp_path / "landing")):

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ingest.declaration.endpoint import Ask, Endpoint, Pool, Venue
+from ingest.declaration.endpoint import Endpoint, Pool, Request
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.client import Client, now_ms
 from ingest.venues import VENUES
@@ -23,7 +24,7 @@ VENUE = Venue("test", (Pool("pool", 1000, 60),), (ENDPOINT,), ban_s={418: 600, 4
 
 async def fetch(client: Client, seconds: float = 5, endpoint: Endpoint = ENDPOINT, **params: Any) -> Row:
     deadline = asyncio.get_running_loop().time() + seconds
-    return await client.fetch(endpoint, Ask("K", 60_000, 0), params, deadline)
+    return await client.fetch(endpoint, Request("K", 60_000, 0), params, deadline)
 
 
 def run(
@@ -244,7 +245,7 @@ def test_declarations_hold_together(venue: Venue) -> None:
     assert len(names) == len(venue.endpoints)
     for endpoint in venue.endpoints:
         assert endpoint.pool in pools
-        if endpoint.each:
-            sources = (endpoint.each.of, endpoint.each.within, endpoint.each.without)
+        if endpoint.fan_out:
+            sources = (endpoint.fan_out.of, endpoint.fan_out.within, endpoint.fan_out.without)
             assert {source.endpoint for source in sources if source} <= names
     assert {stream.topics.endpoint for stream in venue.streams if stream.topics} <= names

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ingest.declaration.endpoint import Ask, Bars, Each, Endpoint, Keys, Pool, Venue
+from ingest.declaration.endpoint import Bars, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.recorder import Pace, Recorder, record
 from ingest.recorder.schedule import Schedule
@@ -43,13 +44,19 @@ def volumes(body: Any) -> Any:
     return ((row["symbol"], row["volume"]) for row in body)
 
 
-def symbol(ask: Ask) -> dict[str, Any]:
-    return {"symbol": ask.key, "limit": ask.bars}
+def symbol(request: Request) -> dict[str, Any]:
+    return {"symbol": request.key, "limit": request.bars}
 
 
 TICKERS = Endpoint("perp_tickers", HOST, "/tickers", "all")
 BARS = Endpoint(
-    "perp_bars", HOST, "/bars", "all", symbol, bars=Bars(), each=Each(Keys("perp_tickers", volumes), top=2, rest_s=3600)
+    "perp_bars",
+    HOST,
+    "/bars",
+    "all",
+    symbol,
+    bars=Bars(),
+    fan_out=FanOut(Keys("perp_tickers", volumes), top=2, rest_s=3600),
 )
 PAGED = Endpoint(
     "instruments",
@@ -145,7 +152,7 @@ def test_a_slow_venue_delays_nobody(tmp_path: Path) -> None:
 def test_what_a_rate_limit_holds_back_delays_nothing_else(tmp_path: Path) -> None:
     """The minute is landed once rate limits alone hold back the rest; that follows, under the same minute."""
     release = threading.Event()
-    keys = replace(BARS, each=Each(Keys("perp_tickers", volumes), top=4), weight=2)
+    keys = replace(BARS, fan_out=FanOut(Keys("perp_tickers", volumes), top=4), weight=2)
     venue = Venue("test", (Pool("all", 5, 4.0),), (TICKERS, keys))
 
     async def answer(seen: Seen, n: int) -> web.Response:
@@ -173,7 +180,7 @@ def test_what_a_rate_limit_holds_back_delays_nothing_else(tmp_path: Path) -> Non
 
 
 async def test_a_fault_in_one_venue_leaves_the_others_alone(tmp_path: Path) -> None:
-    def broken(ask: Ask) -> dict[str, Any]:
+    def broken(request: Request) -> dict[str, Any]:
         raise ZeroDivisionError
 
     faulty = Venue("faulty", (POOL,), (replace(TICKERS, params=broken),))
@@ -223,7 +230,7 @@ def test_the_rest_comes_round_once_an_hour_evenly() -> None:
     keys = [f"k{n:03d}" for n in range(302)]
     ranked = [{"symbol": key, "volume": 1000 - n} for n, key in enumerate(keys)]
     schedule.catalogue.learn(answered("perp_tickers", "", 0, ranked))
-    minutes = [[ask.key for ask in schedule.asks(BARS, tick * MINUTE)] for tick in range(1, 61)]
+    minutes = [[request.key for request in schedule.requests(BARS, tick * MINUTE)] for tick in range(1, 61)]
     assert all(asked[:2] == keys[:2] and len(asked) == 7 for asked in minutes)
     assert Counter(key for asked in minutes for key in asked[2:]) == Counter(keys[2:])
 
@@ -240,7 +247,7 @@ def test_a_rest_asked_every_five_minutes_comes_round_once_an_hour_too() -> None:
         due = [endpoint.name for endpoint in schedule.due(tick * MINUTE)]
         assert ("ratios" in due) == (tick % 5 == 0)
         if "ratios" in due:
-            asked.append([ask.key for ask in schedule.asks(ratios, tick * MINUTE)])
+            asked.append([request.key for request in schedule.requests(ratios, tick * MINUTE)])
         # A key that never answers does not have all of them asked every minute.
         schedule.done(Row(tick * MINUTE, "test", "ratios", "k005", "{}", 400, 0, 1, 1, "HTTP 400", None))
     assert all(len(one) == 12 for one in asked)
@@ -249,14 +256,14 @@ def test_a_rest_asked_every_five_minutes_comes_round_once_an_hour_too() -> None:
 
 def test_a_rank_can_be_a_product_of_two_bodies() -> None:
     held = Keys("held", lambda body: [(body["symbol"], body["size"])], times=Keys("perp_tickers", volumes))
-    each = replace(BARS, name="books", each=Each(held, top=2))
-    schedule = Schedule(Venue("test", (POOL,), (TICKERS, replace(BARS, name="held"), each)), MINUTE)
-    assert schedule.unknown(each) == ["held", "perp_tickers"]
+    fan_out = replace(BARS, name="books", fan_out=FanOut(held, top=2))
+    schedule = Schedule(Venue("test", (POOL,), (TICKERS, replace(BARS, name="held"), fan_out)), MINUTE)
+    assert schedule.unknown(fan_out) == ["held", "perp_tickers"]
     prices = [{"symbol": symbol, "volume": price} for symbol, price in (("a", 1), ("b", 50), ("c", 2))]
     schedule.catalogue.learn(answered("perp_tickers", "", 0, prices))
     for symbol, size in (("a", 90), ("b", 2), ("c", 30), ("unpriced", 999)):
         schedule.catalogue.learn(answered("held", symbol, 0, {"symbol": symbol, "size": size}))
-    assert [ask.key for ask in schedule.asks(each, 0)] == ["b", "a"]
+    assert [request.key for request in schedule.requests(fan_out, 0)] == ["b", "a"]
 
 
 def test_bars_catch_up_after_a_start_and_after_failures() -> None:
@@ -264,8 +271,8 @@ def test_bars_catch_up_after_a_start_and_after_failures() -> None:
     schedule.catalogue.learn(answered("perp_tickers", "", 0, [{"symbol": "a", "volume": 1}]))
 
     def bars(tick: int) -> int:
-        (ask,) = schedule.asks(BARS, tick * MINUTE)
-        return ask.bars
+        (request,) = schedule.requests(BARS, tick * MINUTE)
+        return request.bars
 
     assert bars(100) == 99
     schedule.done(answered("perp_bars", "a", 100 * MINUTE))
@@ -286,19 +293,19 @@ def test_binance_open_interest_is_asked_of_trading_perpetuals() -> None:
     info = {"symbols": [{"symbol": "A", "status": "TRADING"}, {"symbol": "C", "status": "SETTLING"}]}
     schedule.catalogue.learn(answered("instruments", "", 0, info))
     (endpoint,) = [endpoint for endpoint in BINANCE.endpoints if endpoint.name == "open_interest"]
-    assert [ask.key for ask in schedule.asks(endpoint, 0)] == ["A"]
+    assert [request.key for request in schedule.requests(endpoint, 0)] == ["A"]
 
 
 def test_hyperliquid_fans_out_over_dexes_and_their_coins() -> None:
     schedule = Schedule(HYPERLIQUID, MINUTE)
     endpoints = {endpoint.name: endpoint for endpoint in HYPERLIQUID.endpoints}
     schedule.catalogue.learn(answered("perp_dexes", "", 0, [None, {"name": "xyz"}]))
-    assert [ask.key for ask in schedule.asks(endpoints["perp_tickers"], 0)] == ["", "xyz"]
+    assert [request.key for request in schedule.requests(endpoints["perp_tickers"], 0)] == ["", "xyz"]
     core = [{"universe": [{"name": "BTC"}, {"name": "OLD", "isDelisted": True}]}, [{"dayNtlVlm": "5"}] * 2]
     schedule.catalogue.learn(answered("perp_tickers", "", 0, core))
     dex = [{"universe": [{"name": "xyz:TSLA"}]}, [{"dayNtlVlm": "9"}]]
     schedule.catalogue.learn(answered("perp_tickers", "xyz", 0, dex))
-    assert [ask.key for ask in schedule.asks(endpoints["perp_bars"], 0)] == ["xyz:TSLA", "BTC"]
+    assert [request.key for request in schedule.requests(endpoints["perp_bars"], 0)] == ["xyz:TSLA", "BTC"]
 
 
 @pytest.mark.parametrize("venue", VENUES, ids=lambda venue: venue.name)
@@ -322,14 +329,14 @@ def test_a_full_minute_fits_the_budget(venue: Venue) -> None:
         sizes |= {"long_short_accounts": 50, "taker_ratio": 50}
     used: Counter[str] = Counter()
     for endpoint in venue.endpoints:
-        count, each = 1, endpoint.each
-        if each:
-            count = sizes.get(endpoint.name, coins) if each.of else len(each.always)
-            if each.top is not None:
-                rest = -(-(count - each.top) * endpoint.every_s // each.rest_s) if each.rest_s else 0
-                count = each.top + rest
+        count, fan_out = 1, endpoint.fan_out
+        if fan_out:
+            count = sizes.get(endpoint.name, coins) if fan_out.of else len(fan_out.always)
+            if fan_out.top is not None:
+                rest = -(-(count - fan_out.top) * endpoint.every_s // fan_out.rest_s) if fan_out.rest_s else 0
+                count = fan_out.top + rest
         most = endpoint.bars.most if endpoint.bars else 0
-        weight = endpoint.weight(Ask("", 0, most)) if callable(endpoint.weight) else endpoint.weight
+        weight = endpoint.weight(Request("", 0, most)) if callable(endpoint.weight) else endpoint.weight
         used[endpoint.pool] += count * weight
     for pool in venue.pools:
         assert used[pool.name] <= (pool.limit - pool.history) * max(1, 60 / pool.window_s)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ingest.declaration.endpoint import Body, Endpoint, Keys, Pool, Stream, Venue
+from ingest.declaration.endpoint import Body, Endpoint, Keys, Pool, Stream
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.recorder import Recorder
 from ingest.recorder.schedule import Catalogue

@@ -11,7 +11,8 @@ import orjson
 import pytest
 from aiohttp import web
 
-from ingest.declaration.endpoint import Endpoint, Pool, Stream, Venue
+from ingest.declaration.endpoint import Endpoint, Pool, Stream
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder

@@ -281,9 +281,9 @@ async def test_the_socket_speaks_as_declared() -> None:
 def test_ranks_and_keys_of_the_declaration(recordings: Path) -> None:
     bodies = Bodies(recordings)
     ratios = next(endpoint for endpoint in BITGET.endpoints if endpoint.name == "taker_ratio")
-    assert ratios.each
-    assert ratios.each.of
-    assert list(ratios.each.of.read(bodies.tickers)) == [("BTCUSDT", 4667820987.88478)]
+    assert ratios.fan_out
+    assert ratios.fan_out.of
+    assert list(ratios.fan_out.of.read(bodies.tickers)) == [("BTCUSDT", 4667820987.88478)]
     assert [category(one) for one in ("BTCUSDT", "BTCPERP", "BTCUSD")] == list(PERPS)
     assert BITGET.fault
     assert BITGET.fault(json.dumps(bodies.tickers)) is None

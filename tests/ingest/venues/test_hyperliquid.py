@@ -11,7 +11,7 @@ import aiohttp
 import numpy as np
 import pytest
 
-from ingest.declaration.endpoint import Each
+from ingest.declaration.endpoint import FanOut
 from ingest.landing.rows import Row
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder
@@ -220,7 +220,7 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
     names = {"leaderboard", "wallet_positions", "dex_positions", "wallet_fills", "perp_annotations", "settlements",
              "perp_dexes", "perp_tickers"}  # fmt: skip
     venue = replace(HYPERLIQUID, streams=(), endpoints=tuple(
-        replace(one, each=Each(of=one.each.of)) if one.each and "positions" in one.name else one
+        replace(one, fan_out=FanOut(of=one.fan_out.of)) if one.fan_out and "positions" in one.name else one
         for one in HYPERLIQUID.endpoints if one.name in names
     ))  # fmt: skip
     rows, world = await recorded_minute(venue, NOW)

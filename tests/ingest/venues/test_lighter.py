@@ -310,7 +310,7 @@ async def test_a_minute_stays_within_the_venues_limit() -> None:
     asked: dict[str, set[str]] = {}
     for minute in range(240):
         tick = NOW_MS // MINUTE + minute
-        asks = [(one.name, ask) for one in schedule.due(tick * MINUTE) for ask in schedule.asks(one, tick * MINUTE)]
+        asks = [(one.name, ask) for one in schedule.due(tick * MINUTE) for ask in schedule.requests(one, tick * MINUTE)]
         assert len(asks) <= 56
         for name, ask in asks:
             if minute < 60 or name == "settlements":

@@ -301,7 +301,7 @@ async def test_limits_errors_and_random_access() -> None:
 def test_coin_margined_turnover_ranks_in_dollars(recordings: Path) -> None:
     bodies = Bodies(recordings)
     bars = next(endpoint for endpoint in MEXC.endpoints if endpoint.name == "perp_bars")
-    assert bars.each
-    assert bars.each.of
-    ranks = dict(bars.each.of.read(enveloped([bodies.live[0], bodies.inverse])))
+    assert bars.fan_out
+    assert bars.fan_out.of
+    ranks = dict(bars.fan_out.of.read(enveloped([bodies.live[0], bodies.inverse])))
     assert ranks == {"BTC_USDT": 2606920596.04, "BTC_USD": pytest.approx(2_075_350_000, rel=1e-3)}

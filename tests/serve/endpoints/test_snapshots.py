@@ -107,11 +107,12 @@ def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
     serving = tmp_path / "serving"
     serving.mkdir()
     told = serving / "backfill.json"
-    history = BackfillState(1, AS_OF_MS, path=tmp_path / "state.json", tell=told)
+    history = BackfillState(1, AS_OF_MS, path=tmp_path / "state.json", copy=told)
     with running(serving, free_port()) as api:
         assert api.get("/api/status").json["backfill"] is None
         history.expect("binance", [("perp_bars_1d", 4 * DAY), ("settlements", 4 * DAY)])
-        history.got("binance", "perp_bars_1d", 3, 3 * DAY, Row(0, "binance", "", "", "", 200, 0, 0, 1, None, "12345"))
+        row = Row(0, "binance", "", "", "", 200, 0, 0, 1, None, "12345")
+        history.record_progress("binance", "perp_bars_1d", 3, 3 * DAY, row)
         history.fail("binance", "settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
         history.give_up("binance", "settlements", "BTCUSDT", (AS_OF_MS - 4 * DAY, AS_OF_MS))
         history.write()

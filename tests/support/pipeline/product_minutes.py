@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ingest.declaration.endpoint import Venue
+from ingest.declaration.venue import Venue
 from ingest.landing.landing import land
 from ingest.landing.rows import Row
 from orchestration.config.settings import Settings

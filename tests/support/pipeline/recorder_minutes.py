@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from ingest.declaration.endpoint import Venue
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.client import Client
 from ingest.recorder.minute import record_minute
@@ -40,11 +40,11 @@ def only(venue: Venue, kinds: set[str]) -> Venue:
 def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
     """Leave the schedule as hours of recording do: what it asks in turn was asked and answered in its turn."""
     for endpoint in schedule.venue.endpoints:
-        each = endpoint.each
-        if each is None or each.rest_s is None:
+        fan_out = endpoint.fan_out
+        if fan_out is None or fan_out.rest_s is None:
             continue
-        for number, key in enumerate(schedule.catalogue.ranked(each)):
-            then_ms = tick_ms - number % (each.rest_s // 60) * MINUTE
+        for number, key in enumerate(schedule.catalogue.ranked(fan_out)):
+            then_ms = tick_ms - number % (fan_out.rest_s // 60) * MINUTE
             schedule._asked.setdefault((endpoint.name, key), then_ms)
             schedule._answered.setdefault((endpoint.name, key), then_ms)
 

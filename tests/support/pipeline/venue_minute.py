@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from ingest.declaration.endpoint import Venue
+from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.client import Client
 from ingest.recorder.minute import record_minute

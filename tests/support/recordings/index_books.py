@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ingest.declaration.endpoint import Endpoint, Keys, Venue
+from ingest.declaration.endpoint import Endpoint, Keys
+from ingest.declaration.venue import Venue
 from ingest.venues.binance import BINANCE
 from ingest.venues.bitget import BITGET
 from ingest.venues.bybit import BYBIT
@@ -39,7 +40,9 @@ def needed(venue: Venue, *kinds: str) -> Venue:
     by_name = {one.name: one for one in venue.endpoints}
 
     def sources(one: Endpoint) -> Iterator[str]:
-        keys: list[Keys | None] = [] if one.each is None else [one.each.of, one.each.within, one.each.without]
+        keys: list[Keys | None] = (
+            [] if one.fan_out is None else [one.fan_out.of, one.fan_out.within, one.fan_out.without]
+        )
         for source in keys:
             while source is not None:
                 yield source.endpoint

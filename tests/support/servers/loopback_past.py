@@ -9,8 +9,9 @@ from aiohttp import web
 
 from ingest.backfill.backfill import Pace, backfill
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.endpoint import Each, Endpoint, Pool, Venue
-from ingest.declaration.past import History
+from ingest.declaration.endpoint import Endpoint, FanOut, Pool
+from ingest.declaration.history import History
+from ingest.declaration.venue import Venue
 from tests.support.servers.loopback_venue import HOST, Seen
 
 KEYS = tuple(f"coin{n:02d}" for n in range(20))
@@ -21,28 +22,26 @@ BODY_BYTES = 16 * 10
 FAST = Pace(minute_ms=1000, land_ms=200, built_ms=600, answer_s=3.0, again_s=(0.2, 0.2))
 
 
+PAST = History(
+    "perp_bars",
+    "1h",
+    HOST,
+    "/bars",
+    "all",
+    lambda piece: {"symbol": piece.key, "from": piece.begin_ms, "to": piece.end_ms},
+    lambda body: body,
+    most=10,
+    order="span",
+    days=1,
+)
+
+
 def venue(keys: tuple[str, ...] = KEYS) -> Venue:
-    bars = Endpoint("perp_bars", HOST, "/minutes", "all", each=Each(always=keys))
-    return Venue("past", (Pool("all", 100_000, 1, history=50_000),), (bars,))
+    bars = Endpoint("perp_bars", HOST, "/minutes", "all", fan_out=FanOut(always=keys))
+    return Venue("past", (Pool("all", 100_000, 1, history=50_000),), (bars,), history=(PAST,))
 
 
 VENUE = venue()
-PAST = {
-    "past": (
-        History(
-            "perp_bars",
-            "1h",
-            HOST,
-            "/bars",
-            "all",
-            lambda piece: {"symbol": piece.key, "from": piece.begin_ms, "to": piece.end_ms},
-            lambda body: body,
-            most=10,
-            order="span",
-            days=1,
-        ),
-    )
-}
 
 
 def times() -> range:
@@ -61,7 +60,7 @@ def broken(seen: Seen, n: int) -> web.Response:
 
 
 async def main(home: str, landing: str, url: str, *keys: str) -> int:
-    state = await backfill(Path(home), landing, url, WANTED, venues=[venue(keys or KEYS)], histories=PAST, pace=FAST)
+    state = await backfill(Path(home), landing, url, WANTED, venues=[venue(keys or KEYS)], pace=FAST)
     print(json.dumps(state.summary()))
     return 0 if state.state == "done" else 1
 

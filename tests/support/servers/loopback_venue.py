@@ -15,7 +15,8 @@ from typing import Any
 import duckdb
 from aiohttp import WSMsgType, web
 
-from ingest.declaration.endpoint import Ask, Endpoint, Pool, Venue
+from ingest.declaration.endpoint import Endpoint, Pool, Request
+from ingest.declaration.venue import Venue
 from ingest.landing.landing import committed_loads
 from ingest.recorder.recorder import Pace, record
 
@@ -139,8 +140,8 @@ def identity(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("tick_ms", "venue", "endpoint", "key", "params", "requested_ms"))
 
 
-def minute_of(ask: Ask) -> dict[str, Any]:
-    return {"tick": ask.tick_ms}
+def minute_of(request: Request) -> dict[str, Any]:
+    return {"tick": request.tick_ms}
 
 
 def next_number(body: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _serve(folder: Path, port: int) -> None:
     from sanic import Request
 
     from serve.app import create_app
-    from serve.http.replies import Kept
+    from serve.http.sanic import PreparedResponse
     from serve.http.service import Setup
 
     app = create_app(Setup(folder, trusted_proxies=("127.0.0.0/8",)))
@@ -47,8 +47,8 @@ def _serve(folder: Path, port: int) -> None:
         request.ctx.began = time.perf_counter()
 
     @app.on_response  # type: ignore[untyped-decorator]
-    async def end(request: Request, response: Kept) -> None:
-        if isinstance(response, Kept):
+    async def end(request: Request, response: PreparedResponse) -> None:
+        if isinstance(response, PreparedResponse):
             response.lines += f"\r\ntook-ms: {(time.perf_counter() - request.ctx.began) * 1000:.3f}".encode()
 
     app.run(host="127.0.0.1", port=port, single_process=True, access_log=False, motd=False)

@@ -85,7 +85,7 @@ def _body(port: int, path: str) -> bytes:
     return body
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """CPU seconds that a process has used, by its clock: ticks of 10 ms are too coarse for a round."""
     return time.clock_gettime((~pid << 3) | 2)  # what clock_getcpuclockid(3) makes of a process id on Linux
 
@@ -96,12 +96,12 @@ def _throughput(port: int, path: str, pid: int) -> float:
     for _ in range(100):
         connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
         connection.getresponse().read()
-    before = _cpu_s(pid)
+    before = cpu_seconds(pid)
     for _ in range(REQUESTS):
         connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
         connection.getresponse().read()
     connection.close()
-    return REQUESTS / (_cpu_s(pid) - before)
+    return REQUESTS / (cpu_seconds(pid) - before)
 
 
 def _questions(product: Product) -> list[tuple[str, str, str]]:

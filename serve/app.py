@@ -6,48 +6,26 @@ import re
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from sanic import Request, Sanic
-from sanic.exceptions import BadURL, MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
+from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
 from sanic.response import HTTPResponse
-from sanic.router import Router
 from sanic.worker.loader import AppLoader
 
 from serve.contract.endpoint import Endpoint
 from serve.contract.errors import closest, shown
 from serve.endpoints import all_endpoints
 from serve.http.replies import METHODS, on_exception
+from serve.http.sanic import NormalizedRequest
 from serve.http.service import Service, Setup
 
-# Encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
-UNRESERVED = re.compile(r"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
 MCP_PATH = "/mcp"
 PAGES = Path(__file__).parent / "pages"
 
 
-class PlainPathRouter(Router):
-    """Sanic's router, for which /api/%6Darkets is /api/markets."""
-
-    def _get(self, path: str, method: str, host: str | None) -> Any:
-        return super()._get(UNRESERVED.sub(lambda match: unquote(match[0]), path), method, host)
-
-
-class AnyUrlRequest(Request):
-    """A request whose URL need not parse: Sanic answers one that does not by closing the connection."""
-
-    __slots__ = ()
-
-    def __init__(self, url_bytes: bytes, *args: Any, **kwargs: Any) -> None:
-        try:
-            super().__init__(url_bytes, *args, **kwargs)
-        except BadURL:
-            super().__init__(b"*", *args, **kwargs)
-
-
 def bare_app(name: str) -> Sanic[Any, Any]:
     """Sanic as it is set up here, without anything to serve."""
-    app: Sanic[Any, Any] = Sanic(name, router=PlainPathRouter(), request_class=AnyUrlRequest, configure_logging=False)
+    app: Sanic[Any, Any] = Sanic(name, request_class=NormalizedRequest, configure_logging=False)
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
     app.error_handler.add(Exception, on_exception)
@@ -89,7 +67,8 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
         message = f"there is no {shown(request.path)}; GET / lists what there is{closest(request.path, paths)}"
-        return await request.app.ctx.service.missing(request, message)  # type: ignore[no-any-return]
+        service: Service = request.app.ctx.service
+        return await service.missing(request, message)
 
     @app.before_server_start
     async def start(app: Sanic[Any, Any]) -> None:

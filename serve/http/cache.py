@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import orjson
-from aiocache import SimpleMemoryCache  # type: ignore[import-untyped]
+from aiocache import SimpleMemoryCache
 
 from serve.http.redis import Shared
 
@@ -18,7 +19,7 @@ MAX_BYTES = 32 * 1024 * 1024
 SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 
 
-def header_lines(headers: Mapping[str, str]) -> bytes:
+def encode_headers(headers: Mapping[str, str]) -> bytes:
     """Headers as HTTP/1.1 sends them, with an end of line before each."""
     return "".join(f"\r\n{name}: {value}" for name, value in headers.items()).encode()
 
@@ -33,12 +34,12 @@ class Stored:
     @cached_property
     def lines(self) -> bytes:
         """The headers of a 200 as they are sent."""
-        return header_lines({**self.headers, "content-length": str(len(self.data))})
+        return encode_headers({**self.headers, "content-length": str(len(self.data))})
 
     @cached_property
     def unchanged_lines(self) -> bytes:
         """The headers of a 304 as they are sent: those that do not describe a body."""
-        return header_lines({name: value for name, value in self.headers.items() if not name.startswith("content-")})
+        return encode_headers({name: value for name, value in self.headers.items() if not name.startswith("content-")})
 
     def dump(self) -> bytes:
         """For another worker: the headers as one line of JSON, then the body."""
@@ -51,14 +52,6 @@ def load(text: bytes) -> Stored:
     return Stored(data, orjson.loads(headers))
 
 
-class Memory(SimpleMemoryCache):  # type: ignore[misc]
-    """aiocache's memory store. What lies in this process is read without waiting: its `get` is a dozen calls."""
-
-    def now(self, key: str) -> Any:
-        """What is kept under `key`."""
-        return self._cache.get(key)
-
-
 class ResponseCache:
     """aiocache's memory store with the bound that it lacks (aiocache #429), and one build per key at a time.
 
@@ -68,7 +61,9 @@ class ResponseCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES, shared: Shared | None = None) -> None:
         self.shared = shared
-        self.store = Memory(timeout=None)
+        self.store: Any = SimpleMemoryCache(timeout=None)
+        # What the store holds, and for as long as it does, found without waiting: its own `get` is a dozen calls.
+        self._held: WeakValueDictionary[str, Stored] = WeakValueDictionary()
         self.max_bytes = max_bytes
         self.size = 0
         self._sizes: OrderedDict[str, int] = OrderedDict()
@@ -76,7 +71,7 @@ class ResponseCache:
 
     def get(self, key: str) -> Stored | None:
         """What is kept under `key`."""
-        return self.store.now(key)  # type: ignore[no-any-return]
+        return self._held.get(key)
 
     async def build(self, key: str, make: Callable[[], Awaitable[Stored]], local: bool = False) -> Stored:
         """What is kept under `key`, or else made by one of those who ask; the others wait for that one.
@@ -101,6 +96,7 @@ class ResponseCache:
             await shared.set(f"answer:{_short(key)}", made.dump(), SHARED_S)
         if len(made.data) <= self.max_bytes // 2:
             await self.store.set(key, made)
+            self._held[key] = made
             self.size += len(made.data) - self._sizes.pop(key, 0)
             self._sizes[key] = len(made.data)
             while self.size > self.max_bytes:

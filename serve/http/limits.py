@@ -14,7 +14,7 @@ from sanic import Request
 
 from serve.contract.errors import ApiError
 from serve.contract.parameters import without_key
-from serve.http.cache import header_lines
+from serve.http.cache import encode_headers
 from serve.http.client_address import Clients
 from serve.http.keys import KeyRing
 from serve.http.redis import Shared
@@ -142,7 +142,7 @@ def _as_told(budget: str, limit: int, left: int, reset: int) -> Told:
         "ratelimit-policy": f'"{budget}";q={limit};w={WINDOW_S}',
         "ratelimit": f'"{budget}";r={remaining};t={reset}',
     }
-    return Told(MappingProxyType(headers), header_lines(headers), left < 0)
+    return Told(MappingProxyType(headers), encode_headers(headers), left < 0)
 
 
 def _refused(status: int, message: str, in_url: bool, headers: Mapping[str, str]) -> ApiError:

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator
 
 import orjson
 from sanic import Request
@@ -13,6 +12,7 @@ from serve.contract.errors import ApiError
 from serve.contract.serialize import JSON, PACKED_ALREADY, Body
 from serve.http.cache import Stored
 from serve.http.compression import IDENTITY, MIN_PACKED, packed
+from serve.http.sanic import PreparedResponse
 
 METHODS = ("GET", "HEAD", "OPTIONS")
 ALLOW = ", ".join(METHODS)
@@ -51,29 +51,14 @@ def coded(plain: Stored, coding: str) -> Stored:
     return Stored(packed(plain.data, coding), headers)
 
 
-class Kept(HTTPResponse):
-    """An answer whose headers were written when it was made: writing them anew was a quarter of a cached request."""
-
-    __slots__ = ("lines",)
-
-    def __init__(self, status: int, data: bytes, lines: bytes) -> None:
-        super().__init__(data, status)
-        self.lines = lines
-
-    @property
-    def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
-        """What Sanic decides of the connection, and behind it those lines: it joins what it gets here line by line."""
-        yield b"connection", self.headers["connection"].encode() + self.lines
-
-
 def reply(request: Request, answer: Stored, more: bytes = b"", private: bool = False) -> HTTPResponse:
     """200, or 304 where the client has this very body; with `more` lines of headers, kept by nobody if `private`."""
     if private:
         answer = Stored(answer.data, {**answer.headers, **PRIVATE})
     known = request.headers.get("if-none-match")
     if known is not None and _matches(known, answer.headers["etag"]):
-        return Kept(304, b"", answer.unchanged_lines + more)
-    return Kept(200, answer.data, answer.lines + more)
+        return PreparedResponse(304, b"", answer.unchanged_lines + more)
+    return PreparedResponse(200, answer.data, answer.lines + more)
 
 
 def _matches(known: str, etag: str) -> bool:

@@ -107,7 +107,8 @@ class Reader:
         """A result that is the same for the whole edition, computed at its first use."""
         if key not in self.edition.memo:
             self.edition.memo[key] = compute()
-        return self.edition.memo[key]  # type: ignore[no-any-return]
+        result: T = self.edition.memo[key]
+        return result
 
 
 def literal(text: str) -> str:

@@ -1,0 +1,55 @@
+"""Sanic's request and response as this server needs them: the one module that goes beyond Sanic's defaults.
+
+`tests/serve/http/test_sanic.py` fails first when an upgrade of Sanic changes what is relied on here.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from sanic import Request
+from sanic.exceptions import BadURL
+from sanic.response import HTTPResponse
+
+# Percent-encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
+UNRESERVED = re.compile(rb"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
+
+
+class NormalizedRequest(Request):
+    """A request for which /api/%6Darkets is /api/markets, and whose URL need not parse.
+
+    Sanic's router compares paths as they were sent, and Sanic answers a URL that does not parse by closing the
+    connection. By the public argument `request_class` of the application.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, url_bytes: bytes, *args: Any, **kwargs: Any) -> None:
+        if b"%" in url_bytes:
+            path, mark, query = url_bytes.partition(b"?")
+            url_bytes = UNRESERVED.sub(lambda match: unquote_to_bytes(match[0]), path) + mark + query
+        try:
+            super().__init__(url_bytes, *args, **kwargs)
+        except BadURL:
+            super().__init__(b"*", *args, **kwargs)
+
+
+class PreparedResponse(HTTPResponse):
+    """A response whose headers were encoded when it was made: `lines`, with an end of line before each.
+
+    Sanic joins the pairs of the public property `processed_headers` line by line, so that one value can hold the lines
+    behind it. A server that sends 12 headers so answers 1.65 times as many requests as one that gives Sanic a dict of
+    them, and 1.15 times as many as one that gives it encoded pairs (`python -m benchmarks.headers`).
+    """
+
+    __slots__ = ("lines",)
+
+    def __init__(self, status: int, data: bytes, lines: bytes) -> None:
+        super().__init__(data, status)
+        self.lines = lines
+
+    @property
+    def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
+        """What Sanic decides of the connection, then the lines."""
+        yield b"connection", self.headers["connection"].encode() + self.lines

@@ -1,0 +1,97 @@
+"""What serve/http/sanic.py relies on in Sanic: fails first when an upgrade changes it."""
+
+import multiprocessing
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.servers.api_server import free_port, until
+
+BODY = b'{"a":1}'
+HEADERS = {
+    200: {"content-type": "application/json", "etag": '"x"', "content-length": str(len(BODY))},
+    304: {"etag": '"x"'},
+}
+
+
+def serve(port: int) -> None:
+    """A server of our kind: the same response from a dict of headers and prepared, and one that repeats its URL."""
+    from sanic import HTTPResponse, Request
+
+    from serve.app import bare_app
+    from serve.http.cache import encode_headers
+    from serve.http.sanic import PreparedResponse
+
+    app = bare_app("sanic")
+
+    @app.route("/<way:str>/<status:int>", methods=("GET", "HEAD"))
+    async def respond(request: Request, way: str, status: int) -> HTTPResponse:
+        body = BODY if status == 200 else b""
+        if way == "dict":
+            return HTTPResponse(body, status, HEADERS[status])
+        return PreparedResponse(status, body, encode_headers(HEADERS[status]))
+
+    @app.get("/api/a")
+    async def repeat(request: Request) -> HTTPResponse:
+        return HTTPResponse(request.raw_url)
+
+    app.run("127.0.0.1", port, single_process=True, access_log=False, motd=False)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    port = free_port()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(port,))
+    process.start()
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        until(listens, bool, 60)
+        yield port
+    finally:
+        process.terminate()
+        process.join()
+
+
+def exchange(port: int, target: bytes, method: bytes = b"GET") -> tuple[bytes, list[bytes], bytes]:
+    """Status line, sorted headers and body as the server sends them."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(b"%b %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n" % (method, target))
+        with connection.makefile("rb") as stream:
+            head, _, body = stream.read().partition(b"\r\n\r\n")
+    line, *headers = head.split(b"\r\n")
+    return line, sorted(headers), body
+
+
+@pytest.mark.requirement("http:etag")
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+@pytest.mark.parametrize("status", [200, 304])
+def test_prepared_headers_are_sent_as_sanic_sends_a_dict_of_them(port: int, status: int, method: bytes) -> None:
+    plain, prepared = (exchange(port, b"/%b/%d" % (way, status), method) for way in (b"dict", b"prepared"))
+    assert prepared == plain
+    assert prepared[0].split()[1] == b"%d" % status
+    assert prepared[2] == (BODY if (status, method) == (200, b"GET") else b"")
+
+
+@pytest.mark.requirement("http:paths")
+@pytest.mark.parametrize(
+    ("target", "status", "body"),
+    [
+        (b"/api/%61", b"200", b"/api/a"),
+        (b"/%61pi/a?x=%61%2F", b"200", b"/api/a?x=%61%2F"),
+        (b"/api/a?x=1", b"200", b"/api/a?x=1"),
+        (b"/api%2Fa", b"404", None),
+        (b"//:0:0", b"404", None),
+        (b"http://[/", b"404", None),
+    ],
+)
+def test_a_path_is_spelled_plainly_and_a_url_need_not_parse(
+    port: int, target: bytes, status: bytes, body: bytes | None
+) -> None:
+    line, _, received = exchange(port, target)
+    assert line.split()[1] == status
+    assert body is None or received == body

@@ -34,15 +34,17 @@ def bare_app(name: str) -> Sanic[Any, Any]:
 
 def create_app(setup: Setup) -> Sanic[Any, Any]:
     """The application: the endpoints, the MCP tools at /mcp, dbt docs at /dbt/, the quality report at /quality/, the
-    API's page at /docs."""
+    API's page at /docs, the guide at /guide/."""
     app = bare_app("tidemark")
-    paths = ["/docs", "/dbt/", "/quality/", MCP_PATH]
+    paths = ["/docs", "/guide/", "/dbt/", "/quality/", MCP_PATH]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
     for at in ("/dbt", "/quality"):
         for uri in (at, f"{at}/<name:path>"):
             app.add_route(partial(_site_file, at=at), uri, methods=METHODS, name=f"site-{at[1:]}-{uri.count('<')}")
+    for uri in ("/guide", "/guide/<name:path>"):
+        app.add_route(_guide_page, uri, methods=METHODS, name=f"guide-{uri.count('<')}")
     for page in sorted(PAGES.iterdir()):
         uri = "/docs" if page.stem == "index" else f"/docs/{page.name}"
         app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.stem}-{page.suffix[1:]}")
@@ -106,6 +108,11 @@ def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
 async def _site_file(request: Request, at: str, name: str = "") -> HTTPResponse:
     service: Service = request.app.ctx.service
     return await service.site(request, at, name)
+
+
+async def _guide_page(request: Request, name: str = "") -> HTTPResponse:
+    service: Service = request.app.ctx.service
+    return await service.guide(request, name)
 
 
 async def _page(request: Request, page: Path) -> HTTPResponse:

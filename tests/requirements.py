@@ -1,7 +1,7 @@
 """What the interface obliges the service to do, each obligation once: id → where it is written and the behaviour.
 
 Tests name the ids they prove with @pytest.mark.requirement("id"); test_requirements.py holds both sides together.
-I = INTERFACE.md, D = DECISIONS.md, P = PROTOCOLS.md, G = DESIGN.md.
+A section is a page of docs/ and the number of its heading: "interface 4.1" is 4.1 in docs/interface.md.
 """
 
 from typing import NamedTuple
@@ -16,349 +16,459 @@ class Requirement(NamedTuple):
 
 SERIES = {
     "series:shape": Requirement(
-        "I 2.2", "end, fields, t, an array a field, gaps; metric, selectors, step, start, source"
+        "interface 2.2", "end, fields, t, an array a field, gaps; metric, selectors, step, start, source"
     ),
-    "series:alias": Requirement("I 2.2", "an alias answers as its canonical metric and names it"),
-    "series:metric:unknown": Requirement("D Details", "an unknown metric is a 400 naming the closest one"),
+    "series:alias": Requirement("interface 2.2", "an alias answers as its canonical metric and names it"),
+    "series:metric:unknown": Requirement("interface 7.2", "an unknown metric is a 400 naming the closest one"),
     "series:metric:undefined": Requirement(
-        "I 2.2", "a promised name without a definition is a 400 naming those there are"
+        "interface 2.2", "a promised name without a definition is a 400 naming those there are"
     ),
-    "series:values": Requirement("D Series", "values are the stored bucket values of the selected coin or market"),
-    "series:two-fields": Requirement("I 2.2", "liquidations have long and short"),
-    "series:selector:one": Requirement("I 4.1", "exactly one of base and market"),
-    "series:base:case": Requirement("D Details", "bases are case-insensitive and echoed canonical"),
-    "series:base:unknown": Requirement("D Details", 'an untracked coin is 404 exactly {"error": "unknown coin"}'),
-    "series:market": Requirement("I 2.1", "market is venue:perp|spot:SYMBOL, symbols with colons included"),
-    "series:market:unknown": Requirement("D Details", "an unknown market of a known venue is 404 unknown market"),
-    "series:market:malformed": Requirement("D Details", "a malformed market or an unknown venue is a 400"),
-    "series:market:contradicted": Requirement("D Details", "a venue or type that contradicts the market is a 400"),
-    "series:venue": Requirement("I 4.1", "venue narrows a coin to one exchange"),
-    "series:venue:never": Requirement("D Details", "a venue that never has the metric is a 400 that says where it is"),
-    "series:type": Requirement("I 4.1", "type is perp unless given: perp, spot or all"),
-    "series:type:fixed": Requirement("D Details", "a type that the metric does not have is a 400"),
-    "series:range:default": Requirement("I 4.1", "without range, start and end: the day before as_of"),
-    "series:range:units": Requirement("D Series", "range takes m, h, d, w, y"),
+    "series:values": Requirement("interface 2.2", "values are the stored bucket values of the selected coin or market"),
+    "series:two-fields": Requirement("interface 2.2", "liquidations have long and short"),
+    "series:selector:one": Requirement("interface 4.1", "exactly one of base and market"),
+    "series:base:case": Requirement("interface 2.1", "bases are case-insensitive and echoed canonical"),
+    "series:base:unknown": Requirement("interface 7.2", 'an untracked coin is 404 exactly {"error": "unknown coin"}'),
+    "series:market": Requirement("interface 2.1", "market is venue:perp|spot:SYMBOL, symbols with colons included"),
+    "series:market:unknown": Requirement("interface 7.2", "an unknown market of a known venue is 404 unknown market"),
+    "series:market:malformed": Requirement("interface 7.2", "a malformed market or an unknown venue is a 400"),
+    "series:market:contradicted": Requirement("interface 7.2", "a venue or type that contradicts the market is a 400"),
+    "series:venue": Requirement("interface 4.1", "venue narrows a coin to one exchange"),
+    "series:venue:never": Requirement(
+        "interface 7.2", "a venue that never has the metric is a 400 that says where it is"
+    ),
+    "series:type": Requirement("interface 4.1", "type is perp unless given: perp, spot or all"),
+    "series:type:fixed": Requirement("interface 7.2", "a type that the metric does not have is a 400"),
+    "series:range:default": Requirement("interface 4.1", "without range, start and end: the day before as_of"),
+    "series:range:units": Requirement("interface 4.1", "range takes m, h, d, w, y"),
     "series:range:cap": Requirement(
-        "D Details", "a range above the maximum is a 400 naming it, and the one with a key"
+        "interface 7.2", "a range above the maximum is a 400 naming it, and the one with a key"
     ),
-    "series:range:long": Requirement("I 4.1", "funding reaches 3650 days without a key"),
-    "series:start:alone": Requirement("I 4.1", "start needs end or range"),
-    "series:start:range": Requirement("D Details", "start with range and no end: end = start + range, at most now"),
-    "series:start:end": Requirement("I 4.1", "range is ignored when start and end are given"),
-    "series:start:after-end": Requirement("D Details", "start not before end is a 400"),
-    "series:end:exclusive": Requirement("D Details", "end is exclusive: buckets with t < end"),
-    "series:step:auto": Requirement("I 4.1", "auto is the finest step under 1500 points"),
-    "series:step:raised": Requirement("I 4.1", "a too fine step is raised and step says so"),
-    "series:step:kept": Requirement("G 7", "a step whose tier no longer keeps the range is raised"),
-    "series:step:coarse": Requirement("D Series", "a step coarser than the range returns the one bucket that holds it"),
-    "series:step:strict": Requirement("D Details", "under 1500 points is strict"),
-    "series:aligned": Requirement("D Series", "buckets are multiples of the step since the epoch, ascending"),
-    "series:source": Requirement("D Series", "source names tier and edition: series_1h@e1842"),
-    "series:null": Requirement("D Series", "a bucket without an observation is left out; unknown is null, never 0"),
-    "series:empty": Requirement("I 4.1", "an empty history is 200 with empty arrays"),
-    "series:gaps": Requirement("D Series", "gaps are {start, end, venue, reason} of what concerns the metric, merged"),
-    "series:gaps:clipped": Requirement("I 2.2", "gaps lie within the range"),
-    "series:gaps:venue": Requirement("D Series", "with a venue, its gaps and the recorder's own"),
-    "series:csv": Requirement("I 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"),
-    "series:formats": Requirement("D Series", "parquet and arrow equal csv and JSON, their metadata what JSON says"),
-    "series:recomputed": Requirement("D Series", "any series equals a recomputation from the 1-minute facts"),
-    "series:ten-years": Requirement("I 4.1", "a range of ten years has fewer than 1500 points, by a coarser step"),
-    "series:cvd": Requirement("D Series", "cvd is the running sum of net from the start of the range"),
-    "series:all-coins": Requirement("I 4.1", "spot-perp-volume is of all coins and takes no selector"),
-    "series:kind": Requirement("D Details", "kind where it does not apply is a 400 that says where it does"),
+    "series:range:long": Requirement("interface 4.1", "funding reaches 3650 days without a key"),
+    "series:start:alone": Requirement("interface 4.1", "start needs end or range"),
+    "series:start:range": Requirement("interface 4.1", "start with range and no end: end = start + range, at most now"),
+    "series:start:end": Requirement("interface 4.1", "range is ignored when start and end are given"),
+    "series:start:after-end": Requirement("interface 7.2", "start not before end is a 400"),
+    "series:end:exclusive": Requirement("interface 2.2", "end is exclusive: buckets with t < end"),
+    "series:step:auto": Requirement("interface 4.1", "auto is the finest step under 1500 points"),
+    "series:step:raised": Requirement("interface 4.1", "a too fine step is raised and step says so"),
+    "series:step:kept": Requirement("interface 4.1", "a step whose tier no longer keeps the range is raised"),
+    "series:step:coarse": Requirement(
+        "interface 4.1", "a step coarser than the range returns the one bucket that holds it"
+    ),
+    "series:step:strict": Requirement("interface 4.1", "under 1500 points is strict"),
+    "series:aligned": Requirement("interface 2.2", "buckets are multiples of the step since the epoch, ascending"),
+    "series:source": Requirement("interface 2.2", "source names tier and edition: series_1h@e1842"),
+    "series:null": Requirement(
+        "interface 2.2", "a bucket without an observation is left out; unknown is null, never 0"
+    ),
+    "series:empty": Requirement("interface 4.1", "an empty history is 200 with empty arrays"),
+    "series:gaps": Requirement(
+        "interface 2.2", "gaps are {start, end, venue, reason} of what concerns the metric, merged"
+    ),
+    "series:gaps:clipped": Requirement("interface 2.2", "gaps lie within the range"),
+    "series:gaps:venue": Requirement("interface 2.2", "with a venue, its gaps and the recorder's own"),
+    "series:csv": Requirement(
+        "interface 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"
+    ),
+    "series:formats": Requirement(
+        "interface 2.2", "parquet and arrow equal csv and JSON, their metadata what JSON says"
+    ),
+    "series:recomputed": Requirement("interface 2.2", "any series equals a recomputation from the 1-minute facts"),
+    "series:ten-years": Requirement(
+        "interface 4.1", "a range of ten years has fewer than 1500 points, by a coarser step"
+    ),
+    "series:cvd": Requirement("interface 2.2", "cvd is the running sum of net from the start of the range"),
+    "series:all-coins": Requirement("interface 4.1", "spot-perp-volume is of all coins and takes no selector"),
+    "series:kind": Requirement("interface 7.2", "kind where it does not apply is a 400 that says where it does"),
     "series:kind:each": Requirement(
-        "I 4.1", "long-short is asked as accounts (unless given), top_acct, top_pos, taker_buy"
+        "interface 4.1", "long-short is asked as accounts (unless given), top_acct, top_pos, taker_buy"
     ),
     "series:ratios:venues": Requirement(
-        "I 2.2", "a ratio without a venue is the mean of binance and bybit where present; source names the venues"
+        "interface 2.2",
+        "a ratio without a venue is the mean of binance and bybit where present; source names the venues",
     ),
-    "series:ratios:backfilled": Requirement("I 2.2", "with binance or okx ratios include their hourly history"),
-    "series:ratios:long": Requirement("I 4.1", "long-short and net-positioning reach 3650 days without a key"),
-    "series:ratios:step": Requirement("D Series", "a step finer than the 5 minutes that venues tell is raised"),
+    "series:ratios:backfilled": Requirement("interface 2.2", "with binance or okx ratios include their hourly history"),
+    "series:ratios:long": Requirement("interface 4.1", "long-short and net-positioning reach 3650 days without a key"),
+    "series:ratios:step": Requirement("interface 2.2", "a step finer than the 5 minutes that venues publish is raised"),
     "series:top:venues": Requirement(
-        "D Details",
+        "interface 4.1",
         "top-vs-crowd and whale-vs-retail without a venue are binance alone; bybit, which never has them, is a 400",
     ),
     "series:ratios:gaps": Requirement(
-        "D Series", "gaps are those of the asked kind's endpoints, on the venues that count"
+        "interface 2.2", "gaps are those of the asked kind's endpoints, on the venues that count"
     ),
-    "series:books:base": Requirement("I 4.1", "order-book metrics take base only"),
-    "series:books:sum": Requirement("D Series", "bid-ask-ratio is bid / ask within 1 %, summed over the covered books"),
+    "series:books:base": Requirement("interface 4.1", "order-book metrics take base only"),
+    "series:books:sum": Requirement(
+        "interface 4.1", "bid-ask-ratio is bid / ask within 1 %, summed over the covered books"
+    ),
     "series:positioning:restated": Requirement(
-        "G 4", "ratio and depth tiers equal a recomputation in any order of builds"
+        "decisions 4", "ratio and depth tiers equal a recomputation in any order of builds"
     ),
     "series:positioning:kept": Requirement(
-        "G 7", "a recorded hour outlives its 5-minute buckets, whatever is told later"
+        "decisions 7", "a recorded hour outlives its 5-minute buckets, whatever history says later"
     ),
-    "series:db:missing": Requirement("I 7", "no database: 200 with empty arrays and db false"),
+    "series:db:missing": Requirement("interface 7.1", "no database: 200 with empty arrays and db false"),
     "series:db:unreachable": Requirement(
-        "I 7", "an unreadable database: 200, empty arrays, db false, error unavailable"
+        "interface 7.1", "an unreadable database: 200, empty arrays, db false, error unavailable"
     ),
 }
 
 SNAPSHOTS = {
-    "markets:shape": Requirement("I 2.3", "coins with their perp and spot entries, required fields all there"),
-    "markets:values": Requirement("I 4.2", "the full snapshot of every tracked coin, as the mart holds it"),
-    "markets:edition": Requirement("G 6", "the body is a function of the edition: server_ts is its as_of"),
-    "markets:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
-    "markets:strict-json": Requirement("I 2.1", "an unknown number is null"),
+    "markets:shape": Requirement("interface 2.3", "coins with their perp and spot entries, required fields all there"),
+    "markets:values": Requirement("interface 4.2", "the full snapshot of every tracked coin, as the mart holds it"),
+    "markets:edition": Requirement("decisions 6", "the body is a function of the edition: server_ts is its as_of"),
+    "markets:unavailable": Requirement("interface 7.1", "without data: 503 with Retry-After and {error, state}"),
+    "markets:strict-json": Requirement("interface 2.1", "an unknown number is null"),
     "markets:changes": Requirement(
-        "I 2.3", "oi_*, px_*, funding_spread: from the nearest observation not after the time"
+        "interface 2.3", "oi_*, px_*, funding_spread: from the nearest observation not after the time"
     ),
     "liquidations:values": Requirement(
-        "I 2.5", "totals, by_venue, coins, biggest, recent, timeline; windows end at as_of"
+        "interface 2.5", "totals, by_venue, coins, biggest, recent, timeline; windows end at as_of"
     ),
     "liquidations:since": Requirement(
-        "D Liquidations", "since is the time from which the window is recorded completely"
+        "interface 2.5", "since is the time from which the window is recorded completely"
     ),
-    "long-short:values": Requirement("I 2.6", "newest ratios with their changes, by 24h perp volume"),
+    "long-short:values": Requirement("interface 2.6", "newest ratios with their changes, by 24h perp volume"),
     "oi-acceleration:values": Requirement(
-        "I 2.7", "contract-equivalent, anchors at most 5 minutes old, at most 50 rows"
+        "interface 2.7", "contract-equivalent, anchors at most 5 minutes old, at most 50 rows"
     ),
-    "oi-acceleration:unavailable": Requirement("I 2.7", "what cannot be compared is listed with its reason"),
-    "oi-acceleration:min-oi": Requirement("I 4.6", "min_oi is one of four; the default is 1000000"),
-    "overlay:values": Requirement("I 4.8", "integers, 100 in the first bucket that all coins have; nothing is filled"),
-    "overlay:states": Requirement("I 2.7", "ok, insufficient and unavailable, overall and by coin"),
+    "oi-acceleration:unavailable": Requirement("interface 2.7", "what cannot be compared is listed with its reason"),
+    "oi-acceleration:min-oi": Requirement("interface 4.6", "min_oi is one of four; the default is 1000000"),
+    "overlay:values": Requirement(
+        "interface 4.8", "integers, 100 in the first bucket that all coins have; nothing is filled"
+    ),
+    "overlay:states": Requirement("interface 2.7", "ok, insufficient and unavailable, overall and by coin"),
     "overlay:input": Requirement(
-        "I 4.8", "2 to 5 tracked coins that not only builder-deployed markets trade, else a 400"
+        "interface 4.8", "2 to 5 tracked coins that not only builder-deployed markets trade, else a 400"
     ),
-    "movers:values": Requirement("I 2.7", "at most 5 coins up and down a section: the extremes of the snapshots"),
-    "movers:always": Requirement("I 4.23", "always 200: a section that is unavailable says why"),
-    "coin:values": Requirement("I 2.4", "a coin's market, liquidations and ratios are those of the snapshots"),
-    "coin:net-flow": Requirement("I 2.4", "net_flow24h is the taker flow of 24 hours; null where nobody tells"),
-    "coin:unknown": Requirement("I 4.3", 'an untracked coin is 404 exactly {"error": "unknown coin"}'),
-    "snapshots:budget": Requirement("I 8", "overlay and movers share the series budget, the others the general one"),
-    "snapshots:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
+    "movers:values": Requirement(
+        "interface 2.7", "at most 5 coins up and down a section: the extremes of the snapshots"
+    ),
+    "movers:always": Requirement("interface 4.23", "always 200: a section that is unavailable says why"),
+    "coin:values": Requirement("interface 2.4", "a coin's market, liquidations and ratios are those of the snapshots"),
+    "coin:net-flow": Requirement(
+        "interface 2.4", "net_flow24h is the taker flow of 24 hours; null where no venue publishes it"
+    ),
+    "coin:unknown": Requirement("interface 4.3", 'an untracked coin is 404 exactly {"error": "unknown coin"}'),
+    "snapshots:budget": Requirement(
+        "interface 8", "overlay and movers share the series budget, the others the general one"
+    ),
+    "snapshots:unavailable": Requirement("interface 7.1", "without data: 503 with Retry-After and {error, state}"),
     "status:shape": Requirement(
-        "G 6", "status: edition, age, venues' last good minute and error, recorder and build lag"
+        "interface 4.25", "status: edition, age, venues' last good minute and error, recorder and build lag"
     ),
-    "status:unhealthy": Requirement("G 6", "unhealthy when the newest data is older than 3 minutes, or unreadable"),
-    "status:fresh": Requirement("G 6", "ages are never cached"),
+    "status:unhealthy": Requirement(
+        "interface 4.25", "unhealthy when the newest data is older than 3 minutes, or unreadable"
+    ),
+    "status:fresh": Requirement("interface 4.25", "ages are never cached"),
 }
 
 DERIVED = {
-    "depth:shape": Requirement("I 2.7", "bands, venues with universe, markets with depth, imbalance and order cost"),
-    "depth:order": Requirement("I 4.9", "markets by OI, ties by market id"),
-    "depth:missing": Requirement("I 2.7", "a perp without a book of the last minutes is in missing, not among markets"),
-    "depth:unavailable": Requirement("I 4.9", "503 with Retry-After and {error, state} with nothing to show"),
-    "depth:pipeline": Requirement("I 2.7", "bands and costs are those of the recorded book, summed by hand"),
-    "dex:shape": Requirement("I 2.7", "rank, status, figures and shares of the three perp exchanges on chains"),
-    "dex:shares": Requirement("I 2.7", "shares sum to 1; a venue without data has nulls and no share"),
-    "dex:status": Requirement("I 3", "live, stale, loading, missing by the age of the last good value"),
-    "dex:unavailable": Requirement("I 4.10", "503 with Retry-After and {error, state} with nothing to show"),
-    "dex:pipeline": Requirement("I 2.7", "totals are those of the markets; an exchange that goes down becomes stale"),
-    "listings:shape": Requirement("I 2.7", "counts, failed, missing and listings with their live figures"),
-    "listings:window": Requirement("I 4.15", "30d or 90d, newest first; what is not listed yet is not there"),
-    "listings:change": Requirement("I 2.7", "change since the listing, of the first venue alone"),
-    "listings:sources": Requirement("I 2.7", "failed and missing name venues whose list failed or was never read"),
-    "listings:unavailable": Requirement("I 4.15", "503 with Retry-After before the first snapshot"),
-    "listings:real": Requirement("I 2.7", "lists that exchanges really sent come out as plain Python reads them"),
-    "listings:pipeline": Requirement("I 2.7", "listings and first prices are those of the venue"),
-    "kimchi:shape": Requirement("I 2.7", "t and an array for each Korean exchange, series budget and headers"),
-    "kimchi:values": Requirement(
-        "D Kimchi", "percent by the bank's rate, beside it by the price of USDT; null unknown"
+    "depth:shape": Requirement(
+        "interface 2.7", "bands, venues with universe, markets with depth, imbalance and order cost"
     ),
-    "kimchi:step": Requirement("I 4.16", "hourly through 90d, then 4-hour means, then days; at most 2,200 points"),
-    "kimchi:bad": Requirement("I 4.16", "a coin that is not covered and a range above 10y are a 400"),
-    "kimchi:empty": Requirement("I 4.16", "no history is 200 with empty arrays"),
-    "kimchi:db": Requirement("I 7", "no database: 200 with empty arrays and db false"),
-    "kimchi:real": Requirement("D Kimchi", "the recorded history comes out as an independent computation has it"),
-    "coinbase:shape": Requirement("I 2.7", "premium in percent and gap in USD, shaped like a series"),
-    "premiums:pipeline": Requirement("I 2.7", "premiums are those of the recorded minutes, gaps stay gaps"),
-    "wallets:shape": Requirement("I 2.7", "totals, coins, hourly; complete and partial by what was recorded"),
-    "wallets:window": Requirement("I 4.21", "24h or 7d up to the edition's as_of"),
-    "wallets:db": Requirement("I 4.21", "no database: 200 with db false and error unavailable"),
-    "wallets:pipeline": Requirement("I 2.7", "each liquidation once, whoever told it and however often"),
+    "depth:order": Requirement("interface 4.9", "markets by OI, ties by market id"),
+    "depth:missing": Requirement(
+        "interface 2.7", "a perp without a book of the last minutes is in missing, not among markets"
+    ),
+    "depth:unavailable": Requirement("interface 4.9", "503 with Retry-After and {error, state} with nothing to show"),
+    "depth:pipeline": Requirement("interface 2.7", "bands and costs are those of the recorded book, summed by hand"),
+    "dex:shape": Requirement("interface 2.7", "rank, status, figures and shares of the three perp exchanges on chains"),
+    "dex:shares": Requirement("interface 2.7", "shares sum to 1; a venue without data has nulls and no share"),
+    "dex:status": Requirement("interface 3", "live, stale, loading, missing by the age of the last good value"),
+    "dex:unavailable": Requirement("interface 4.10", "503 with Retry-After and {error, state} with nothing to show"),
+    "dex:pipeline": Requirement(
+        "interface 2.7", "totals are those of the markets; an exchange that goes down becomes stale"
+    ),
+    "listings:shape": Requirement("interface 2.7", "counts, failed, missing and listings with their live figures"),
+    "listings:window": Requirement("interface 4.15", "30d or 90d, newest first; what is not listed yet is not there"),
+    "listings:change": Requirement("interface 2.7", "change since the listing, of the first venue alone"),
+    "listings:sources": Requirement(
+        "interface 2.7", "failed and missing name venues whose list failed or was never read"
+    ),
+    "listings:unavailable": Requirement("interface 4.15", "503 with Retry-After before the first snapshot"),
+    "listings:real": Requirement(
+        "interface 2.7", "lists that exchanges really sent come out as plain Python reads them"
+    ),
+    "listings:pipeline": Requirement("interface 2.7", "listings and first prices are those of the venue"),
+    "kimchi:shape": Requirement("interface 2.7", "t and an array for each Korean exchange, series budget and headers"),
+    "kimchi:values": Requirement(
+        "methods 2", "percent by the bank's rate, beside it by the price of USDT; null unknown"
+    ),
+    "kimchi:step": Requirement(
+        "interface 4.16", "hourly through 90d, then 4-hour means, then days; at most 2,200 points"
+    ),
+    "kimchi:bad": Requirement("interface 4.16", "a coin that is not covered and a range above 10y are a 400"),
+    "kimchi:empty": Requirement("interface 4.16", "no history is 200 with empty arrays"),
+    "kimchi:db": Requirement("interface 7.1", "no database: 200 with empty arrays and db false"),
+    "kimchi:real": Requirement("methods 2", "the recorded history comes out as an independent computation has it"),
+    "coinbase:shape": Requirement("interface 2.7", "premium in percent and gap in USD, shaped like a series"),
+    "premiums:pipeline": Requirement("interface 2.7", "premiums are those of the recorded minutes, gaps stay gaps"),
+    "wallets:shape": Requirement("interface 2.7", "totals, coins, hourly; complete and partial by what was recorded"),
+    "wallets:window": Requirement("interface 4.21", "24h or 7d up to the edition's as_of"),
+    "wallets:db": Requirement("interface 4.21", "no database: 200 with db false and error unavailable"),
+    "wallets:pipeline": Requirement("interface 2.7", "each liquidation once, whoever reported it and however often"),
 }
 
 STATISTICS = {
-    "statistics:bad": Requirement("I 4.7", "a bad selector is a 400"),
+    "statistics:bad": Requirement("interface 4.7", "a bad selector is a 400"),
     "statistics:budget": Requirement(
-        "I 8", "the funding statistics share the series budget, the others the general one"
+        "interface 8", "the funding statistics share the series budget, the others the general one"
     ),
-    "statistics:unavailable": Requirement("I 7", "without data: 503 with Retry-After and {error, state}"),
-    "statistics:empty": Requirement("I 3", "an empty universe is 200 and says empty; an index without a day is a 503"),
-    "statistics:final": Requirement("I 2.7", "completed UTC days never change, whatever arrives later"),
-    "statistics:once": Requirement("G Numbers", "daily and hourly statistics are made once a day and an hour"),
-    "funding-percentiles:shape": Requirement("I 2.7", "the 50 perps held most, quoted rates, quantiles and counts"),
+    "statistics:unavailable": Requirement("interface 7.1", "without data: 503 with Retry-After and {error, state}"),
+    "statistics:empty": Requirement(
+        "interface 3", "an empty universe is 200 and says empty; an index without a day is a 503"
+    ),
+    "statistics:final": Requirement("interface 2.7", "completed UTC days never change, whatever arrives later"),
+    "statistics:once": Requirement("decisions 11", "daily and hourly statistics are made once a day and an hour"),
+    "funding-percentiles:shape": Requirement(
+        "interface 2.7", "the 50 perps with the highest open interest: quoted rates, quantiles and counts"
+    ),
     "funding-percentiles:states": Requirement(
-        "D Funding", "Ranked, InsufficientHistory, NoLiveFunding; a percentile where it is ranked alone"
+        "methods 3", "Ranked, InsufficientHistory, NoLiveFunding; a percentile where it is ranked alone"
     ),
-    "funding-percentiles:venue": Requirement("I 4.7", "venue is all or one of five: the 50 held most there"),
+    "funding-percentiles:venue": Requirement(
+        "interface 4.7", "venue is all or one of five: the 50 with the highest open interest there"
+    ),
     "funding-percentiles:real": Requirement(
-        "D Funding", "percentiles of the recorded history equal numpy's and scipy's"
+        "methods 3", "percentiles of the recorded history equal numpy's and scipy's"
     ),
-    "funding-persistence:shape": Requirement("I 2.7", "settled payments of the 50 perps held most, with their runs"),
-    "funding-persistence:filters": Requirement("I 4.22", "sign filters, sort orders by the current streak"),
+    "funding-persistence:shape": Requirement(
+        "interface 2.7", "settled payments of the 50 perps with the highest open interest, with their runs"
+    ),
+    "funding-persistence:filters": Requirement("interface 4.22", "sign filters, sort orders by the current streak"),
     "funding-persistence:real": Requirement(
-        "D Funding", "runs of the recorded settlements of 1, 4 and 8 hours equal an independent computation"
+        "methods 3", "runs of the recorded settlements of 1, 4 and 8 hours equal an independent computation"
     ),
-    "altcoin:shape": Requirement("I 2.7", "value, zone, date, coins, excluded, and what the year was like"),
-    "altcoin:history": Requirement("I 8", "at most 366 days, oldest first, unknown days left out"),
-    "altcoin:real": Requirement("D Altcoin", "a recorded year equals an independent computation to the last digit"),
-    "altcoin:delisted": Requirement("D Altcoin", "each day's own top 50, delisted coins included"),
-    "fear-greed:shape": Requirement("I 2.7", "days of up to a year with components; labels by bands"),
-    "fear-greed:today": Requirement("I 3", "today is provisional, completed days are not"),
-    "fear-greed:db": Requirement("I 7", "no database: 200 with db false or error true and empty days"),
-    "fear-greed:recomputed": Requirement("D Fear", "every value equals a plain recomputation from the daily facts"),
-    "spike-stats:shape": Requirement("I 2.7", "three horizons with counts, rates and quartiles; splits; low_n"),
-    "spike-stats:coins": Requirement("I 2.7", "coins, best and worst, of those with enough outcomes"),
-    "spike-stats:coin": Requirement("I 4.14", "one coin, in any case, without coins, best and worst"),
-    "spike-stats:recent": Requirement("I 2.7", "the last 20 spikes with outcomes: pending, observed, unavailable"),
-    "spike-stats:unknown": Requirement("I 4.14", "a coin without a recorded spike is a 404"),
-    "spike-stats:recomputed": Requirement("D Spikes", "every figure equals numpy's from the spikes and outcomes"),
+    "altcoin:shape": Requirement("interface 2.7", "value, zone, date, coins, excluded, and what the year was like"),
+    "altcoin:history": Requirement("interface 2.7", "at most 366 days, oldest first, unknown days left out"),
+    "altcoin:real": Requirement("methods 4", "a recorded year equals an independent computation to the last digit"),
+    "altcoin:delisted": Requirement("methods 4", "each day's own top 50, delisted coins included"),
+    "fear-greed:shape": Requirement("interface 2.7", "days of up to a year with components; labels by bands"),
+    "fear-greed:today": Requirement("interface 3", "today is provisional, completed days are not"),
+    "fear-greed:db": Requirement("interface 7.1", "no database: 200 with db false or error true and empty days"),
+    "fear-greed:recomputed": Requirement("methods 5", "every value equals a plain recomputation from the daily facts"),
+    "spike-stats:shape": Requirement("interface 2.7", "three horizons with counts, rates and quartiles; splits; low_n"),
+    "spike-stats:coins": Requirement("interface 2.7", "coins, best and worst, of those with enough outcomes"),
+    "spike-stats:coin": Requirement("interface 4.14", "one coin, in any case, without coins, best and worst"),
+    "spike-stats:recent": Requirement(
+        "interface 2.7", "the last 20 spikes with outcomes: pending, observed, unavailable"
+    ),
+    "spike-stats:unknown": Requirement("interface 4.14", "a coin without a recorded spike is a 404"),
+    "spike-stats:recomputed": Requirement("methods 6", "every figure equals numpy's from the spikes and outcomes"),
 }
 
 MODELS = {
-    "options:shape": Requirement("I 2.7", "expiries with max pain, open interest and ratios; totals, partial expiries"),
-    "options:iv": Requirement("I 2.7", "volatilities by expiry and at 30 days, what is left out with its reason"),
-    "options:coin": Requirement("I 4.19", "btc or eth in any case, another coin is 404 unknown coin"),
-    "options:stale": Requirement("I 3", "stale when the oldest included snapshot is over 20 minutes old"),
-    "options:unavailable": Requirement("I 4.19", "503 with Retry-After and {error, state} with nothing to show"),
-    "options:real": Requirement("D Options", "real chains: the venue's own volatilities and deltas; the rest by force"),
-    "heatmap:shape": Requirement("I 2.7", "sample, overall and coins by horizon, the verdict of the last judged day"),
-    "heatmap:unavailable": Requirement("I 4.18", "503 with Retry-After before the first verdict, never an empty 200"),
+    "options:shape": Requirement(
+        "interface 2.7", "expiries with max pain, open interest and ratios; totals, partial expiries"
+    ),
+    "options:iv": Requirement(
+        "interface 2.7", "volatilities by expiry and at 30 days, what is left out with its reason"
+    ),
+    "options:coin": Requirement("interface 4.19", "btc or eth in any case, another coin is 404 unknown coin"),
+    "options:stale": Requirement("interface 3", "stale when the oldest included snapshot is over 20 minutes old"),
+    "options:unavailable": Requirement(
+        "interface 4.19", "503 with Retry-After and {error, state} with nothing to show"
+    ),
+    "options:real": Requirement("methods 8", "real chains: the venue's own volatilities and deltas; the rest by force"),
+    "heatmap:shape": Requirement(
+        "interface 2.7", "sample, overall and coins by horizon, the verdict of the last judged day"
+    ),
+    "heatmap:unavailable": Requirement(
+        "interface 4.18", "503 with Retry-After before the first verdict, never an empty 200"
+    ),
     "heatmap:scores": Requirement(
-        "D Heatmap", "Spearman and bootstrap are scipy's; what was not recorded is not scored"
+        "methods 9", "Spearman and bootstrap are scipy's; what was not recorded is not scored"
     ),
     "heatmap:truth": Requirement(
-        "D Heatmap", "where the truth is known the map beats a naive one, a broken map does not"
+        "methods 9", "where the truth is known the map beats a naive one, a broken map does not"
     ),
-    "xray:rows": Requirement("D X-ray", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
+    "xray:rows": Requirement("methods 10", "exposure, depth of the legs by weight, coverage and its reason, by hand"),
     "xray:pipeline": Requirement(
-        "D X-ray", "recorded books: what is covered is ranked, the rest partial with its reason"
+        "methods 10", "recorded books: what is covered is ranked, the rest partial with its reason"
     ),
-    "options:pipeline": Requirement("I 2.7", "a recorded minute of all venues says what the market holds"),
+    "options:pipeline": Requirement("interface 2.7", "a recorded minute of all venues says what the market holds"),
 }
 
-# States of the snapshots, each reached through a fault of a stand-in: recorded, built, published and served.
+# States of the snapshots, each reached through a fault of a simulated exchange: recorded, built, published and served.
 STATES = {
-    "states:markets:null": Requirement("I 2.3", "a change from an hour without answers, or before a listing, is null"),
-    "states:markets:down": Requirement("I 2.3", "nothing is shown as of now that no venue has told for 5 minutes"),
-    "states:coin:down": Requirement("I 4.3", "a coin that no venue tells of lately is tracked still, its figures null"),
-    "states:liquidations:null": Requirement("I 2.5", "without a stream totals are null, not 0, of all and of a coin"),
-    "states:long-short:null": Requirement("I 2.6", "a ratio that its venue does not tell is null"),
-    "states:oi-acceleration:reasons": Requirement("I 2.7", "missing_anchor, listed_recently and contract_changed"),
-    "states:overlay:insufficient": Requirement("I 2.7", "no common baseline: insufficient; nothing is filled"),
-    "states:depth:partial": Requirement("I 2.7", "books older than 10 minutes are missing, the state is partial"),
-    "states:depth:loading": Requirement("I 4.9", "503 with Retry-After and state loading before the first books"),
-    "states:depth:unavailable": Requirement("I 4.9", "503 with Retry-After and state unavailable without a new book"),
-    "states:dex:each": Requirement("I 3", "live, stale, loading and missing; oi_partial where not all of it is told"),
-    "states:listings:sources": Requirement("I 2.7", "failed, missing and live are those of the newest minute"),
-    "states:kimchi:null": Requirement(
-        "I 2.7", "an exchange that is down and a rate that is unknown are null, with gaps"
+    "states:markets:null": Requirement(
+        "interface 2.3", "a change from an hour without answers, or before a listing, is null"
     ),
-    "states:movers:sections": Requirement("I 2.7", "sections are unavailable one by one, each with its reason"),
-    "states:movers:unavailable": Requirement("I 2.7", "unavailable: no rows, down null, as_of null for long_short"),
-    "states:wallets:partial": Requirement("I 2.7", "complete false and partial true of a window not recorded whole"),
+    "states:markets:down": Requirement(
+        "interface 2.3", "nothing is shown as of now that no venue has reported for 5 minutes"
+    ),
+    "states:coin:down": Requirement(
+        "interface 4.3", "a coin that no venue has reported lately is still tracked, its figures null"
+    ),
+    "states:liquidations:null": Requirement(
+        "interface 2.5", "without a stream totals are null, not 0, of all and of a coin"
+    ),
+    "states:long-short:null": Requirement("interface 2.6", "a ratio that its venue does not publish is null"),
+    "states:oi-acceleration:reasons": Requirement(
+        "interface 2.7", "missing_anchor, listed_recently and contract_changed"
+    ),
+    "states:overlay:insufficient": Requirement("interface 2.7", "no common baseline: insufficient; nothing is filled"),
+    "states:depth:partial": Requirement(
+        "interface 2.7", "books older than 10 minutes are missing, the state is partial"
+    ),
+    "states:depth:loading": Requirement(
+        "interface 4.9", "503 with Retry-After and state loading before the first books"
+    ),
+    "states:depth:unavailable": Requirement(
+        "interface 4.9", "503 with Retry-After and state unavailable without a new book"
+    ),
+    "states:dex:each": Requirement(
+        "interface 3", "live, stale, loading and missing; oi_partial where only a part is published"
+    ),
+    "states:listings:sources": Requirement("interface 2.7", "failed, missing and live are those of the newest minute"),
+    "states:kimchi:null": Requirement(
+        "interface 2.7", "an exchange that is down and a rate that is unknown are null, with gaps"
+    ),
+    "states:movers:sections": Requirement("interface 2.7", "sections are unavailable one by one, each with its reason"),
+    "states:movers:unavailable": Requirement(
+        "interface 2.7", "unavailable: no rows, down null, as_of null for long_short"
+    ),
+    "states:wallets:partial": Requirement(
+        "interface 2.7", "complete false and partial true of a window not recorded whole"
+    ),
 }
 
 EDITIONS = {
-    "edition:swap": Requirement("G 5", "a publish is served within a second and no reader sees an error"),
-    "edition:bound": Requirement("G 6", "a response comes from one edition from start to end"),
-    "edition:released": Requirement("G 5", "the former replica is let go, so that the publisher can write it"),
-    "edition:query-limit": Requirement("G 5", "a query is ended at its time limit; the next one is answered"),
-    "edition:recovers": Requirement("I 7", "readers recover by themselves from a missing, broken or cut replica"),
+    "edition:swap": Requirement("decisions 5", "a publish is served within a second and no reader sees an error"),
+    "edition:bound": Requirement("decisions 6", "a response comes from one edition from start to end"),
+    "edition:released": Requirement("decisions 5", "the former replica is let go, so that the publisher can write it"),
+    "edition:query-limit": Requirement("decisions 12", "a query is ended at its time limit; the next one is answered"),
+    "edition:recovers": Requirement(
+        "interface 7.1", "readers recover by themselves from a missing, broken or cut replica"
+    ),
 }
 
 HTTP = {
-    "http:json-errors": Requirement("D Status codes", "404, 405 and 500 are JSON {error}; a 500 tells nothing"),
-    "http:bad-input": Requirement("D Status codes", "bad input is a 400 or 404 with a helpful message, never a 5xx"),
-    "http:allow": Requirement("D Status codes", "405 carries Allow"),
-    "http:head": Requirement("D Status codes", "HEAD works wherever GET does, without a body"),
-    "http:options": Requirement("D Status codes", "OPTIONS answers Allow and CORS"),
-    "http:cors": Requirement("P 2", "any origin may read, and see ETag, Retry-After and the rate-limit headers"),
-    "http:params:unknown": Requirement("D Series", "an unknown parameter is a 400 naming the closest valid one"),
-    "http:params:repeated": Requirement("D Series", "a repeated parameter is a 400"),
-    "http:params:empty": Requirement("D Details", "an empty value is a 400"),
+    "http:json-errors": Requirement("interface 7.1", "404, 405 and 500 are JSON {error}; a 500 says nothing else"),
+    "http:bad-input": Requirement("interface 7.1", "bad input is a 400 or 404 with a helpful message, never a 5xx"),
+    "http:allow": Requirement("interface 7.1", "405 carries Allow"),
+    "http:head": Requirement("interface 7.1", "HEAD works wherever GET does, without a body"),
+    "http:options": Requirement("interface 7.1", "OPTIONS answers Allow and CORS"),
+    "http:cors": Requirement(
+        "interface 10", "any origin may read, and see ETag, Retry-After and the rate-limit headers"
+    ),
+    "http:params:unknown": Requirement("interface 7.1", "an unknown parameter is a 400 naming the closest valid one"),
+    "http:params:repeated": Requirement("interface 7.1", "a repeated parameter is a 400"),
+    "http:params:empty": Requirement("interface 7.1", "an empty value is a 400"),
     "http:params:message": Requirement(
-        "D Status codes", "a 400 names parameter, value, what is allowed, the closest match"
+        "interface 7.1", "a 400 names parameter, value, what is allowed, the closest match"
     ),
-    "http:etag": Requirement("P 2", "a strong ETag of the uncompressed body, with a suffix a coding"),
-    "http:304": Requirement("P 2", "If-None-Match with the current ETag is 304 without a body"),
+    "http:etag": Requirement("interface 10", "a strong ETag of the uncompressed body, with a suffix a coding"),
+    "http:304": Requirement("interface 10", "If-None-Match with the current ETag is 304 without a body"),
     "http:coding": Requirement(
-        "P 2", "zstd, br or gzip by quality value where the body is over 1 KB; the same bytes inside"
+        "interface 10", "zstd, br or gzip by quality value where the body is over 1 KB; the same bytes inside"
     ),
-    "http:cache-control": Requirement("P 2", "Cache-Control by TTL, Vary, and no-store for ages and errors"),
-    "http:paths": Requirement("P 2", "a trailing slash and percent-encoding do not matter"),
-    "cache:bounded": Requirement("G Numbers", "kept answers stay within a bound of bytes; the oldest make room"),
-    "http:stampede": Requirement("G 6", "equal questions at once get one and the same answer"),
-    "openapi:valid": Requirement("P 2", "/openapi.json is valid OpenAPI 3.1"),
+    "http:cache-control": Requirement("interface 10", "Cache-Control by TTL, Vary, and no-store for ages and errors"),
+    "http:paths": Requirement("interface 10", "a trailing slash and percent-encoding do not matter"),
+    "cache:bounded": Requirement("decisions 12", "kept answers stay within a bound of bytes; the oldest make room"),
+    "http:stampede": Requirement("decisions 6", "equal questions at once get one and the same answer"),
+    "openapi:valid": Requirement("interface 4.26", "/openapi.json is valid OpenAPI 3.1"),
     "openapi:complete": Requirement(
-        "P 2", "it lists every endpoint, parameter and status; responses satisfy its schemas"
+        "interface 4.26", "it lists every endpoint, parameter and status; responses satisfy its schemas"
     ),
-    "openapi:true": Requirement("P 2", "schemathesis finds nothing where the server is not what it describes"),
-    "index:lists": Requirement("G 9", "/ lists the endpoints"),
-    "docs:served": Requirement("G 9", "/dbt/ serves the generated documentation, 404 before there is one"),
+    "openapi:true": Requirement(
+        "interface 4.26", "schemathesis finds nothing where the server is not what it describes"
+    ),
+    "index:lists": Requirement("interface 4.27", "/ lists the endpoints"),
+    "docs:served": Requirement("interface 4.28", "/dbt/ serves the generated documentation, 404 before there is one"),
+    "guide:served": Requirement("interface 4.28", "/guide/ serves the pages of docs/, whose links lead to this server"),
 }
 
 KEYS = {
-    "keys:cli": Requirement("D Keys", "tidemark keys create, list, revoke"),
-    "keys:hashed": Requirement("D Keys", "only the SHA-256 of a key is kept; it is shown once"),
-    "keys:carried": Requirement("D Keys", "header X-API-Key or query parameter api_key, on every endpoint"),
-    "keys:private": Requirement("I 5", "a key in the URL makes the response private, no-store"),
-    "keys:bad": Requirement("D Details", "a bad key is a 401 on every endpoint"),
-    "keys:once": Requirement("D Series", "a key given twice is a 400"),
-    "keys:revoked": Requirement("D Keys", "a revocation holds within 5 s without a restart"),
-    "keys:range": Requirement("I 4.1", "with a key every metric reaches 10 years"),
-    "keys:points": Requirement("I 8", "with a key under 6000 points"),
-    "limits:series": Requirement("I 8", "30 requests a minute by address, shared by the series endpoints"),
-    "limits:keyed": Requirement("I 8", "120 requests a minute by key"),
-    "limits:general": Requirement("D Keys", "the other endpoints share a second bucket of 120 a minute"),
-    "limits:headers": Requirement("I 8", "X-RateLimit-* on every response, RateLimit and RateLimit-Policy beside them"),
-    "limits:429": Requirement("I 7", "a spent budget is a 429 with Retry-After"),
-    "limits:counted": Requirement("D Details", "400, 404 and 304 count; 401 and 429 do not"),
-    "limits:windows": Requirement("D Keys", "windows are minutes of the clock"),
-    "limits:proxy": Requirement("D Keys", "X-Forwarded-For counts behind a trusted proxy alone"),
-    "limits:shared": Requirement("G 8", "with Redis, workers and hosts share the counters; without it one counts"),
-    "cache:shared": Requirement("G 8", "with Redis, workers and hosts share finished answers"),
+    "keys:cli": Requirement("interface 5", "tidemark keys create, list, revoke"),
+    "keys:hashed": Requirement("interface 5", "only the SHA-256 of a key is kept; it is shown once"),
+    "keys:carried": Requirement("interface 5", "header X-API-Key or query parameter api_key, on every endpoint"),
+    "keys:private": Requirement("interface 5", "a key in the URL makes the response private, no-store"),
+    "keys:bad": Requirement("interface 5", "a bad key is a 401 on every endpoint"),
+    "keys:once": Requirement("interface 5", "a key given twice is a 400"),
+    "keys:revoked": Requirement("interface 5", "a revocation holds within 5 s without a restart"),
+    "keys:range": Requirement("interface 4.1", "with a key every metric reaches 10 years"),
+    "keys:points": Requirement("interface 8", "with a key under 6000 points"),
+    "limits:series": Requirement("interface 8", "30 requests a minute by address, shared by the series endpoints"),
+    "limits:keyed": Requirement("interface 8", "120 requests a minute by key"),
+    "limits:general": Requirement("interface 8", "the other endpoints share a second bucket of 120 a minute"),
+    "limits:headers": Requirement(
+        "interface 8", "X-RateLimit-* on every response, RateLimit and RateLimit-Policy beside them"
+    ),
+    "limits:429": Requirement("interface 7.1", "a spent budget is a 429 with Retry-After"),
+    "limits:counted": Requirement("interface 8", "400, 404 and 304 count; 401 and 429 do not"),
+    "limits:windows": Requirement("interface 8", "windows are minutes of the clock"),
+    "limits:proxy": Requirement("interface 8", "X-Forwarded-For counts behind a trusted proxy alone"),
+    "limits:shared": Requirement(
+        "interface 8", "with Redis, workers and hosts share the counters; without it one counts"
+    ),
+    "cache:shared": Requirement("interface 8", "with Redis, workers and hosts share finished answers"),
 }
 
 MCP = {
-    "mcp:get": Requirement("I 7", "GET, DELETE and other methods are 405 with Allow: POST and -32600"),
-    "mcp:batch": Requirement("I 7", "a batch is 405 and -32600"),
-    "mcp:session": Requirement("I 7", "a session id is 405 and -32600"),
-    "mcp:origin": Requirement("P 1.3", "a page of another site is 403"),
-    "mcp:host": Requirement("P 1.3", "a Host that is neither this machine nor configured is 403"),
-    "mcp:cors": Requirement("P 2", "a page that may ask is told so by its own origin, never by *"),
-    "mcp:version": Requirement("P 1.3", "an unsupported MCP-Protocol-Version is 400 with supported and requested"),
-    "mcp:initialize": Requirement("P 1.3", "an unknown revision is answered with 2025-11-25, never an error"),
-    "mcp:accept": Requirement("P 1.3", "who does not take JSON gets 406 with what to send"),
-    "mcp:content-type": Requirement("P 1.3", "a body that is not JSON by its type is 415"),
-    "mcp:size": Requirement("I 8", "a body has at most 32 KiB, else 413"),
-    "mcp:json": Requirement("P 1.3", "bad JSON is 400 and -32700, what is no request 400 and -32600; ids come back"),
-    "mcp:notification": Requirement("P 1.3", "a notification is 202 without a body"),
-    "mcp:method": Requirement("P 1.3", "an unknown method is -32601 at HTTP 200"),
-    "mcp:arguments": Requirement("I 7", "an unknown tool and wrong arguments are -32602 at HTTP 200"),
+    "mcp:get": Requirement("interface 7.3", "GET, DELETE and other methods are 405 with Allow: POST and -32600"),
+    "mcp:batch": Requirement("interface 7.3", "a batch is 405 and -32600"),
+    "mcp:session": Requirement("interface 7.3", "a session id is 405 and -32600"),
+    "mcp:origin": Requirement("interface 11.2", "a page of another site is 403"),
+    "mcp:host": Requirement("interface 11.2", "a Host that is neither this machine nor configured is 403"),
+    "mcp:cors": Requirement("interface 10", "a page that may ask is answered with its own origin, never with *"),
+    "mcp:version": Requirement(
+        "interface 11.1", "an unsupported MCP-Protocol-Version is 400 with supported and requested"
+    ),
+    "mcp:initialize": Requirement("interface 11.1", "an unknown revision is answered with 2025-11-25, never an error"),
+    "mcp:accept": Requirement("interface 11.2", "who does not take JSON gets 406 with what to send"),
+    "mcp:content-type": Requirement("interface 11.2", "a body that is not JSON by its type is 415"),
+    "mcp:size": Requirement("interface 8", "a body has at most 32 KiB, else 413"),
+    "mcp:json": Requirement(
+        "interface 11.2", "bad JSON is 400 and -32700, what is no request 400 and -32600; ids come back"
+    ),
+    "mcp:notification": Requirement("interface 11.2", "a notification is 202 without a body"),
+    "mcp:method": Requirement("interface 11.2", "an unknown method is -32601 at HTTP 200"),
+    "mcp:arguments": Requirement("interface 7.3", "an unknown tool and wrong arguments are -32602 at HTTP 200"),
     "mcp:errors:data": Requirement(
-        "P 1.3", "-32602 names argument, value, what is allowed and the nearest, in error.data as well"
+        "interface 7.3", "-32602 names argument, value, what is allowed and the nearest, in error.data as well"
     ),
-    "mcp:tools-list": Requirement("P 1.3", "eight tools in a fixed order, closed inputs, outputs, read-only hints"),
-    "mcp:envelope": Requirement("I 2.8", "every result is the envelope, structured and as text, and fits its schema"),
-    "mcp:unavailable": Requirement("I 7", "a store that is down: unavailable, isError, retry_after_s, fits its schema"),
-    "mcp:partial": Requirement("I 3", "partial with recording_gap where the recorder was down in the range"),
-    "mcp:freshness": Requirement("I 3", "fresh up to a step and 15 minutes after the newest bucket; historical"),
-    "mcp:edition": Requirement("G 6", "an answer is of the newest edition"),
-    "mcp:key": Requirement("I 5", "a key is read from X-API-Key alone: in the URL it is a 400, a bad one a 401"),
-    "mcp:budget": Requirement("I 8", "tool calls share the series budget, cached ones too; all else 60 a minute by IP"),
-    "mcp:429": Requirement("P 1.3", "a spent budget is 429 with Retry-After and the request's id"),
-    "mcp:concurrent": Requirement("I 8", "at most 4 calls at once, a fifth is 429 with Retry-After"),
-    "mcp:history": Requirement("I 4.24", "history tools have the series' selectors, limits and numbers"),
-    "mcp:summary": Requirement("D MCP", "a summary stands before the arrays"),
-    "mcp:digits": Requirement("P 1.3", "numbers carry six significant digits, prices eight"),
-    "mcp:points": Requirement("P 1.3", "without a step there are about 200 points"),
-    "mcp:coarsened": Requirement("I 4.24", "a step that is too fine is raised and reported"),
-    "mcp:tokens": Requirement("P 1.3", "a default call has fewer than 10,000 tokens"),
-    "mcp:large": Requirement("P 1.3", "a large answer names the JSON API's URL; none passes 1 MiB"),
-    "mcp:snapshot": Requirement("I 4.24", "a coin's markets by OI, at most 50"),
-    "mcp:feed": Requirement("I 4.24", "spikes newest first, in a window of at most 24 hours, page by page"),
-    "mcp:outcomes": Requirement("I 3", "pending until due, unavailable with missing_outcome, otherwise observed"),
+    "mcp:tools-list": Requirement(
+        "interface 11.3", "eight tools in a fixed order, closed inputs, outputs, read-only hints"
+    ),
+    "mcp:envelope": Requirement(
+        "interface 2.8", "every result is the envelope, structured and as text, and fits its schema"
+    ),
+    "mcp:unavailable": Requirement(
+        "interface 7.3", "a store that is down: unavailable, isError, retry_after_s, fits its schema"
+    ),
+    "mcp:partial": Requirement("interface 3", "partial with recording_gap where the recorder was down in the range"),
+    "mcp:freshness": Requirement(
+        "interface 3", "fresh up to a step and 15 minutes after the newest bucket; historical"
+    ),
+    "mcp:edition": Requirement("decisions 6", "an answer is of the newest edition"),
+    "mcp:key": Requirement(
+        "interface 5", "a key is read from X-API-Key alone: in the URL it is a 400, a bad one a 401"
+    ),
+    "mcp:budget": Requirement(
+        "interface 8", "tool calls share the series budget, cached ones too; all else 60 a minute by IP"
+    ),
+    "mcp:429": Requirement("interface 11.2", "a spent budget is 429 with Retry-After and the request's id"),
+    "mcp:concurrent": Requirement("interface 8", "at most 4 calls at once, a fifth is 429 with Retry-After"),
+    "mcp:history": Requirement("interface 4.24", "history tools have the series' selectors, limits and numbers"),
+    "mcp:summary": Requirement("interface 4.24", "a summary stands before the arrays"),
+    "mcp:digits": Requirement("interface 4.24", "numbers carry six significant digits, prices eight"),
+    "mcp:points": Requirement("interface 4.24", "without a step there are about 200 points"),
+    "mcp:coarsened": Requirement("interface 4.24", "a step that is too fine is raised and reported"),
+    "mcp:tokens": Requirement("interface 4.24", "a default call has fewer than 10,000 tokens"),
+    "mcp:large": Requirement("interface 4.24", "a large answer names the JSON API's URL; none passes 1 MiB"),
+    "mcp:snapshot": Requirement("interface 4.24", "a coin's markets by OI, at most 50"),
+    "mcp:feed": Requirement("interface 4.24", "spikes newest first, in a window of at most 24 hours, page by page"),
+    "mcp:outcomes": Requirement(
+        "interface 3", "pending until due, unavailable with missing_outcome, otherwise observed"
+    ),
     "mcp:xray": Requirement(
-        "I 4.24", "only fresh full rows are ranked, partial ones apart, others counted; 300 points"
+        "interface 4.24", "only fresh full rows are ranked, partial ones apart, others counted; 300 points"
     ),
-    "mcp:modern": Requirement("P 1.1", "2026-07-28 behind a setting, off by default"),
-    "mcp:clients": Requirement("P 1.1", "the official Python client works, in each of its modes"),
-    "mcp:fuzz": Requirement("D Status codes", "no message makes a 5xx or hangs"),
+    "mcp:modern": Requirement("interface 11.1", "2026-07-28 behind a setting, off by default"),
+    "mcp:clients": Requirement("interface 11.1", "the official Python client works, in each of its modes"),
+    "mcp:fuzz": Requirement("interface 7.1", "no message makes a 5xx or hangs"),
 }
 
 REQUIREMENTS = {**SERIES, **SNAPSHOTS, **DERIVED, **STATES, **STATISTICS, **MODELS, **EDITIONS, **HTTP, **KEYS, **MCP}

@@ -13,9 +13,10 @@ from sanic import Request
 from sanic.response import HTTPResponse, redirect
 
 from serve.contract.endpoint import Endpoint
-from serve.contract.errors import ApiError
+from serve.contract.errors import ApiError, shown
 from serve.contract.parameters import read_values
 from serve.contract.serialize import Body
+from serve.guide.guide import guide
 from serve.http.cache import ResponseCache, Stored
 from serve.http.compression import IDENTITY, coding_of
 from serve.http.keys import KeyRing
@@ -28,6 +29,7 @@ from serve.replica.unavailable import Unavailable
 
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
 RETRY_AFTER_S = 5
+GUIDE_TTL = 300
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,27 @@ class Service:
     async def page(self, request: Request, path: Path) -> HTTPResponse:
         """A page that belongs to the server."""
         return await self._admitted(request, partial(self._file, request, path))
+
+    async def guide(self, request: Request, name: str) -> HTTPResponse:
+        """A page or a file of the guide."""
+
+        async def found(private: bool) -> HTTPResponse:
+            # Rendered at the first request, beside those that run.
+            body = (await asyncio.to_thread(guide)).get(unquote(name))
+            if body is None:
+                message = f"the guide has no page {shown(unquote(name))}; /guide/ lists its pages"
+                return error(404, message, PRIVATE if private else {})
+            if not name and not request.path.endswith("/"):
+                return redirect("/guide/", status=308)
+            coding = coding_of(request.headers.get("accept-encoding", ""))
+
+            async def make() -> Stored:
+                return await asyncio.to_thread(lambda: coded(stored(body, GUIDE_TTL), coding))
+
+            answer = await self.cache.build(_key(f"guide:{name}", coding), make, local=True)
+            return reply(request, answer, private=private)
+
+        return await self._admitted(request, found)
 
     async def _admitted(
         self, request: Request, answer: Callable[[bool], Coroutine[Any, Any, HTTPResponse]]

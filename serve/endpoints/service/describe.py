@@ -19,6 +19,7 @@ def index_body() -> Body:
     listed = [{"path": declared.path, "summary": declared.summary} for _, declared in sorted(REGISTRY.items())]
     listed.append({"path": "/mcp", "summary": "The same data as tools for models: an MCP server, by POST."})
     listed.append({"path": "/docs", "summary": "This API as a page from which requests can be sent."})
+    listed.append({"path": "/guide/", "summary": "The guide: how to use, run and change Tidemark."})
     listed.append({"path": "/dbt/", "summary": "Documentation of the tables: what each metric and column means."})
     return json_body({"name": "Tidemark", "version": API_VERSION, "openapi": "/openapi.json", "endpoints": listed})
 

@@ -228,7 +228,7 @@ COVERED = {
 }
 
 
-def test_the_readme_s_table_of_venues_is_what_is_staged() -> None:
+def test_the_guide_s_table_of_venues_is_what_is_staged() -> None:
     with (PROJECT / "seeds/venues.csv").open() as file:
         liquidations = {row["venue"]: row["liquidations"] for row in csv.DictReader(file)}
     lines = []
@@ -237,7 +237,7 @@ def test_the_readme_s_table_of_venues_is_what_is_staged() -> None:
         cells = ["yes" if kinds & set(column) else "" for column in COVERED.values()]
         heard = liquidations.get(venue, "none")
         lines.append((f"`{venue}`", *cells[:3], heard if heard != "none" else "", *cells[3:]))
-    text = (REPOSITORY / "README.md").read_text().partition("\n## Venues\n")[2].partition("\n## ")[0]
+    text = (REPOSITORY / "docs/venues.md").read_text().partition("\n## What is recorded\n")[2].partition("\n## ")[0]
     table = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in text.splitlines() if line[:1] == "|"]
     names = list(COVERED)
     assert table[0] == ("venue", *names[:3], "liquidations", *names[3:])

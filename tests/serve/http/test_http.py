@@ -19,7 +19,7 @@ from tests.support.replica.replica import AS_OF_MS, CATALOG, publish
 from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import Api, free_port, running
 
-PATHS = ["/", "/api/markets", "/api/series/price?base=BTC", "/api/status", "/openapi.json", "/dbt/", "/docs"]
+PATHS = ["/", "/api/markets", "/api/series/price?base=BTC", "/api/status", "/openapi.json", "/dbt/", "/docs", "/guide/"]
 SERIES = "/api/series/price?base=BTC&range=6h"
 
 

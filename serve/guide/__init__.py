@@ -1,0 +1,1 @@
+"""The guide: the Markdown pages of docs/, rendered once and served at /guide/."""

@@ -1,0 +1,118 @@
+"""Renders docs/*.md as the pages of /guide/, once per process.
+
+The same files are read on a code host, so their links are written for one: to a page by its file name
+(`venues.md#okx`), to this server by the address that `make demo` prints. Here the former lead to pages of /guide/ and
+the latter to whichever host serves the page. `pages` is a link to docs/, so that an installed package has them too.
+"""
+
+import mimetypes
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from serve.contract.serialize import Body
+
+FOLDER = Path(__file__).parent
+PAGES = FOLDER / "pages"
+START = "README"  # the page of the folder itself, as on a code host; its links put the others in order
+AT = "/guide/"
+LOCAL = "http://127.0.0.1:8080"
+HTML = "text/html; charset=utf-8"
+
+
+class Heading(NamedTuple):
+    """A heading: its level, its text, and the anchor that leads to it."""
+
+    level: int
+    text: str
+    anchor: str
+
+
+class Page(NamedTuple):
+    """One Markdown file: its headings (the first is its title), its links as they are written, and its HTML."""
+
+    headings: list[Heading]
+    links: list[str]
+    html: str
+
+
+@cache
+def guide() -> dict[str, Body]:
+    """Every page and file of the guide by what stands behind /guide/ in its URL; nothing for the start page."""
+    pages = {path.stem: read_page(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
+    template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
+    images = {f"images/{path.name}": path for path in (PAGES / "images").glob("*")}
+    files = {"guide.css": FOLDER / "guide.css", **images}
+    bodies = {name: Body(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "") for name, path in files.items()}
+    for name, page in pages.items():
+        title = escape(page.headings[0].text)
+        text = template.substitute(title=title, menu=_menu(pages, name), content=page.html)
+        bodies[_path(name)] = Body(text.encode(), HTML)
+    return bodies
+
+
+def read_page(text: str) -> Page:
+    """Read one file. Headings get the anchors that code hosts give them; links are made to work on this server."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    headings: list[Heading] = []
+    links: list[str] = []
+    taken: Counter[str] = Counter()
+    for position, token in enumerate(tokens):
+        if token.type == "heading_open":
+            said = "".join(part.content for part in tokens[position + 1].children or ())
+            slug = re.sub(r"[^\w\- ]", "", said.lower()).replace(" ", "-")
+            anchor = f"{slug}-{taken[slug]}" if taken[slug] else slug
+            taken[slug] += 1
+            token.attrSet("id", anchor)
+            headings.append(Heading(int(token.tag[1:]), said, anchor))
+        links += [_redirect(part) for part in token.children or () if part.type in ("link_open", "image")]
+    html: str = markdown.renderer.render(tokens, markdown.options, {})
+    # Wide tables scroll by themselves. What looks like a tag in a text is escaped by now.
+    html = html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
+    return Page(headings, links, html)
+
+
+def page_order(pages: Mapping[str, Page]) -> list[str]:
+    """The pages as the start page lists them, itself first."""
+    linked = (link.partition("#")[0].removesuffix(".md") for link in pages[START].links)
+    return [START, *dict.fromkeys(name for name in linked if name in pages)]
+
+
+def _redirect(part: Token) -> str:
+    """Turn a link or an image to where it is on this server; returns what was written."""
+    name = "src" if part.type == "image" else "href"
+    written = str(part.attrs[name])
+    if written.startswith(LOCAL):
+        part.attrs[name] = written.removeprefix(LOCAL) or "/"
+    elif not re.match(r"[a-z]+:|#", written):
+        path, mark, anchor = written.partition("#")
+        part.attrs[name] = AT + _path(path.removesuffix(".md")) + mark + anchor
+    return written
+
+
+def _menu(pages: Mapping[str, Page], current: str) -> str:
+    """The list of pages; below the current one its sections."""
+    items = []
+    for name in page_order(pages):
+        title, *headings = pages[name].headings
+        here = ' aria-current="page"' if name == current else ""
+        items.append(f'<li><a href="{AT}{_path(name)}"{here}>{escape(title.text)}</a>')
+        if here:
+            sections = (heading for heading in headings if heading.level == 2)
+            listed = "".join(f'<li><a href="#{each.anchor}">{escape(each.text)}</a></li>' for each in sections)
+            items.append(f"<ul>{listed}</ul>")
+        items.append("</li>")
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _path(name: str) -> str:
+    return "" if name == START else name

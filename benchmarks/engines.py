@@ -2,7 +2,7 @@
 
 `python -m benchmarks.engines FOLDER` on a FOLDER that benchmarks.fullsize made. ClickHouse is `chdb` (the `bench`
 extra), left out where it is not installed. Every engine holds the same columns of the same rows: ClickHouse ordered by
-(base, type, t), SQLite as a table clustered by that key, DuckDB as the publisher seals it.
+(base, type, t), SQLite as a table clustered by that key, DuckDB as the publisher clusters it.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A serving replica of any size, made directly: what a publisher leaves after a year, sealed as it seals it.
+"""A serving replica of any size, made directly: what a publisher leaves after a year, clustered as it clusters it.
 
 `python -m benchmarks.fullsize FOLDER --markets 14000` writes FOLDER/serving and goes on where it was stopped.
 """
@@ -126,7 +126,7 @@ def _begin(con: duckdb.DuckDBPyConnection, markets: int) -> None:
 
 
 def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
-    """Every period of each table of a tier, ordered as a sealed one is, in a transaction of its own."""
+    """Every period of each table of a tier, ordered as a clustered one is, in a transaction of its own."""
     days = tier.keep_days or year_d
     start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
     tables = {f"{subject.name}_{tier.step}": subject for _, subject in stored((tier,))}

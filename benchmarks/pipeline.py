@@ -28,7 +28,7 @@ def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> I
     Yields ("pipeline", figures), ("serving", figures) and ("tools", figures).
     """
     origin = Product(folder / "origin", universe)
-    # From a quarter past an hour: the measured minutes seal no hour and fall into no cadence of an hour.
+    # From a quarter past an hour: no measured minute clusters an hour, and none holds what is asked once an hour.
     start_ms = (int(time.time() * 1000) // HOUR_MS - 2) * HOUR_MS + 15 * minutes.MINUTE_MS
     minutes.record(origin.home / "landing", origin.home / "dlt", universe, start_ms, 1 + WARM_UP + count)
     _build_one(origin)

@@ -2,7 +2,7 @@
     `kind` says which of the staged books, `bands_pct` the bands in percent, `order_usd` the size of the order. -#}
 {% macro book_figures(kind, bands_pct, order_usd=none) %}
 {{ config(
-    replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks', only_with=endpoints_of([kind])
+    replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks', triggers=endpoints_of([kind])
 ) }}
 with books as (
     select

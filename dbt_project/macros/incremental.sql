@@ -2,11 +2,11 @@
     each run of each model, a tenth of a second of CPU that a minute cannot afford two dozen times. Here a run is: new
     rows into a temporary table, then the model's strategy, in one transaction. Types, NOT NULL and comments are settled
     when the table is created; a table whose columns are not those that the model describes is an error. A model with
-    `only_with` (endpoints) does nothing in a window without any of them: the pipeline does not even ask for it. -#}
+    `triggers` (endpoints) does nothing in a window without any of them: the pipeline does not even ask for it. -#}
 {% materialization incremental, adapter="duckdb", supported_languages=["sql"] %}
   {%- set existing = load_cached_relation(this) -%}
   {%- set target = this.incorporate(type="table") -%}
-  {%- set wanted = config.get("only_with") -%}
+  {%- set wanted = config.get("triggers") -%}
   {%- set anew = existing is none or existing.is_view or should_full_refresh() -%}
   {% if wanted is not none and not anew and not window_holds(wanted, window_endpoints()) %}
     {% call noop_statement("main", "SKIP", "SKIP") %}{% endcall %}

@@ -13,7 +13,7 @@
 {% macro ratio_tier(step, finer=none) %}
 {{ config(
     incremental_strategy="replace_keys", replace_keys=["market_id", "t"], replace_on="t",
-    only_with=endpoints_of(families()["staged_ratios"].kinds + families()["staged_oi_history"].kinds) + ["history_perp_bars"]
+    triggers=endpoints_of(families()["staged_ratios"].kinds + families()["staged_oi_history"].kinds) + ["history_perp_bars"]
 ) }}
 {%- set facts, instruments, markets = ref("int_ratios"), ref("instruments"), ref("series_market_" ~ step) %}
 {%- set window = source("pipeline", "window_ticks") %}
@@ -135,7 +135,7 @@ group by t, base, venue
 {#- A stored tier of order books: of each market the last book in the bucket. -#}
 {% macro depth_tier(step, finer=none) %}
 {{ config(
-    incremental_strategy="replace_series", replace_step=step, replace_key="market_id", only_with=endpoints_of(["order_books"])
+    incremental_strategy="replace_series", replace_step=step, replace_key="market_id", triggers=endpoints_of(["order_books"])
 ) }}
 {%- set window = source("pipeline", "window_ticks") %}
 {%- set relation = ref("series_depth_" ~ finer) if finer else ref("int_book_depth") %}

@@ -38,8 +38,8 @@
     ]) }}
 {% endmacro %}
 
-{#- What the window holds, as `<venue> <endpoint>`, and what it is an occasion for (`pipeline every_1h`, see windows.py);
-    nothing unless a model runs. -#}
+{#- What the window holds, as `<venue> <endpoint>`, and the triggers that it fires (as `pipeline every_1h`, see windows.py);
+    empty unless a model runs. -#}
 {% macro window_endpoints() %}
     {%- set found = [] -%}
     {%- if execute -%}
@@ -48,7 +48,7 @@
             {%- set query -%}
                 select distinct venue, endpoint from {{ raw_window }}
                 union all
-                select 'pipeline', unnest(string_split(value, ' ')) from pipeline.settings where name = 'occasions'
+                select 'pipeline', unnest(string_split(value, ' ')) from pipeline.settings where name = 'triggers'
             {%- endset -%}
             {%- for row in run_query(query).rows -%}
                 {%- do found.append(row[0] ~ " " ~ row[1]) -%}
@@ -72,7 +72,7 @@
     {{ return(found) }}
 {% endmacro %}
 
-{#- True if the window (as window_endpoints tells it) holds one of these endpoints or is one of these occasions. -#}
+{#- True if the window (as window_endpoints lists it) holds one of these endpoints or fires one of these triggers. -#}
 {% macro window_holds(endpoints, window) %}
     {%- for name in window -%}
         {%- if name.split(" ")[1] in endpoints -%}{{ return(true) }}{%- endif -%}
@@ -208,9 +208,9 @@
 {% endmacro %}
 
 {#- All rows of a family, read once a build: bodies are parsed here and nowhere else. A `rare` family, which most windows
-    do not hold, keeps the rows of the last window that held it: who reads it says `only_with`, or looks at the ticks. -#}
+    do not hold, keeps the rows of the last window that held it: who reads it says `triggers`, or filters by tick. -#}
 {% macro staged_rows(family) %}
-{{ config(incremental_strategy="replace_all", only_with=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
+{{ config(incremental_strategy="replace_all", triggers=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
     "received_ms": "bigint", "reject": "varchar"} %}
 {%- set own = families()[family] %}

@@ -60,7 +60,7 @@ class Translator(DagsterDbtTranslator):
         config = dbt_resource_props["config"]
         if config.get("materialized") in ("view", "seed"):
             return {BUILT: "on_change"}
-        return {BUILT: "when_recorded" if config.get("only_with") else "every_minute"}
+        return {BUILT: "when_recorded" if config.get("triggers") else "every_minute"}
 
 
 def source_assets() -> list[dg.AssetSpec]:

@@ -1,9 +1,9 @@
 """In which order a replica's rows lie: by coin, as readers ask for them, although they arrive ordered by time.
 
-A finished period of a tier is rewritten ordered by coin ("sealed") shortly after its end, and once more when late bars
-are in. What is sealed in short periods is later brought together by longer ones ("gathered"), and when a month has
-ended each coin's whole history of premiums is: some coins at a time, so that no publish takes long. `seals` and
-`gathered` say how far that is. Everything here runs inside the publish's one transaction.
+Clustering rewrites a finished period of a tier ordered by coin: shortly after the period's end, and once more when late
+bars have arrived. Compaction later rewrites several clustered periods as one longer period (the hours of a day of
+minutes), and once a month each coin's whole history of premiums: some coins at a time, so that no publish takes long.
+The tables `clustered` and `compacted` record the progress. Everything here runs inside the publish's one transaction.
 """
 
 import time
@@ -16,113 +16,114 @@ import duckdb
 from orchestration.warehouse.served import HISTORIES, HOUR_MS, MINUTE_MS, TIERS, Tier, stored
 from orchestration.warehouse.writer import literals
 
-# A period is sealed shortly after its end, and once more when late bars (asked once an hour) are in; then it may be
-# gathered.
-SEAL_AFTER_MS, RESEAL_AFTER_MS, GATHER_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS, 3 * HOUR_MS
-# A publish begins to seal or to gather nothing further after this long; the next one goes on.
-SEAL_BUDGET_S, GATHER_BUDGET_S = 0.5, 0.2
-# About as many rows are gathered at a time: a tenth of a second to find them, two to write them.
-GATHER_ROWS = 200_000
-# So many late rows are read where they lie; for more a period is gathered again.
+# A period is clustered shortly after its end, and once more when late bars (requested once an hour) have arrived; after
+# that it may be compacted.
+CLUSTER_AFTER_MS, RECLUSTER_AFTER_MS, COMPACT_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS, 3 * HOUR_MS
+# After this long a publish starts no further clustering or compaction; the next publish goes on.
+CLUSTER_BUDGET_S, COMPACT_BUDGET_S = 0.5, 0.2
+# About as many rows are compacted at a time: a tenth of a second to find them, two to write them.
+COMPACT_ROWS = 200_000
+# Up to so many late rows are read where they were appended; for more a period is compacted again.
 LATE_ROWS = 10_000
 MONTHS = next(tier for tier in TIERS if tier.period == "month")
 STATE = """
-create table if not exists seals (table_name varchar, period_ms bigint, is_sealed boolean, is_late boolean);
-create table if not exists gathered (table_name varchar, period_ms bigint, through varchar, is_done boolean);
+create table if not exists clustered (table_name varchar, period_ms bigint, is_clustered boolean, is_late boolean);
+create table if not exists compacted (table_name varchar, period_ms bigint, through varchar, is_done boolean);
 """
 
 
 def periods_to_fill(tier: Tier, times: Iterable[int], as_of_ms: int) -> list[tuple[int, int]]:
-    """The periods in which an empty replica is filled, each in order: as long as sealing and gathering leave them."""
+    """The periods in which an empty replica is filled, each in order: those that clustering and compaction lead to."""
     return sorted({period_to_fill(tier, t, as_of_ms) for t in times})
 
 
 def period_to_fill(tier: Tier, t: int, as_of_ms: int) -> tuple[int, int]:
     """Start and end of the longest period with this time whose rows lie together by now."""
-    long = tier.gathered_of(t)
-    return long if long[1] + GATHER_AFTER_MS <= as_of_ms else tier.period_of(t)
+    long = tier.compacted_of(t)
+    return long if long[1] + COMPACT_AFTER_MS <= as_of_ms else tier.period_of(t)
 
 
 def note_filled(con: duckdb.DuckDBPyConnection, table: str, tier: Tier, times: Sequence[int], as_of_ms: int) -> None:
-    """What `periods_to_fill` has put in order."""
+    """Record the periods that were filled in order."""
     for start, end in sorted({tier.period_of(t) for t in times}):
-        sealed, late = end + SEAL_AFTER_MS <= as_of_ms, end + RESEAL_AFTER_MS > as_of_ms
-        con.execute(f"insert into seals values ('{table}', {start}, {sealed}, {sealed and late})")
-    for start, end in sorted({tier.gathered_of(t) for t in times}) if tier.gathered else []:
-        if end + GATHER_AFTER_MS <= as_of_ms:
-            con.execute(f"insert into gathered values ('{table}', {start}, '', true)")
+        clustered, late = end + CLUSTER_AFTER_MS <= as_of_ms, end + RECLUSTER_AFTER_MS > as_of_ms
+        con.execute(f"insert into clustered values ('{table}', {start}, {clustered}, {clustered and late})")
+    for start, end in sorted({tier.compacted_of(t) for t in times}) if tier.compacted else []:
+        if end + COMPACT_AFTER_MS <= as_of_ms:
+            con.execute(f"insert into compacted values ('{table}', {start}, '', true)")
 
 
 def note_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
-    """That the histories have just been filled in order."""
+    """Record that the histories have just been filled in order."""
     for table, history in HISTORIES.items():
         if history.read_by:
-            con.execute(f"insert into seals values ('{table}', {_month(as_of_ms)}, true, false)")
+            con.execute(f"insert into clustered values ('{table}', {_month(as_of_ms)}, true, false)")
 
 
 def note_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> None:
-    """That rows have come for the buckets of the temporary tables `whole` and `late`: a sealed period is late. One that
-    is gathered stays so, until more has come than a reader finds as fast where it lies."""
+    """Record that rows were written to the buckets of the temporary tables `whole` and `late`: their clustered periods
+    are to be clustered again. A compacted period stays compacted until it holds more than LATE_ROWS such rows."""
     began = {
         period
-        for (period,) in con.execute(f"select period_ms from gathered where table_name = '{table}'").fetchall()
-        if tier.gathered
+        for (period,) in con.execute(f"select period_ms from compacted where table_name = '{table}'").fetchall()
+        if tier.compacted
     }
     whole = {t for (t,) in con.execute("select distinct t from whole").fetchall()}
     late: dict[int, int] = dict(con.execute("select t, count(*) from late group by t").fetchall())
     touched: dict[int, int] = {}
     for t in whole | late.keys():
-        long = tier.gathered_of(t)[0]
+        long = tier.compacted_of(t)[0]
         if long in began:
             touched[long] = touched.get(long, 0) + (LATE_ROWS if t in whole else late[t])
     for period, rows in touched.items():
         if rows >= LATE_ROWS:
-            con.execute(f"delete from gathered where table_name = '{table}' and period_ms = {period}")
-    for period in sorted({tier.period_of(t)[0] for t in whole | late.keys() if tier.gathered_of(t)[0] not in began}):
+            con.execute(f"delete from compacted where table_name = '{table}' and period_ms = {period}")
+    for period in sorted({tier.period_of(t)[0] for t in whole | late.keys() if tier.compacted_of(t)[0] not in began}):
         known = con.execute(
-            f"update seals set is_late = is_sealed where table_name = '{table}' and period_ms = {period} returning 1"
+            f"update clustered set is_late = is_clustered where table_name = '{table}' and period_ms = {period} "
+            "returning 1"
         ).fetchone()
         if known is None:
-            con.execute(f"insert into seals values ('{table}', {period}, false, false)")
+            con.execute(f"insert into clustered values ('{table}', {period}, false, false)")
 
 
 def note_dropped(con: duckdb.DuckDBPyConnection, table: str, before_ms: int) -> None:
-    """That the rows before a time are no longer there."""
-    for state in ("seals", "gathered"):
+    """Record that the rows before a time are no longer there."""
+    for state in ("clustered", "compacted"):
         con.execute(f"delete from {state} where table_name = '{table}' and period_ms < {before_ms}")
 
 
-def seal_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
+def cluster_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
     """Rewrite finished periods in the order of reading; returns how many."""
     started, count = time.monotonic(), 0
     for tier, subject in stored(tiers):
         table = f"{subject.name}_{tier.step}"
         waiting = con.execute(
-            f"select period_ms, is_sealed from seals where table_name = '{table}' and (not is_sealed or is_late) "
-            "order by 1"
+            f"select period_ms, is_clustered from clustered where table_name = '{table}' "
+            "and (not is_clustered or is_late) order by 1"
         ).fetchall()
-        for start, is_sealed in waiting:
+        for start, is_clustered in waiting:
             end = tier.period_of(start)[1]
-            if end + (RESEAL_AFTER_MS if is_sealed else SEAL_AFTER_MS) > as_of_ms:
+            if end + (RECLUSTER_AFTER_MS if is_clustered else CLUSTER_AFTER_MS) > as_of_ms:
                 continue
-            if time.monotonic() - started > SEAL_BUDGET_S:
+            if time.monotonic() - started > CLUSTER_BUDGET_S:
                 return count
             _rewrite(con, table, f"t >= {start} and t < {end}", subject.order)
             con.execute(
-                f"update seals set is_sealed = true, is_late = false where table_name = '{table}' "
+                f"update clustered set is_clustered = true, is_late = false where table_name = '{table}' "
                 f"and period_ms = {start}"
             )
             count += 1
     return count
 
 
-def gather_some(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
+def compact_some(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
     """Bring some coins' rows of a long period together, and of a history; returns how many times."""
     started, count = time.monotonic(), 0
     for tier, subject in stored(tiers):
-        if tier.gathered:
-            count += _gather_tier(con, f"{subject.name}_{tier.step}", tier, subject.order, as_of_ms, started)
-    return count + _gather_histories(con, as_of_ms, started)
+        if tier.compacted:
+            count += _compact_tier(con, f"{subject.name}_{tier.step}", tier, subject.order, as_of_ms, started)
+    return count + _compact_histories(con, as_of_ms, started)
 
 
 def _rewrite(con: duckdb.DuckDBPyConnection, table: str, where: str, order: str) -> None:
@@ -132,36 +133,36 @@ def _rewrite(con: duckdb.DuckDBPyConnection, table: str, where: str, order: str)
     con.execute("drop table taken")
 
 
-def _gather_tier(
+def _compact_tier(
     con: duckdb.DuckDBPyConnection, table: str, tier: Tier, order: str, as_of_ms: int, started: float
 ) -> int:
     done: dict[int, tuple[str, bool]] = {
         period: (through, is_done)
         for period, through, is_done in con.execute(
-            f"select period_ms, through, is_done from gathered where table_name = '{table}'"
+            f"select period_ms, through, is_done from compacted where table_name = '{table}'"
         ).fetchall()
     }
     in_order: dict[tuple[int, int], bool] = {}
-    for start, sealed in con.execute(
-        f"select period_ms, is_sealed and not is_late from seals where table_name = '{table}' order by 1"
+    for start, clustered in con.execute(
+        f"select period_ms, is_clustered and not is_late from clustered where table_name = '{table}' order by 1"
     ).fetchall():
-        period = tier.gathered_of(start)
-        in_order[period] = in_order.get(period, True) and sealed
+        period = tier.compacted_of(start)
+        in_order[period] = in_order.get(period, True) and clustered
     lead = order.partition(",")[0]  # the column by which coins are taken in turns
     coins: list[Any] = []
     count = 0
     for (start, end), ready in in_order.items():
         through, is_done = done.get(start, ("", False))
-        if is_done or not ready or end + GATHER_AFTER_MS > as_of_ms:
+        if is_done or not ready or end + COMPACT_AFTER_MS > as_of_ms:
             continue
         if start not in done:
-            con.execute(f"insert into gathered values ('{table}', {start}, '', false)")
+            con.execute(f"insert into compacted values ('{table}', {start}, '', false)")
         coins = coins or _coins(con, lead)
         where = f"t >= {start} and t < {end}"
         (rows,) = con.execute(f"select count(*) from {table} where {where}").fetchall()[0]
-        at_a_time = max(1, len(coins) * GATHER_ROWS // max(rows, 1))
+        at_a_time = max(1, len(coins) * COMPACT_ROWS // max(rows, 1))
         while not is_done:
-            if time.monotonic() - started > GATHER_BUDGET_S:
+            if time.monotonic() - started > COMPACT_BUDGET_S:
                 return count
             first = bisect_right(coins, type(coins[0])(through)) if through else 0
             last = first + at_a_time - 1
@@ -171,7 +172,7 @@ def _gather_tier(
             through = "" if is_done else str(coins[last])
             _rewrite(con, table, f"{where} and {of}", order)
             con.execute(
-                f"update gathered set through = {literals(through)}, is_done = {is_done} "
+                f"update compacted set through = {literals(through)}, is_done = {is_done} "
                 f"where table_name = '{table}' and period_ms = {start}"
             )
             count += 1
@@ -182,30 +183,30 @@ def _coins(con: duckdb.DuckDBPyConnection, lead: str) -> list[Any]:
     return [row[0] for row in con.execute(f"select distinct {lead} from base_keys order by 1").fetchall()]
 
 
-def _gather_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: float) -> int:
+def _compact_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: float) -> int:
     """Once a month, bring the rows of one coin together: each coin's by themselves, so that a publish does some."""
     month, count = _month(as_of_ms), 0
     for table, history in HISTORIES.items():
-        known = f"from seals where table_name = '{table}' and period_ms = {month}"
-        if not history.read_by or con.execute(f"select 1 {known} and is_sealed").fetchone():
+        known = f"from clustered where table_name = '{table}' and period_ms = {month}"
+        if not history.read_by or con.execute(f"select 1 {known} and is_clustered").fetchone():
             continue
         if not con.execute(f"select 1 {known}").fetchone():
-            con.execute(f"insert into seals values ('{table}', {month}, false, false)")
+            con.execute(f"insert into clustered values ('{table}', {month}, false, false)")
             con.execute(
-                f"create or replace table {table}_ungathered as "
+                f"create or replace table {table}_uncompacted as "
                 f"select distinct {history.read_by} from {table} order by all"
             )
-        for values in con.execute(f"from {table}_ungathered order by all").fetchall():
-            if time.monotonic() - started > GATHER_BUDGET_S:
+        for values in con.execute(f"from {table}_uncompacted order by all").fetchall():
+            if time.monotonic() - started > COMPACT_BUDGET_S:
                 return count
             named = zip(history.read_by.split(", "), values, strict=True)
             where = " and ".join(f"{column} = {literals(value)}" for column, value in named)
             _rewrite(con, table, where, history.key)
-            con.execute(f"delete from {table}_ungathered where {where}")
+            con.execute(f"delete from {table}_uncompacted where {where}")
             count += 1
-        con.execute(f"drop table {table}_ungathered")
-        con.execute(f"update seals set is_sealed = true where table_name = '{table}' and period_ms = {month}")
-        con.execute(f"delete from seals where table_name = '{table}' and period_ms < {month}")
+        con.execute(f"drop table {table}_uncompacted")
+        con.execute(f"update clustered set is_clustered = true where table_name = '{table}' and period_ms = {month}")
+        con.execute(f"delete from clustered where table_name = '{table}' and period_ms < {month}")
     return count
 
 

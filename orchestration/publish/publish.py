@@ -15,8 +15,7 @@ from typing import Any
 import duckdb
 
 from orchestration.config.settings import Settings
-from orchestration.publish import clustering as sealing
-from orchestration.publish import replica
+from orchestration.publish import clustering, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import HISTORIES, SMALL_TABLES, SUBJECTS, TIERS, Tier, series_tables, series_views
@@ -33,7 +32,7 @@ from orchestration.warehouse.writer import (
 )
 
 READER_WAIT_S = 20.0
-# Beyond it DuckDB goes to disk: sealing a day of a large universe sorts millions of rows.
+# Beyond it DuckDB goes to disk: clustering a day of a large universe sorts millions of rows.
 MEMORY = "2GB"
 # How DuckDB names a file whose content cannot be trusted, as opposed to a full disk or a lock.
 CORRUPT = (
@@ -130,7 +129,7 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
             f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
         )
     build_id, finished_ms, as_of_ms, since_ms = newest
-    layout = json.dumps([*columns, replica.BASE_KEY, *(subject.order for subject in SUBJECTS)])
+    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(subject.order for subject in SUBJECTS)])
     return _Source(build_id, finished_ms, as_of_ms, since_ms, layout)
 
 
@@ -249,7 +248,7 @@ def _fill(
         build_id=source.build_id,
         replica=name,
     )
-    con.execute(replica.STATE + sealing.STATE)
+    con.execute(replica.STATE + clustering.STATE)
     if state is None:
         # Not in the transaction: what is cut off here has no published state and is begun anew.
         replica.copy_all(con, tiers, source.as_of_ms)
@@ -259,13 +258,13 @@ def _fill(
         con.execute("set threads = 1")
         replica.copy_touched(con, tiers, state[0], source.as_of_ms)
         replica.copy_written(con)
-        if sealing.seal_finished(con, tiers, source.as_of_ms):
+        if clustering.cluster_finished(con, tiers, source.as_of_ms):
             con.execute("reset threads")
         else:
-            # Measured: the checkpoint of what is rewritten until it is sealed costs a third without the thorough
+            # Measured: the checkpoint of what is rewritten until it is clustered costs a third without the thorough
             # methods and without joining small row groups, which would write most of them again every minute.
             con.execute("set max_vacuum_tasks = 0")
-            if not sealing.gather_some(con, tiers, source.as_of_ms):
+            if not clustering.compact_some(con, tiers, source.as_of_ms):
                 con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, tiers, source.as_of_ms)
     replica.copy_views(con, tiers)

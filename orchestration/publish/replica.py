@@ -1,7 +1,7 @@
 """What a publish copies into a replica file and drops from it: what builds touched comes, what is too old goes.
 
 Everything here runs inside the publish's one transaction, on a connection whose main database is the replica and that
-has the warehouse attached as `warehouse`. In which order the rows lie is a matter of `sealing`.
+has the warehouse attached as `warehouse`. In which order the rows lie is a matter of `clustering`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -146,7 +146,7 @@ def _replace_stretches(
 
 
 def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
-    """Fill an empty replica: every period of every tier, sealed as far as it is finished, and the histories."""
+    """Fill an empty replica: every period of every tier, clustered as far as it is finished, and the histories."""
     for table, history in HISTORIES.items():
         con.execute(f"create table {table} as from warehouse.main.{table} order by {history.key}")
     _drop_old_histories(con, as_of_ms)

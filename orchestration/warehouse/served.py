@@ -47,10 +47,10 @@ HISTORIES: Mapping[str, History] = {
 
 @dataclass(frozen=True)
 class Tier:
-    """A rollup step: its width, the periods it is sealed in, and how many days of it are served (None: all).
+    """A rollup step: its width, the periods it is clustered in, and how many days of it are served (None: all).
 
-    One that is not stored is computed when it is read, by the warehouse's views. One that is `gathered` has its sealed
-    periods brought together by longer ones.
+    A step that is not stored is computed when it is read, by the warehouse's views. `compacted` names the longer period
+    into which clustered periods are compacted.
     """
 
     step: str
@@ -58,19 +58,19 @@ class Tier:
     period: str
     keep_days: int | None
     stored: bool = True
-    gathered: str | None = None
+    compacted: str | None = None
 
     def period_of(self, t: int) -> tuple[int, int]:
-        """Start and end of the sealed period that holds this time."""
+        """Start and end of the clustered period that holds this time."""
         return _period(self.period, t)
 
-    def gathered_of(self, t: int) -> tuple[int, int]:
+    def compacted_of(self, t: int) -> tuple[int, int]:
         """Start and end of the longest period whose rows lie together."""
-        return _period(self.gathered or self.period, t)
+        return _period(self.compacted or self.period, t)
 
     def kept_from(self, as_of_ms: int) -> int:
         """The start of the oldest period that is served whole."""
-        return 0 if self.keep_days is None else self.gathered_of(as_of_ms - self.keep_days * DAY_MS)[0]
+        return 0 if self.keep_days is None else self.compacted_of(as_of_ms - self.keep_days * DAY_MS)[0]
 
 
 def _period(name: str, t: int) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def _period(name: str, t: int) -> tuple[int, int]:
 
 TIERS = (
     # A day of minutes is what most requests ask for: read from 24 hours it costs four times as much as from one day.
-    Tier("1m", MINUTE_MS, "hour", 7, gathered="day"),
+    Tier("1m", MINUTE_MS, "hour", 7, compacted="day"),
     Tier("5m", 5 * MINUTE_MS, "day", 30),
     Tier("15m", 15 * MINUTE_MS, "day", 30),
     Tier("1h", HOUR_MS, "week", None),
@@ -106,7 +106,7 @@ class Subject:
     """A family of tables `<name>_<step>`, one for each tier from `finest` up.
 
     key: the column that names late rows, which the temporary table `late` holds (None: there are none)
-    order: of the rows of a sealed period
+    order: of the rows of a clustered period
     steps: the tiers that are stored (None: all that are); the others are computed when they are read
     """
 

@@ -22,7 +22,7 @@ from orchestration.warehouse.windows import (
     endpoints_of,
     is_history,
     next_window,
-    occasions_of,
+    triggers_of,
 )
 from orchestration.warehouse.writer import WAIT_S, Say, UnreadableError, connection, writer_lock
 
@@ -111,10 +111,10 @@ def windows_to_build(
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
             endpoints = endpoints_of(con, window)
-            occasions = occasions_of(con, window, endpoints)
-            open_window(con, window, occasions, fetching=is_fetching(settings))
+            triggers = triggers_of(con, window, endpoints)
+            open_window(con, window, triggers, fetching=is_fetching(settings))
             changed = built.get("project") != project
-            idle = [] if changed else idle_models(settings, endpoints | occasions)
+            idle = [] if changed else idle_models(settings, endpoints | triggers)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, arguments)
         yield opened
@@ -126,8 +126,8 @@ def windows_to_build(
 
 
 def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> list[str]:
-    """Models alone, without those that the window is no occasion for; views only when the project changed, because they
-    do not change between windows; seeds likewise."""
+    """Models whose triggers are present, views only when the project changed, because they do not change between
+    windows, and seeds likewise."""
     # DuckDB uses all cores for one model; a second model at a time costs memory and a tenth more CPU.
     arguments = ["build", "--threads", "1", "--resource-type", "model"]
     if seeds_changed:

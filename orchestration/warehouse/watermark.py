@@ -56,10 +56,10 @@ def prepare(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def open_window(
-    con: duckdb.DuckDBPyConnection, window: Window, occasions: Collection[str] = (), *, fetching: bool = False
+    con: duckdb.DuckDBPyConnection, window: Window, triggers: Collection[str] = (), *, fetching: bool = False
 ) -> None:
-    """Tell the models what to build, what it is an occasion for, and whether the past is being fetched. While these
-    tables hold rows, a build is under way or was interrupted."""
+    """Write the window that the models build, its triggers, and whether a backfill is running. While these tables hold
+    rows, a build is under way or was interrupted."""
     con.execute("begin")
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_ticks")
@@ -67,7 +67,7 @@ def open_window(
     con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
     as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
     con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
-    for told in (("occasions", " ".join(sorted(occasions))), ("fetching", str(fetching).lower())):
+    for told in (("triggers", " ".join(sorted(triggers))), ("fetching", str(fetching).lower())):
         con.execute(f"insert or replace into pipeline.settings values ({literals(*told)})")
     con.execute("commit")
 

@@ -178,9 +178,9 @@ def is_history(endpoints: set[str]) -> bool:
     return any(endpoint.startswith("history_") or endpoint.endswith("_history") for endpoint in endpoints)
 
 
-def occasions_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
-    """What the window is an occasion for, in the words of the models' `only_with`: a step of EVERY that begins in it,
-    or that the windows before brought history and this one does not."""
+def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
+    """The triggers that this window fires beside its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
+    if the windows before brought history and this one does not."""
     before, told = con.execute(
         # None that a clock which was ahead left in the future: nothing would begin until then.
         "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "

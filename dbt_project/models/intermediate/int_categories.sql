@@ -1,7 +1,7 @@
 -- The newest category words of each market of the venues that tell them apart from the market's other metadata.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['venue', 'type', 'symbol'],
-    only_with=endpoints_of(families()['staged_categories'].kinds)
+    triggers=endpoints_of(families()['staged_categories'].kinds)
 ) }}
 select venue, type, symbol, arg_max(category, tick_ms) as category
 from {{ ref('staged_categories') }}

@@ -1,7 +1,7 @@
 -- Exchange rates of currencies, by their sources' own times; of a time told twice the later telling wins.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['pair', 'source', 't'], replace_on='t',
-    only_with=endpoints_of(families()['staged_fx'].kinds)
+    triggers=endpoints_of(families()['staged_fx'].kinds)
 ) }}
 with told as (
     select pair, ts as t, rate, source, tick_ms

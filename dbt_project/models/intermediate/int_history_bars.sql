@@ -1,7 +1,7 @@
 -- Bars of an hour and of a day from the venues' history, in common units; of a bar told twice the later telling wins.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'step', 't'], replace_on='t',
-    only_with=['history_perp_bars', 'history_spot_bars']
+    triggers=['history_perp_bars', 'history_spot_bars']
 ) }}
 with closed as (
     select *, case closed_ms - opened_ms + 1 when 3600000 then '1h' when 86400000 then '1d' end as step

@@ -1,7 +1,7 @@
 -- Open interest of past times from the venues' history, one side; of a time told twice the later telling wins.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'period_ms', 't'], replace_on='t',
-    only_with=endpoints_of(families()['staged_oi_history'].kinds)
+    triggers=endpoints_of(families()['staged_oi_history'].kinds)
 ) }}
 with told as (
     select *

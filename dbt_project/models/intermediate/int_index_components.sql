@@ -2,7 +2,7 @@
 -- is no change.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'since_ms'],
-    only_with=endpoints_of(families()['staged_index_components'].kinds)
+    triggers=endpoints_of(families()['staged_index_components'].kinds)
 ) }}
 with told as (
     select

@@ -3,7 +3,7 @@
 -- before and never made anew: what comes late changes none.
 {%- set kept_hours = 36 %}
 {{ config(
-    incremental_strategy='replace_keys', replace_keys=['frozen_ms'], only_with=endpoints_of(['index_books']),
+    incremental_strategy='replace_keys', replace_keys=['frozen_ms'], triggers=endpoints_of(['index_books']),
     post_hook='delete from {{ this }} where frozen_ms between 1 and (select max(t) from {{ this }}) - ' ~ (kept_hours * 3600000)
 ) }}
 {%- set scenarios = [0.5, 1, 2] %}

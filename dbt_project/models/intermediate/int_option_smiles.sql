@@ -1,7 +1,7 @@
 -- The smile of each expiry at each venue, read off at the forward and at deltas of 25: total variance is linear in
 -- log-moneyness between the listed strikes, and nothing is read beyond them.
 {{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_ticks',
-    only_with=endpoints_of(families()['staged_options'].kinds)) }}
+    triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {#- d1 of a delta of 25: N(d1) = 0.25 for a call, N(d1) - 1 = -0.25 for a put. #}
 {%- set quantile = 0.6744897501960817 %}
 {%- set expiry = 'snapshot_ms, venue, coin, expiry_ms' %}

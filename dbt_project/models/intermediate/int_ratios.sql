@@ -1,7 +1,7 @@
 -- Long shares and taker shares per bucket; a recorded bucket wins over a backfilled one, of equals the later telling.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'kind', 'period_ms', 't'], replace_on='t',
-    only_with=endpoints_of(families()['staged_ratios'].kinds)
+    triggers=endpoints_of(families()['staged_ratios'].kinds)
 ) }}
 with told as (
     select

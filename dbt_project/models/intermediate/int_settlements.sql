@@ -2,7 +2,7 @@
 -- distance to the settlement before, so one that arrives late changes the row of the next.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'settled_ms'], replace_on='settled_ms',
-    only_with=endpoints_of(families()['staged_settlements'].kinds)
+    triggers=endpoints_of(families()['staged_settlements'].kinds)
 ) }}
 {#- No venue settles more seldom: a greater distance is a settlement that is missing. #}
 {% set longest_ms = 86400000 %}

@@ -2,7 +2,7 @@
 -- fills, with the next page and with each new connection. What the victim's own fill says counts before the other side's.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['venue', 'symbol', 't', 'tid'], replace_on='t',
-    only_with=endpoints_of(families()['staged_wallet_fills'].kinds)
+    triggers=endpoints_of(families()['staged_wallet_fills'].kinds)
 ) }}
 with told as (
     select

@@ -151,25 +151,25 @@ def files_now() -> str:
     return "".join(f"{file.relative_to(PROJECT)} {state.st_size} {state.st_mtime_ns}\n" for file, state in states)
 
 
-def idle_models(settings: Settings, endpoints: Collection[str]) -> list[str]:
-    """The models that have nothing to do in a window of these endpoints and occasions, by their `only_with`.
+def idle_models(settings: Settings, present: Collection[str]) -> list[str]:
+    """The models whose `triggers` are all missing among these: endpoints in the window, and triggers of the clock.
 
-    Most kinds are not asked every minute, and most statistics not made. What the models say is kept beside the
-    manifest, which is long to read.
+    Most endpoints are not requested every minute, and most statistics are not computed every minute. The triggers are
+    cached beside the manifest, which takes long to read.
     """
-    manifest, kept = settings.dbt_target / PARSED[0], settings.dbt_target / "only_with.json"
+    manifest, kept = settings.dbt_target / PARSED[0], settings.dbt_target / "triggers.json"
     if not manifest.exists():
         return []
     if not kept.exists() or kept.stat().st_mtime < manifest.stat().st_mtime:
         nodes = json.loads(manifest.read_bytes())["nodes"].values()
         wanted = {
-            node["name"]: node["config"]["only_with"] for node in nodes if node["config"].get("only_with") is not None
+            node["name"]: node["config"]["triggers"] for node in nodes if node["config"].get("triggers") is not None
         }
         written = kept.with_suffix(f".{os.getpid()}")
         written.write_text(json.dumps(wanted))
         written.replace(kept)
-    only_with: dict[str, list[str]] = json.loads(kept.read_bytes())
-    return sorted(name for name, wanted in only_with.items() if not set(wanted) & set(endpoints))
+    triggers: dict[str, list[str]] = json.loads(kept.read_bytes())
+    return sorted(name for name, wanted in triggers.items() if not set(wanted) & set(present))
 
 
 def project_files() -> list[Path]:

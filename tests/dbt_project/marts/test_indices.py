@@ -15,7 +15,7 @@ from ingest.backfill.progress import BackfillState, Progress
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.watermark import prepare
-from orchestration.warehouse.windows import Window, occasions_of
+from orchestration.warehouse.windows import Window, triggers_of
 from tests.support.facts.mart_facts import T0, Row, Warehouse, market, response
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import land_minutes, settings_for, tables
@@ -284,17 +284,17 @@ def window(tick_ms: int) -> Window:
 
 
 @pytest.mark.requirement("statistics:once")
-def test_occasions() -> None:
+def test_triggers() -> None:
     """A step begins once, five minutes late for an hour; a window of the past begins nothing."""
     with duckdb.connect() as con:
         prepare(con)
-        assert occasions_of(con, window(T0), set()) == {"every_5m", "every_1h"}
+        assert triggers_of(con, window(T0), set()) == {"every_5m", "every_1h"}
 
         def after(built: int, tick: int, *endpoints: str, told: str = "rests") -> set[str]:
             con.execute("delete from pipeline.builds; delete from pipeline.settings")
             con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
             con.execute("insert into pipeline.settings values ('history', ?)", [told])
-            return occasions_of(con, window(T0 + tick * MINUTE), set(endpoints))
+            return triggers_of(con, window(T0 + tick * MINUTE), set(endpoints))
 
         assert after(59, 60) == {"every_5m"}
         assert after(60, 64) == set()

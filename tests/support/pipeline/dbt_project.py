@@ -137,8 +137,8 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
 
 
 def idle_models(given: Collection[str]) -> list[str]:
-    """The models that the product leaves out of a build of these endpoints and occasions."""
-    rare = ((node.name, node.config.get("only_with")) for node in manifest().nodes.values())
+    """The models that the product leaves out of a build with these endpoints and triggers."""
+    rare = ((node.name, node.config.get("triggers")) for node in manifest().nodes.values())
     return [name for name, wanted in rare if wanted is not None and not set(wanted) & set(given)]
 
 

@@ -123,10 +123,10 @@ class Warehouse:
         return file
 
     def idle(self, endpoints: Iterable[str]) -> list[str]:
-        """The tables that are there and that dbt would leave as they are: no endpoint or occasion is theirs."""
-        occasions = "select unnest(string_split(value, ' ')) from pipeline.settings where name = 'occasions'"
+        """The tables that are there and that dbt would leave as they are: none of their triggers is present."""
+        triggers = "select unnest(string_split(value, ' ')) from pipeline.settings where name = 'triggers'"
         there = {name for (name,) in self.rows("select table_name from duckdb_tables()")}
-        return sorted(there.intersection(idle_models({*endpoints, *(name for (name,) in self.rows(occasions))})))
+        return sorted(there.intersection(idle_models({*endpoints, *(name for (name,) in self.rows(triggers))})))
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with duckdb.connect(self.path, read_only=True) as db:

@@ -1,5 +1,5 @@
 {{ config(
-  incremental_strategy="replace_keys", replace_keys=["venue"], only_with=endpoints_of(["order_books"])
+  incremental_strategy="replace_keys", replace_keys=["venue"], triggers=endpoints_of(["order_books"])
 ) }}
 {#- The perps whose books were asked for in the newest round of each venue, each with its newest book of the last ten
     minutes. A perp whose book could not be had stays in the list without figures. -#}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all", only_with=["every_5m", "after_history"]) }}
+{{ config(incremental_strategy="replace_all", triggers=["every_5m", "after_history"]) }}
 {#- How long the perps that are held most have paid funding in one direction, by settled payments alone. A payment of which
     the one before is not known (it was more than a day earlier, or nobody told it) begins a run. -#}
 {%- set most, day_ms, now_ms = 50, 86400000, as_of_ms() %}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all", only_with=["every_1h", "after_history"]) }}
+{{ config(incremental_strategy="replace_all", triggers=["every_1h", "after_history"]) }}
 {#- What a live funding rate is compared with: the market's own rates of each whole hour before, once an hour. Of twice as
     many perps as are compared, so that whichever of them is held most within the hour has its past. -#}
 {%- set most, hour_ms = 100, 3600000 %}

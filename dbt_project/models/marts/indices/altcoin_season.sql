@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", only_with=["every_1h", "after_history"]) }}
+{{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", triggers=["every_1h", "after_history"]) }}
 {#- The index of each completed day, written once with the coins that it counts. Too few coins with a past of 90 days make no
     index: a day is null then, not a guess. -#}
 {%- set least_share = 0.2 %}

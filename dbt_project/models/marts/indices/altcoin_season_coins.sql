@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", only_with=["every_1h", "after_history"]) }}
+{{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", triggers=["every_1h", "after_history"]) }}
 {#- The coins of each completed day's ranking and what they returned, written once. The ranking is that of the day: coins that
     are gone today are in the days in which they were traded. -#}
 {%- set version, most, year, window_days, volume_days, day_ms = 1, 50, 366, 90, 30, 86400000 %}

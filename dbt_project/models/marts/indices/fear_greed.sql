@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["t", "formula_version"], replace_on="t", only_with=["every_1h", "after_history"]) }}
+{{ config(incremental_strategy="replace_keys", replace_keys=["t", "formula_version"], replace_on="t", triggers=["every_1h", "after_history"]) }}
 {#- Greed and fear in derivatives: of each day four readings, each ranked among the same readings of the year before it. A
     completed day is written once, with its readings; the day under way is provisional. -#}
 {%- set version, year, least_days, change_days, top_bases, day_ms = 1, 365, 30, 7, 20, 86400000 %}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["market_id"], only_with=["instruments"]) }}
+{{ config(incremental_strategy="replace_keys", replace_keys=["market_id"], triggers=["instruments"]) }}
 {#- When each USDT perp was listed, and at what price it opened: by the first minute that was recorded, or by the venue's
     bar of that day. Written when lists of markets are asked, once an hour. -#}
 {%- set searched_ms = 172800000 %}

@@ -2,7 +2,7 @@
     counts. -#}
 {{ config(
   incremental_strategy="replace_all",
-  only_with=endpoints_of(["long_short_accounts", "long_short_top_accounts", "long_short_top_positions"])
+  triggers=endpoints_of(["long_short_accounts", "long_short_top_accounts", "long_short_top_positions"])
 ) }}
 {%- set now_ms = newest_minute_ms() %}
 {#- Quiet markets are asked once an hour. -#}

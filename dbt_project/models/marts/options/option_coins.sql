@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all", only_with=endpoints_of(families()["staged_options"].kinds)) }}
+{{ config(incremental_strategy="replace_all", triggers=endpoints_of(families()["staged_options"].kinds)) }}
 {#- A coin's options over all expiries, and its volatilities at a constant maturity of 30 days: each total variance linear
     in time between the expiries on either side. -#}
 {%- set month = 30.0 %}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all", only_with=endpoints_of(families()["staged_options"].kinds)) }}
+{{ config(incremental_strategy="replace_all", triggers=endpoints_of(families()["staged_options"].kinds)) }}
 {#- What is held in the options of each expiry, and what their volatilities say, over all venues: by each venue's newest
     snapshot, unless that is an hour older than the newest of all. -#}
 {%- set max_age_ms = 3600000 %}

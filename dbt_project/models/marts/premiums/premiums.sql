@@ -1,6 +1,6 @@
 {{ config(
   incremental_strategy="replace_keys", replace_keys=["exchange", "base", "t"], replace_on="t",
-  only_with=endpoints_of(["spot_bars", "fx_rates", "fx_daily"])
+  triggers=endpoints_of(["spot_bars", "fx_rates", "fx_daily"])
 ) }}
 {#- What a coin costs on an exchange above the reference, once an hour: at the close of the last minute in which both have a
     bar, else by the closes of an hour or a day of history. A day's close is that of its last hour. Nothing is carried on

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="add_rows", only_with=endpoints_of(["index_books"])) }}
+{{ config(incremental_strategy="add_rows", triggers=endpoints_of(["index_books"])) }}
 {#- What the scores of the liquidation map come to, written once for each completed day: over the days up to it, and
     whether the map did better than nearness alone. -#}
 {%- set window_days, least_scored, least_days, draws, horizons, day_ms = 90, 30, 5, 2000, [4, 24], 86400000 %}

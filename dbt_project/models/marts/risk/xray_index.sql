@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all", only_with=endpoints_of(["index_components", "index_books"])) }}
+{{ config(incremental_strategy="replace_all", triggers=endpoints_of(["index_components", "index_books"])) }}
 {#- The newest composition of every perp's index, a row per leg. -#}
 select
   market_id, leg.exchange as exchange, coalesce(leg.pair, base) as pair, leg.weight as weight, since_ms

@@ -1,6 +1,6 @@
 {{ config(
   incremental_strategy="replace_keys", replace_keys=["t", "market_id", "band_pct"], replace_on="t",
-  only_with=endpoints_of(["index_books"])
+  triggers=endpoints_of(["index_books"])
 ) }}
 {#- What would be liquidated if a perp's price moved through a band, beside what rests in the books of its index out to
     there. Written by each build that recorded such books, for the end of its last five minutes, and not again. -#}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["lookback", "base"], only_with=["every_1h"]) }}
+{{ config(incremental_strategy="replace_keys", replace_keys=["lookback", "base"], triggers=["every_1h"]) }}
 {#- What prices did after volume spikes, by coin and over all coins (base ''), by window and horizon; once an hour. Of
     builder-deployed markets the split by exchange tells, the rest only where they alone have spikes of the coin. All time is
     long: its coins take turns, each once a day, and all together have theirs in the day's first hour. -#}

@@ -24,6 +24,7 @@ ADDRESSES = """
   API          {api}   (description: {api}/openapi.json)
   MCP          {api}/mcp   (the same data as tools for models)
   Dagster      {dagster}   (runs, schedules, lineage from venue to served table)
+  guide        {api}/guide/   (how to use, run and change it)
   dbt docs     {api}/dbt/   (what every table, column and metric means)
   quality      {api}/quality/   (what is expected of the data, and what each hour's checks found)
 

@@ -60,13 +60,13 @@ def add_socket(
 
 def add_simulated_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     """The WebSocket paths of the simulated venues."""
-    for one in sandbox.stand_ins.values():
+    for one in sandbox.venues.values():
         if one.sockets is not None:
             one.sockets(app, sandbox)
 
 
 async def _play(sandbox: Sandbox, connection: Connection, stream: RecordedStream) -> None:
-    known = sandbox.stand_ins.get(stream.venue)
+    known = sandbox.venues.get(stream.venue)
     for frame in stream.frames:
         topic = known.topic(message(frame)) if known and known.topic else None
         if topic is None or "*" in connection.topics or topic in connection.topics:
@@ -75,7 +75,7 @@ async def _play(sandbox: Sandbox, connection: Connection, stream: RecordedStream
 
 
 async def _replay(sandbox: Sandbox, stream: RecordedStream, request: Request[Any, Any], ws: Any) -> None:
-    known = sandbox.stand_ins.get(stream.venue)
+    known = sandbox.venues.get(stream.venue)
     reply = known.reply if known else None
     async with connected(sandbox, request, ws) as connection:
         connection.topics |= set() if reply else {"*"}
@@ -113,7 +113,7 @@ def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     parents = {(stream.venue, stream.path.rpartition("/")[0]) for stream in replay.streams}
     routes = {parent for _, parent in parents}
     for venue, parent in parents:
-        known = sandbox.stand_ins.get(venue)
+        known = sandbox.venues.get(venue)
         routes |= {f"/{host}{parent}" for host in (known.hosts if known else ())}
     for route in sorted(routes):
         app.add_websocket_route(listen, f"{route}/<name:str>", name=f"replay_ws_{route}".replace("/", "_"))

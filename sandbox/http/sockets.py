@@ -8,9 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import orjson
-from sanic import Sanic
+from sanic import Sanic, Websocket
 from sanic.request import Request
-from sanic.server.websockets.impl import WebsocketImplProtocol
 
 from sandbox.http.dispatch import Sandbox, transport
 from sandbox.http.replay import RecordedStream
@@ -18,9 +17,7 @@ from sandbox.http.streams import Connection, Reply, message
 
 
 @asynccontextmanager
-async def connected(
-    sandbox: Sandbox, request: Request[Any, Any], ws: WebsocketImplProtocol
-) -> AsyncIterator[Connection]:
+async def connected(sandbox: Sandbox, request: Request[Any, Any], ws: Websocket) -> AsyncIterator[Connection]:
     """Register the client and send it what is offered, until it leaves."""
     venue, _, path = sandbox.split(request.path)
     connection = Connection(venue or "", path, transport(request).abort)
@@ -46,7 +43,7 @@ def add_socket(
     Sanic never matches a literal colon: a host with a port is written `<host:str>`.
     """
 
-    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, **_: str) -> None:
+    async def listen(request: Request[Any, Any], ws: Websocket, **_: str) -> None:
         async with connected(sandbox, request, ws) as connection:
             if welcome is not None:
                 await ws.send(orjson.dumps(welcome).decode())
@@ -102,7 +99,7 @@ def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     assert sandbox.replay is not None
     replay = sandbox.replay
 
-    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, name: str) -> None:
+    async def listen(request: Request[Any, Any], ws: Websocket, name: str) -> None:
         venue, _, path = sandbox.split(unquote(request.path))
         stream = replay.stream(venue, path)
         if stream is None:

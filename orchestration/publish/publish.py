@@ -143,11 +143,16 @@ def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]
 
 
 def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
-    """The metric definitions, as dbt's manifest has them."""
-    nodes = json.loads(manifest.read_text())["nodes"].values()
-    model = next(node for node in nodes if node["resource_type"] == "model" and node["name"] == "series_base_1m")
-    metrics: dict[str, dict[str, Any]] = model["config"]["meta"]["metrics"]
-    return metrics
+    """The definitions of the dbt metrics that the API serves, by their name there.
+
+    A metric without that name is a part of others.
+    """
+    catalog = {}
+    for node in json.loads(manifest.read_text())["metrics"].values():
+        definition = {"title": node["label"], "description": node["description"], **node["config"]["meta"]}
+        if name := definition.pop("api_name", None):
+            catalog[name] = definition
+    return catalog
 
 
 def _is_published(

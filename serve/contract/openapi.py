@@ -42,8 +42,6 @@ RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds.
 
 def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
     """The whole document."""
-    endpoints = sorted(endpoints, key=lambda item: item.path)
-    groups = dict(sorted(item.group for item in endpoints))
     return {
         "openapi": "3.1.0",
         "info": {
@@ -52,8 +50,7 @@ def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
             "description": ABOUT + _metrics(catalog),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "tags": [{"name": name, "description": text} for name, text in groups.items()],
-        "paths": {item.path: {"get": _operation(item, catalog)} for item in endpoints},
+        "paths": {item.path: {"get": _operation(item, catalog)} for item in sorted(endpoints, key=lambda e: e.path)},
         "components": {
             "schemas": {
                 "Error": {
@@ -84,7 +81,6 @@ def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
     in_path = set(re.findall(r"{(\w+)}", item.path))
     return {
         "operationId": item.name,
-        "tags": [item.group[0]],
         "summary": item.summary,
         "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
         "responses": {

@@ -1,6 +1,7 @@
-"""The metric definitions of an edition: names, fields, formulas and limits, as written in the dbt models' YAML.
+"""The metric definitions of an edition: names, fields, formulas and limits, as written in the YAML of the dbt metrics.
 
-Nothing about a single metric is written here: definitions and data change together, in one edition.
+Nothing about a single metric is written here: definitions and data change together, in one edition. What may be asked
+for is also known without an edition, from the YAML itself: the names and the kinds.
 """
 
 import json
@@ -8,19 +9,27 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
-# The names that the interface promises. Which of them can be answered is what the edition's definitions say.
-METRIC_NAMES = (
-    "basis", "bid-ask-ratio", "cumulative-volume-delta", "cvd", "funding", "funding-rate", "liqs", "liquidations",
-    "long-short", "long-short-ratio", "net-flow", "net-positioning", "ob-depth", "oi", "open-interest", "perp-basis",
-    "premium", "price", "spot-basis", "spot-perp-volume", "spot-vs-perp-volume", "taker-buy-sell", "taker-flow",
-    "taker-net-flow", "top-vs-crowd", "volume", "whale-vs-retail",
-)  # fmt: skip
+import yaml
+
+DEFINITIONS = Path(__file__).parents[2] / "dbt_project/models/metrics/_metrics.yml"
 VENUES = ("binance", "bybit", "hyperliquid", "bitget", "okx", "gate", "mexc", "kucoin", "aster", "lighter")
-KINDS = ("accounts", "top_acct", "top_pos", "taker_buy")
 READS = {"market": "series_market", "venue": "series_venue", "base": "series_base", "all": "series_base"}
 log = logging.getLogger("tidemark.serve")
+
+
+def _written() -> list[dict[str, Any]]:
+    """The definitions in the project's YAML: what a publish writes into a replica."""
+    metrics = yaml.load(DEFINITIONS.read_text(), yaml.CSafeLoader)["metrics"]
+    return [metric["config"]["meta"] for metric in metrics]
+
+
+# The names that the interface promises. Which of them can be answered is what the edition's definitions say.
+METRIC_NAMES = tuple(sorted(name for meta in _written() for name in (meta["api_name"], *meta["aliases"])))
+# What a request may give as `kind`.
+KINDS = tuple(dict.fromkeys(kind for meta in _written() for kind in meta.get("kinds", ())))
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 

@@ -1,14 +1,21 @@
 """The generated dbt docs: what every model, column and metric means, as files that the API serves at /dbt/."""
 
+import json
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import PARSED, prepare_manifest, run_dbt
 from orchestration.warehouse.writer import writer_lock
 
 FILES = ("manifest.json", "catalog.json", "index.html")
+# Of a metric's `meta`: what is short enough for one line, and what has a heading of its own in the description.
+BRIEF = ("api_name", "unit", "aliases", "selectors", "types", "version")
+SPELT_OUT = ("formula", "caveats", "fields", "kinds", "rows", "source")
 
 
 def make_docs(settings: Settings) -> Path:
@@ -24,6 +31,61 @@ def make_docs(settings: Settings) -> Path:
             shutil.copy2(settings.dbt_target / name, made)
         with writer_lock(settings.home, "dbt docs") as lock:
             run_dbt(settings, ["docs", "generate", "--no-compile", "--target-path", made], lock=lock)
+        _spell_out_metrics(Path(made, FILES[0]))
         for name in FILES:
             Path(made, name).replace(settings.docs / name)
     return settings.docs
+
+
+def _spell_out_metrics(manifest: Path) -> None:
+    """Move the long parts of each metric's definition from its `meta` into its description.
+
+    The pages show `meta` as one line of JSON that ends at the panel's edge; a description is Markdown.
+    """
+    content = json.loads(manifest.read_bytes())
+    for node in content["metrics"].values():
+        if "api_name" in (meta := node["meta"]):
+            node["description"] = "\n\n".join([node["description"], *_sections(meta)])
+            node["meta"] = {key: _line(value) for key, value in meta.items() if key in BRIEF and value not in ([], {})}
+    manifest.write_text(json.dumps(content))
+
+
+def _sections(meta: dict[str, Any]) -> Iterator[str]:
+    """A metric's definition as Markdown, under headings."""
+    yield f"#### Formula\n\n{_plain(meta['formula'])}"
+    yield "#### Caveats\n\n" + "\n".join(f"- {_plain(caveat)}" for caveat in meta["caveats"])
+    fields = {name: _sql(field) for name, field in meta["fields"].items()}
+    yield "#### Fields\n\n" + _table("field", fields)
+    if kinds := meta.get("kinds"):
+        yield "#### Kinds\n\n" + _table("`{kind}`", {name: f"`{kind['sql']}`" for name, kind in kinds.items()})
+    if rows := meta.get("rows"):
+        yield f"#### Rows\n\n```sql\n{rows}\n```"
+    settings = {key: f"`{_line(value)}`" for key, value in meta.items() if key not in (*BRIEF, *SPELT_OUT)}
+    yield "#### Settings\n\n" + _table("setting", settings)
+    yield f"#### Source\n\n{_plain(meta['source'])}"
+
+
+def _sql(field: dict[str, str]) -> str:
+    return f"running sum of `{field['running']}`" if "running" in field else f"`{field.get('sql') or field['column']}`"
+
+
+def _table(heading: str, cells: dict[str, str]) -> str:
+    lines = [f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in cells.items()]
+    return "\n".join([f"| {heading} | |", "|---|---|", *lines])
+
+
+def _line(value: Any) -> str:
+    """A value of `meta` as people write it."""
+    match value:
+        case list():
+            return ", ".join(map(str, value))
+        case dict():
+            return ", ".join(f"{key}: {item}" for key, item in value.items())
+        case bool():
+            return "yes" if value else "no"
+    return str(value)
+
+
+def _plain(text: str) -> str:
+    """A text whose asterisks and underscores are no Markdown."""
+    return re.sub(r"([*_])", r"\\\1", text)

@@ -95,26 +95,6 @@ def test_a_venue_keeps_its_last_good_totals(warehouse: Warehouse) -> None:
     assert warehouse.rows(query, T0) == [known[0], ("hyperliquid", 9, None, True)]
 
 
-def test_metrics_are_defined_once_and_completely(warehouse: Warehouse) -> None:
-    warehouse.build([])
-    model = manifest().nodes["model.tidemark.series_base_1m"]
-    market_columns = manifest().nodes["model.tidemark.series_market_1m"].columns
-    metrics = model.config.meta["metrics"]
-    assert {"price", "oi", "funding", "volume", "liquidations"} <= set(metrics)
-    names = [name for metric, definition in metrics.items() for name in (metric, *definition["aliases"])]
-    assert len(names) == len(set(names))
-    for metric, definition in metrics.items():
-        assert json.loads(json.dumps(definition)) == definition
-        for text in ("title", "description", "unit", "formula", "source"):
-            assert definition[text], (metric, text)
-        assert definition["caveats"], metric
-        for field in definition["fields"].values():
-            assert len({"column", "sql", "running"} & set(field)) == 1, metric
-            if "column" in field:
-                assert field["column"] in model.columns, metric
-                assert field["column"] in market_columns, metric
-
-
 def test_a_late_bar_restates_one_market_and_nothing_else(warehouse: Warehouse) -> None:
     other = market("binance:perp:ETHUSDT", "ETH")
     warehouse.add("instruments", [instrument(BTC), instrument(other)])

@@ -99,8 +99,11 @@ class Warehouse:
             con.execute("commit")
 
     def define(self, metrics: dict[str, Any]) -> None:
-        model = {"resource_type": "model", "name": "series_base_1m", "config": {"meta": {"metrics": metrics}}}
-        self.manifest.write_text(json.dumps({"nodes": {"model": model}}))
+        nodes = {
+            name: {"label": name, "description": "", "config": {"meta": {"api_name": name, **definition}}}
+            for name, definition in metrics.items()
+        }
+        self.manifest.write_text(json.dumps({"metrics": nodes}))
 
     def build(self, *minutes: int, late: tuple[tuple[int, str], ...] = ()) -> None:
         """A finished build: whole minutes, and single coins in other minutes; every touched number changes."""

@@ -12,7 +12,8 @@ import duckdb
 import yaml
 
 from orchestration.publish.replica import BASE_KEY, number_coins
-from tests.support.replica.replica_snapshots import MARTS, build_snapshots, tables_of
+from serve.replica.catalog import DEFINITIONS
+from tests.support.replica.replica_snapshots import build_snapshots, tables_of
 from tests.support.replica.replica_statistics import build_statistics
 
 AS_OF_MS = 1_781_526_896_789  # 2026-06-15 12:34:56.789 UTC
@@ -46,8 +47,12 @@ MARKETS = (
 
 def _definitions() -> dict[str, dict[str, Any]]:
     """The metric definitions as the dbt project has them."""
-    models = yaml.safe_load((MARTS / "series/_series.yml").read_text())["models"]
-    return dict(next(model for model in models if model["name"] == "series_base_1m")["config"]["meta"]["metrics"])
+    metrics = yaml.safe_load(DEFINITIONS.read_text())["metrics"]
+    found = {}
+    for metric in metrics:
+        definition = {"title": metric["label"], "description": metric["description"], **metric["config"]["meta"]}
+        found[definition.pop("api_name")] = definition
+    return found
 
 
 CATALOG = _definitions()

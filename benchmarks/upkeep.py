@@ -21,7 +21,8 @@ import duckdb
 
 from benchmarks import minutes
 from benchmarks.product import Product, table
-from ingest.landing.landing import LOADS, PIPELINE, committed_loads
+from ingest.landing.dlt_files import LOADS, commit_file
+from ingest.landing.landing import committed_loads
 from orchestration.code_location.assets import TESTS_AT_ONCE, tests_in_turns
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
@@ -70,8 +71,8 @@ def repeat_loads(settings: Settings) -> int:
         (source,) = load.files
         target = source.replace(load.load_id, new_id)
         os.link(source, target)
-        commit = json.loads((commits / f"{PIPELINE}__{load.load_id}.jsonl").read_text())
-        (commits / f"{PIPELINE}__{new_id}.jsonl").write_text(json.dumps(commit | {"load_id": new_id}))
+        commit = json.loads((commits / commit_file(load.load_id)).read_text())
+        (commits / commit_file(new_id)).write_text(json.dumps(commit | {"load_id": new_id}))
         made.append((new_id, target))
     with duckdb.connect(settings.warehouse) as con:
         con.execute("create temp table made (load_id varchar, file varchar)")

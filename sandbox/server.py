@@ -1,4 +1,4 @@
-"""The stand-in server: one process that serves the venues at `/<host>/<real path>` over HTTP and WebSocket."""
+"""The sandbox server: one process serves all simulated venues at `/<host>/<real path>`, over HTTP and WebSocket."""
 
 import asyncio
 import itertools
@@ -40,9 +40,10 @@ def create_app(
     now_ms: int | None = None,
     rate_limits: bool = True,
 ) -> App:
-    """The stand-ins as a Sanic app; its state is `app.ctx.sandbox`.
+    """The simulated venues as a Sanic app; its state is `app.ctx.sandbox`.
 
-    The clock is the wall clock, runs on from `start_ms`, or stands still at `now_ms`; `/_sandbox/clock` moves it.
+    Times are UTC epoch ms. The clock is the wall clock, continues from `start_ms`, or is fixed at `now_ms`;
+    `/_sandbox/clock` changes it.
     """
     clock = Clock(fixed_ms=now_ms)
     if start_ms is not None:
@@ -59,12 +60,12 @@ def create_app(
     app.config.TOUCHUP = False  # rewrites Sanic's source, which works for one app a process; tests start many
     app.config.FALLBACK_ERROR_FORMAT = "json"
     app.config.KEEP_ALIVE_TIMEOUT = 75
-    app.config.WEBSOCKET_PING_INTERVAL = 180  # as the patient venues do: three minutes, and ten for the pong
+    app.config.WEBSOCKET_PING_INTERVAL = 180  # as several venues do: a ping every three minutes, ten to answer it
     app.config.WEBSOCKET_PING_TIMEOUT = 600
     hub = Hub(world, clock, {one.venue: one.frames for one in SIMULATED_VENUES if one.frames is not None})
     pools = {name: pool for one in SIMULATED_VENUES for name, pool in one.pools.items()}
-    stand_ins = {one.venue: one for one in SIMULATED_VENUES}
-    sandbox = Sandbox(stand_ins, clock, Faults(), Limits(pools, rate_limits), hub, world, replay)
+    venues = {one.venue: one for one in SIMULATED_VENUES}
+    sandbox = Sandbox(venues, clock, Faults(), Limits(pools, rate_limits), hub, world, replay)
     app.ctx.sandbox = sandbox
     admin.add_routes(app, sandbox, mode)
     if world is not None:
@@ -132,7 +133,7 @@ def run_sandbox(
     ReplayError, ValueError and a busy port's OSError come before anything is served.
     """
     app = create_app(mode, universe, seed, replay_dir, start_ms, rate_limits=rate_limits)
-    app.config.TOUCHUP = True  # this process serves one app, and no request need look for signals that nobody awaits
+    app.config.TOUCHUP = True  # one app a process here: Sanic removes the dispatch of signals that nobody uses
 
     async def serve() -> None:
         # Not Sanic's own runner: it can lose a signal that comes while the server is still starting.

@@ -21,6 +21,15 @@ from serve.http.service import Service, Setup
 
 MCP_PATH = "/mcp"
 PAGES = Path(__file__).parent / "pages"
+DOCS = {
+    "/docs": PAGES / "docs.html",
+    "/docs/docs.css": PAGES / "docs.css",
+    "/docs/docs.js": PAGES / "docs.js",
+    "/docs/swagger-ui.css": PAGES / "vendor/swagger-ui/swagger-ui.css",
+    "/docs/swagger-ui-bundle.js": PAGES / "vendor/swagger-ui/swagger-ui-bundle.js",
+    # The bundle's first line refers to it.
+    "/docs/swagger-ui-bundle.js.LICENSE.txt": PAGES / "vendor/swagger-ui/swagger-ui-bundle.js.LICENSE.txt",
+}
 
 
 def bare_app(name: str) -> Sanic[Any, Any]:
@@ -45,9 +54,8 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
             app.add_route(partial(_site_file, at=at), uri, methods=METHODS, name=f"site-{at[1:]}-{uri.count('<')}")
     for uri in ("/guide", "/guide/<name:path>"):
         app.add_route(_guide_page, uri, methods=METHODS, name=f"guide-{uri.count('<')}")
-    for page in sorted(PAGES.iterdir()):
-        uri = "/docs" if page.stem == "index" else f"/docs/{page.name}"
-        app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.stem}-{page.suffix[1:]}")
+    for uri, page in DOCS.items():
+        app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.name.replace('.', '-')}")
 
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
         ctx = request.app.ctx

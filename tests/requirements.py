@@ -378,6 +378,9 @@ HTTP = {
     "index:lists": Requirement("interface 4.27", "/ lists the endpoints"),
     "docs:served": Requirement("interface 4.28", "/dbt/ serves the generated documentation, 404 before there is one"),
     "guide:served": Requirement("interface 4.28", "/guide/ serves the pages of docs/, whose links lead to this server"),
+    "docs:page": Requirement(
+        "interface 4.28", "/docs sends requests from a page that runs offline, under a strict policy"
+    ),
 }
 
 KEYS = {

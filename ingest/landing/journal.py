@@ -1,4 +1,4 @@
-"""Finished rows on disk before they are landed: Arrow IPC stream files that stay readable after kill -9."""
+"""Rows on disk until they are landed: Arrow IPC stream files that stay readable after kill -9."""
 
 import logging
 import os
@@ -16,17 +16,18 @@ log = logging.getLogger(__name__)
 
 SUFFIX = ".arrows"
 PART_BYTES = 2 * 2**20
-"""Rows that are read from journals, and written into a load, at once."""
+"""Bytes of rows that are read from journals, and written into a load, at once."""
 RETRY_S = 1.0
+"""Seconds between attempts to write while the disk refuses."""
 MEMORY_BYTES = 64 * 2**20
-"""Bodies that wait in memory while the disk takes none; beyond this they are dropped, and the row says so."""
+"""Bytes of bodies that wait in memory while the disk refuses; beyond this they are dropped, and the row says so."""
 MEMORY_ROWS = 200_000
 """Rows that wait in memory; beyond this the oldest are dropped, and the log says how many."""
 
 
 def batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """Every finished batch of a journal. A tail that was cut off by a crash ends the reading, nothing else does."""
-    # Read by Python, so that a disk that fails to read is an error with its number: that does not pass for the end.
+    """Every whole batch of a journal. Reading ends at a batch that a crash truncated, and at nothing else."""
+    # Read through Python, so that a read error of the disk has an errno and is not taken for the end of the file.
     with path.open("rb") as file:
         count = 0
         try:
@@ -55,7 +56,10 @@ def tables(paths: Iterable[Path]) -> Iterator[pa.Table]:
 
 
 class Journal:
-    """Appends rows to the newest file of a folder; older files wait to be landed."""
+    """Appends rows to the newest file of a folder; older files wait to be landed.
+
+    fault  why the journal cannot be written now, or None
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,19 +76,19 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """Rows in memory because the disk took none."""
+        """Rows in memory because the disk refused them."""
         return len(self._waiting)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Write the rows as one batch. When the disk refuses, they wait in memory up to the stated bound."""
+        """Write the rows as one batch. If the disk refuses, they wait in memory, up to MEMORY_BYTES and MEMORY_ROWS."""
         for row in rows:
             self._waiting.append(row)
             self._waiting_bytes += len(row.body or "")
         if self.fault is None or time.monotonic() >= self._try_again:
             self._try()
 
-    def sealed(self) -> list[Path]:
-        """End the current file and return all files that hold rows, oldest first. Rows in memory are tried again."""
+    def close_file(self) -> list[Path]:
+        """Close the current file and return all files, oldest first. Rows in memory are written before, if possible."""
         self._try()
         if self._file is not None:
             os.close(self._file)
@@ -95,7 +99,7 @@ class Journal:
         try:
             self._write()
         except OSError as error:
-            # Writing everything that waits again for each new row would cost more with every row.
+            # Retrying all waiting rows with each new row would cost more with every row.
             self._try_again = time.monotonic() + RETRY_S
             self._refused(error)
 
@@ -115,7 +119,7 @@ class Journal:
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError:
-            # Half a batch would hide every later one from the reader.
+            # A truncated batch would hide all later ones from the reader.
             os.ftruncate(self._file, self._good)
             os.lseek(self._file, self._good, os.SEEK_SET)
             raise
@@ -141,7 +145,7 @@ class Journal:
             log.error("%d rows were dropped: %d already wait in memory for the journal", dropped, MEMORY_ROWS)
 
     def _drop_newest_bodies(self, reason: str) -> None:
-        # The newest first: what came before is the start of an unbroken record.
+        # The newest first, so that the record has no gap before them.
         for index in range(len(self._waiting) - 1, -1, -1):
             if self._waiting_bytes <= MEMORY_BYTES:
                 return

@@ -1,4 +1,4 @@
-"""The landing: journalled rows become Parquet loads through a dlt pipeline, and readers learn which are committed."""
+"""The landing: writes journalled rows as Parquet loads through a dlt pipeline, and lists the committed loads."""
 
 import json
 import logging
@@ -14,14 +14,22 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 
+from ingest.landing.dlt_files import (
+    LOADS,
+    MARKER,
+    SCHEMA_NAME,
+    commit_file,
+    committed_id,
+    data_load_id,
+    finished_packages,
+)
 from ingest.landing.rows import SCHEMA, Row, to_batch
 
 log = logging.getLogger(__name__)
 
-TABLE, LOADS = "responses", "_dlt_loads"
+TABLE = "responses"
 LAYOUT = "{table_name}/{YYYY}-{MM}-{DD}/{load_id}.{file_id}.{ext}"
 PIPELINE = "recorder"
-MARKER = "init"
 TYPES = {pa.int64(): "bigint", pa.string(): "text"}
 
 
@@ -34,10 +42,10 @@ class Load:
 
 
 def committed_loads(landing: str, after: str | None = None) -> list[Load]:
-    """The loads that are committed, by ascending load id; with `after`, those above it.
+    """The committed loads by ascending load id; with `after`, those above it.
 
     A load is committed when dlt has written its row into `_dlt_loads` with status 0. With `after`, only the day
-    folders from that load's day on are listed, so the cost does not grow with what was landed before.
+    folders since that load's day are listed, so that the cost does not grow with what was landed before.
     """
     filesystem, root = fsspec.core.url_to_fs(landing)
     filesystem.invalidate_cache()
@@ -50,14 +58,14 @@ def committed_loads(landing: str, after: str | None = None) -> list[Load]:
         if day < first_day:
             continue
         for name in _names(filesystem, f"{root}/{TABLE}/{day}"):
-            load_id = name.removesuffix(".parquet").rpartition(".")[0]
+            load_id = data_load_id(name)
             if name.endswith(".parquet") and (after is None or load_id > after):
                 files.setdefault(load_id, []).append(f"{root}/{TABLE}/{day}/{name}")
     if not files:
         return []
     rows = {
-        name.rpartition("__")[2].removesuffix(".jsonl"): f"{root}/{LOADS}/{name}"
-        for name in (_rows_of(files, filesystem, root) if after else _names(filesystem, f"{root}/{LOADS}"))
+        committed_id(name): f"{root}/{LOADS}/{name}"
+        for name in (_commits_of(files, filesystem, root) if after else _names(filesystem, f"{root}/{LOADS}"))
     }
     return [
         Load(load_id, tuple(_readable(filesystem, path) for path in sorted(files[load_id])))
@@ -67,14 +75,16 @@ def committed_loads(landing: str, after: str | None = None) -> list[Load]:
 
 
 def in_landing(landing: str, file: str) -> str:
-    """Where a landed file is today, as `committed_loads` names it: since its path was noted the landing may have moved,
-    with its home or to another store."""
+    """The present path of a landed file, as `committed_loads` names it.
+
+    The landing may have moved since the path was stored: with its home, or to another store.
+    """
     filesystem, root = fsspec.core.url_to_fs(landing)
     return _readable(filesystem, f"{root}/{TABLE}/{file.rpartition(f'/{TABLE}/')[2]}")
 
 
-def _rows_of(load_ids: Iterable[str], filesystem: Any, root: str) -> list[str]:
-    names = (f"{PIPELINE}__{load_id}.jsonl" for load_id in load_ids)
+def _commits_of(load_ids: Iterable[str], filesystem: Any, root: str) -> list[str]:
+    names = map(commit_file, load_ids)
     return [name for name in names if filesystem.exists(f"{root}/{LOADS}/{name}")]
 
 
@@ -89,7 +99,7 @@ def _is_committed(filesystem: Any, path: str) -> bool:
     try:
         return bool(json.loads(filesystem.cat_file(path)).get("status") == 0)
     except (ValueError, FileNotFoundError):
-        # Cut off by a crash or a full disk: dlt writes it again when the package is finished.
+        # Truncated by a crash or a full disk: dlt writes it again when it finishes the package.
         return False
 
 
@@ -99,22 +109,22 @@ def _readable(filesystem: Any, path: str) -> str:
 
 
 class LandingFault(Exception):
-    """The landing took no rows; the message names the path and the reason."""
+    """Rows could not be landed; the message names the path and the reason."""
 
 
 class Landing:
-    """The dlt pipeline. Use it from one thread. Journals stay where they are until their load is committed."""
+    """The dlt pipeline. Use it from one thread. Journal files are kept until their load is committed."""
 
     def __init__(self, landing: str, state_dir: Path, name: str = PIPELINE) -> None:
-        """`name` sets apart processes that land at the same time."""
+        """`name`: the pipeline's; processes that land at the same time need different ones."""
         self.landing = landing
         self._name = name
         self._state_dir = state_dir
         self._pipeline: Any = None
 
     def land_pending(self) -> bool:
-        """Finish what an earlier run left behind. True if there was something."""
-        pipeline = self._opened()
+        """Finish the load that an earlier run left pending. True if there was one."""
+        pipeline = self.pipeline()
         if not pipeline.has_pending_data:
             return False
         self._attempt(pipeline, None)
@@ -123,10 +133,10 @@ class Landing:
     def land(self, tables: Iterable[pa.Table]) -> None:
         """Land the rows as one load, each table a row group; returns when it is committed.
 
-        The tables are taken one by one, none before the one before it is written. Pending packages must have been
+        The tables are taken one by one, each after the previous one is written. Pending packages must have been
         landed before.
         """
-        pipeline = self._opened()
+        pipeline = self.pipeline()
         if pipeline.has_pending_data:
             # dlt would load the old package and silently drop the new rows.
             raise LandingFault("an earlier load is still pending")
@@ -135,15 +145,15 @@ class Landing:
     def _attempt(self, pipeline: Any, tables: Iterable[pa.Table] | None) -> None:
         try:
             pipeline.run(None if tables is None else self._source(tables))
-            self._forget_loaded()
+            self.delete_finished()
         except Exception as error:
-            # dlt raises its own exceptions around anything that the filesystem or the object store raises.
+            # dlt wraps whatever the filesystem or the object store raises in exceptions of its own.
             raise LandingFault(self._blame(error)) from error
         if pipeline.has_pending_data:
-            raise LandingFault(f"{self.landing} has not taken everything yet")
+            raise LandingFault(f"{self.landing} has not taken all rows yet")
 
     def _blame(self, error: BaseException) -> str:
-        """One line: which place took no rows, and the innermost reason."""
+        """One line: the place that could not be written, and the innermost reason."""
         while error.__cause__ is not None:
             error = error.__cause__
         if not isinstance(error, OSError):
@@ -151,7 +161,8 @@ class Landing:
         at_home = error.filename2 is None and str(error.filename).startswith(str(self._state_dir))
         return f"{self._state_dir if at_home else self.landing} takes no rows: {error.strerror or error}"
 
-    def _opened(self) -> Any:
+    def pipeline(self) -> Any:
+        """The dlt pipeline, opened at the first use."""
         if self._pipeline is None:
             try:
                 self._pipeline = self._open()
@@ -160,7 +171,7 @@ class Landing:
             except Exception:
                 if not (self._state_dir / self._name).exists():
                     raise
-                # Nothing is lost: the rows of packages in there are still in the journal.
+                # Nothing is lost: the rows of its packages are still in the journal.
                 aside = self._state_dir.with_name(f"{self._state_dir.name}.broken-{time.time_ns() // 1_000_000}")
                 log.exception("The pipeline's state is unreadable: moved to %s, landing from the journal", aside)
                 self._state_dir.rename(aside)
@@ -168,14 +179,14 @@ class Landing:
         return self._pipeline
 
     def _open(self) -> Any:
-        # dlt reads these when it starts. The import is here because readers of committed loads need no dlt.
+        # dlt reads these when it is imported, which is here because readers of committed loads need no dlt.
         os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
         os.environ["RUNTIME__LOG_LEVEL"] = "CRITICAL"
         os.environ["RESTORE_FROM_DESTINATION"] = "false"
-        # The next round tries again; trying here for seconds only keeps that round waiting.
+        # The next landing retries; retrying here for seconds would only delay it.
         os.environ["LOAD__RAISE_ON_MAX_RETRIES"] = "2"
         os.environ["LOAD__DELETE_COMPLETED_JOBS"] = "true"
-        # A table is written when it comes; dlt would gather them up to 5,000 rows, whatever these weigh.
+        # Write each table at once; dlt would buffer up to 5,000 rows, however large they are.
         os.environ["DATA_WRITER__BUFFER_MAX_ITEMS"] = "1"
         import dlt
 
@@ -195,10 +206,10 @@ class Landing:
         )
 
     def _mark(self) -> None:
-        """Make dlt's marker file in the landing's folder.
+        """Create dlt's marker file in the landing's folder.
 
-        dlt makes the folder and then the marker, and fails for ever on a folder that has none or half of one: a
-        mounted volume, a start that was killed in between, a full disk. It completes an empty marker.
+        dlt creates the folder and then the marker, and fails for ever on a folder that has none or a truncated one: a
+        mounted volume, a start that was killed in between, a full disk.
         """
         try:
             filesystem, root = fsspec.core.url_to_fs(self.landing)
@@ -217,20 +228,20 @@ class Landing:
             field.name: {"name": field.name, "data_type": TYPES[field.type], "nullable": field.nullable}
             for field in SCHEMA
         }
-        schema = dlt.Schema(PIPELINE)
+        schema = dlt.Schema(SCHEMA_NAME)
         schema.update_table({"name": TABLE, "columns": columns, "write_disposition": "append", "resource": TABLE})
         items: Any = iter(tables)
         resource = dlt.resource(items, name=TABLE, columns=columns, write_disposition="append")
         return dlt.source(lambda: resource, schema=schema, schema_contract="freeze")()
 
-    def _forget_loaded(self) -> None:
-        # dlt keeps a folder per finished package for ever.
-        for folder in (self._state_dir / self._name / "load" / "loaded").glob("*"):
+    def delete_finished(self) -> None:
+        """Delete the folders of finished packages, which dlt keeps for ever."""
+        for folder in finished_packages(self._state_dir, self._name):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def land(rows: Iterable[Row] | pa.Table, landing: str, state_dir: Path) -> None:
-    """Land rows as one load, after whatever is still pending in `state_dir`."""
+    """Land rows as one load, after any load that is still pending in `state_dir`."""
     target = Landing(landing, state_dir)
     target.land_pending()
     target.land([rows if isinstance(rows, pa.Table) else pa.Table.from_batches([to_batch(rows)])])

@@ -1,4 +1,4 @@
-"""From finished row to committed load: the journal at once, the landing in its own thread, one load at a time."""
+"""From a row to a committed load: journalled at once, landed in a thread of its own, one load at a time."""
 
 import asyncio
 import logging
@@ -19,12 +19,12 @@ from ingest.landing.rows import SCHEMA, Row
 log = logging.getLogger(__name__)
 
 LOAD_BYTES = 64 * 2**20
-"""Journals that pile up while the landing is out of reach are landed in loads of about this size."""
+"""Journals that accumulated while the landing was unreachable are landed in loads of about this many bytes."""
 
 
 @dataclass
 class Landed:
-    """What one round of landing brought in."""
+    """What one landing wrote: rows, bytes of bodies, and why it failed, if so."""
 
     rows: int = 0
     body_bytes: int = 0
@@ -32,7 +32,7 @@ class Landed:
 
 
 class Outbox:
-    """Takes rows on the event loop; lands whole journal files."""
+    """Takes rows on the event loop, and lands whole journal files."""
 
     def __init__(self, home: Path, landing: str, pipeline: str = PIPELINE) -> None:
         self.journal = Journal(home / "journal")
@@ -40,20 +40,20 @@ class Outbox:
         self._landing = Landing(landing, home / "dlt", pipeline)
         self._in_package: list[Path] = []
         self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
-        # One thread for all landings (dlt's pipeline belongs to it), a daemon so that a hanging store cannot hold up
-        # the end of the process: what it had not committed is still in the journal.
+        # One thread for all landings, because a dlt pipeline belongs to one. A daemon, so that an unresponsive store
+        # cannot delay the end of the process: uncommitted rows are still in the journal.
         threading.Thread(target=self._work, name="landing", daemon=True).start()
         self._turn = asyncio.Lock()
         self._next = False
 
     def put(self, row: Row) -> None:
-        """Take a row: it is in the journal when this returns, before anything else is asked."""
+        """Take a row: when this returns, it is in the journal."""
         self.journal.append([row])
 
     async def land(self, tick_ms: int | None = None) -> Landed | None:
-        """Land everything that is journalled. None when another landing waits already: that one will take it.
+        """Land all journalled rows. None if another landing already waits for its turn: it will land them.
 
-        With `tick_ms` the rows are landed as those of this minute, whenever they were asked.
+        With `tick_ms` the rows are landed as those of this minute, whenever they were requested.
         """
         if self._next:
             return None
@@ -63,7 +63,7 @@ class Outbox:
         finally:
             self._next = False
         try:
-            paths = self.journal.sealed()
+            paths = self.journal.close_file()
             loop = asyncio.get_running_loop()
             done: asyncio.Future[Landed] = loop.create_future()
 
@@ -84,7 +84,7 @@ class Outbox:
             try:
                 job()
             except RuntimeError:
-                # The event loop has gone meanwhile: the process is ending.
+                # The event loop is closed: the process is ending.
                 log.debug("landing finished after the recorder", exc_info=True)
             give_back()
 
@@ -99,7 +99,7 @@ class Outbox:
                 self._in_package = group
                 load = Landed()
                 rows = _counted(tables(group), tick_ms, load)
-                # A load of no rows is none: a journal that was cut off within its first batch has nothing.
+                # No load without rows: a journal that was truncated within its first batch has none.
                 if (first := next(rows, None)) is not None:
                     self._landing.land(chain((first,), rows))
                     landed.rows += load.rows
@@ -118,7 +118,7 @@ class Outbox:
             path.unlink(missing_ok=True)
 
     def _report(self, landed: Landed) -> None:
-        """One line when the landing fails, one when it takes rows again; the state file says it meanwhile."""
+        """Log one line when landing begins to fail and one when it works again; the state file has it meanwhile."""
         if landed.fault and landed.fault != self.fault:
             log.error("%s. Rows stay in %s and are landed when it can", landed.fault, self.journal.folder)
         elif self.fault and not landed.fault:
@@ -127,7 +127,7 @@ class Outbox:
 
 
 def _counted(parts: Iterator[pa.Table], tick_ms: int | None, load: Landed) -> Iterator[pa.Table]:
-    """The tables on their way into a load, which counts them; with `tick_ms` as rows of this minute."""
+    """The tables, counted into `load` as they are taken; with `tick_ms` as rows of this minute."""
     for table in parts:
         if tick_ms is not None:
             ticks = pa.repeat(pa.scalar(tick_ms, pa.int64()), table.num_rows)

@@ -1,4 +1,4 @@
-"""One row per response or WebSocket span: the only table that recording writes."""
+"""The row of the landing, one per response or WebSocket fragment: the only table that recording writes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,16 @@ import pyarrow as pa
 
 
 class Row(NamedTuple):
-    """What became of one request (or one span of a stream). Times are UTC epoch ms."""
+    """The outcome of one request, or one fragment of a stream; times are UTC epoch ms.
+
+    tick_ms   start of the minute that it belongs to
+    key       symbol, page or connection; "" where there is one request
+    params    canonical JSON
+    status    HTTP status (101 for a stream), None without a response
+    attempts  requests sent until this outcome
+    error     why there is no good body, None if there is one
+    body      as the venue sent it
+    """
 
     tick_ms: int
     venue: str

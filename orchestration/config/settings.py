@@ -33,7 +33,7 @@ SETTINGS = (
     Setting("TIDEMARK_HOME", "./data", "Folder of all state: landing, warehouse, replicas, recorder, logs."),
     Setting("TIDEMARK_API_PORT", "8080", "Port of the API on 127.0.0.1."),
     Setting("TIDEMARK_DAGSTER_PORT", "3000", "Port of the Dagster UI on 127.0.0.1."),
-    Setting("TIDEMARK_SANDBOX_PORT", "9100", "Port of the stand-in exchanges on 127.0.0.1 (demo only)."),
+    Setting("TIDEMARK_SANDBOX_PORT", "9100", "Port of the simulated exchanges on 127.0.0.1 (demo only)."),
     Setting(
         "TIDEMARK_UNIVERSE",
         "small",
@@ -52,7 +52,7 @@ SETTINGS = (
     Setting(
         "TIDEMARK_VENUES_URL",
         "unset",
-        "Prefix of stand-in exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
+        "Prefix of simulated exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
     ),
     Setting("TIDEMARK_API_WORKERS", "1", "Processes of the API on its port; more than one need Redis."),
     Setting(

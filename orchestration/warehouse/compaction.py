@@ -19,7 +19,8 @@ from typing import Any
 import duckdb
 import fsspec
 
-from ingest.landing.landing import LOADS, PIPELINE, TABLE, Load, committed_loads, in_landing
+from ingest.landing.dlt_files import LOADS, commit_file
+from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
 from orchestration.config.settings import Settings
 from orchestration.warehouse.writer import Say, connection, writer_lock
 
@@ -113,7 +114,7 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
                 filesystem.rm_file(file)
         for load_id in ids:
             if not target.rpartition("/")[2].startswith(f"{load_id}."):
-                filesystem.rm_file(f"{commits}/{PIPELINE}__{load_id}.jsonl")
+                filesystem.rm_file(f"{commits}/{commit_file(load_id)}")
     return True
 
 

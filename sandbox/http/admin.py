@@ -1,4 +1,4 @@
-"""The paths beside the venues: `/_sandbox/health`, `faults`, `clock`, `markets` and `truth`."""
+"""The sandbox's own paths: `/_sandbox/health`, `faults`, `clock`, `markets` and `truth`."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from sanic import Sanic
 from sanic.request import Request
 from sanic.response import HTTPResponse
 
+from sandbox.derived.truth import truth
 from sandbox.http.dispatch import Sandbox
-from sandbox.market.truth import truth
 from sandbox.market.universe import MINUTE_MS
 
 
@@ -88,10 +88,10 @@ def add_routes(app: Sanic[Any, Any], sandbox: Sandbox, mode: str) -> None:
         if not (asked["from"].isdigit() and asked["to"].isdigit()):
             return _wrong("from and to must be whole milliseconds")
         try:
-            stand_in = sandbox.stand_ins[asked["venue"]]
-            holders = stand_in.holders(sandbox.world) if stand_in.holders else None
+            simulated = sandbox.venues[asked["venue"]]
+            holders = simulated.holders(sandbox.world) if simulated.holders else None
             found = truth(sandbox.world, asked["venue"], asked["type"], asked["symbol"], int(asked["from"]),
-                          int(asked["to"]), stand_in.liquidation_window_ms, holders)  # fmt: skip
+                          int(asked["to"]), simulated.liquidation_window_ms, holders)  # fmt: skip
         except KeyError:
             return _wrong(f"unknown market {asked['venue']}:{asked['type']}:{asked['symbol']}", 404)
         except ValueError as error:

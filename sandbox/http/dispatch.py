@@ -1,4 +1,4 @@
-"""From a request to a venue's answer: faults first, then rate limits, then the simulated or recorded body."""
+"""From an HTTP request to a venue's answer: faults first, then rate limits, then the simulated or recorded body."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -7,7 +7,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import orjson
-from sanic.request import Request
+from sanic.request import Request as SanicRequest
 from sanic.response import HTTPResponse
 
 from sandbox.http.faults import Fault, Faults, changed_field, refused
@@ -17,16 +17,16 @@ from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.http.streams import Hub
 from sandbox.market.clock import Clock
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, Endpoint
+from sandbox.wire.endpoint import Answer, Endpoint, Request
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse]]
 
 
 @dataclass(slots=True, eq=False)
 class Sandbox:
-    """All state of a running stand-in server; `world` in simulate, `replay` in replay; the stand-ins by venue."""
+    """The state of a running sandbox: simulated venues by name; `world` in simulate mode, `replay` in replay mode."""
 
-    stand_ins: Mapping[str, SimulatedVenue]
+    venues: Mapping[str, SimulatedVenue]
     clock: Clock
     faults: Faults
     limits: Limits
@@ -36,7 +36,7 @@ class Sandbox:
     venue_of: dict[str, str] = field(init=False)  # by host
 
     def __post_init__(self) -> None:
-        self.venue_of = {host: one.venue for one in self.stand_ins.values() for host in one.hosts}
+        self.venue_of = {host: one.venue for one in self.venues.values() for host in one.hosts}
 
     def split(self, path: str) -> tuple[str | None, str, str]:
         """(venue, host, path) of a request path; a bare path has neither venue nor host."""
@@ -45,8 +45,8 @@ class Sandbox:
             return None, "", path
         return self.venue_of.get(first), first, "/" + rest
 
-    def refuse_socket(self, request: Request[Any, Any]) -> HTTPResponse | None:
-        """Cut a WebSocket off before its handshake while a fault wants that."""
+    def refuse_socket(self, request: SanicRequest[Any, Any]) -> HTTPResponse | None:
+        """Reset a WebSocket connection before its handshake while a fault requires it."""
         if "upgrade" not in request.headers or not self.faults.active:
             return None
         venue, host, path = self.split(request.path)
@@ -56,25 +56,25 @@ class Sandbox:
         return None
 
 
-def cut_off(request: Request[Any, Any]) -> HTTPResponse:
+def cut_off(request: SanicRequest[Any, Any]) -> HTTPResponse:
     """Reset the connection; the response goes nowhere."""
     transport(request).abort()
     return HTTPResponse(status=503)
 
 
-def transport(request: Request[Any, Any]) -> asyncio.Transport:
-    """The connection under a request; Sanic types it narrower than asyncio does."""
+def transport(request: SanicRequest[Any, Any]) -> asyncio.Transport:
+    """The connection of a request; Sanic declares a narrower type than asyncio."""
     return cast(asyncio.Transport, request.transport)
 
 
-def _parsed(request: Request[Any, Any]) -> Any:
+def _parsed(request: SanicRequest[Any, Any]) -> Any:
     try:
         return orjson.loads(request.body) if request.body else None
     except orjson.JSONDecodeError:
         return None
 
 
-async def _suffered(request: Request[Any, Any], faults: list[Fault]) -> HTTPResponse | None:
+async def _answer_of_fault(request: SanicRequest[Any, Any], faults: list[Fault]) -> HTTPResponse | None:
     for fault in faults:
         if fault.kind == "slow":
             await asyncio.sleep(float(fault.options.get("delay_s", 5)))
@@ -89,7 +89,9 @@ def _response(answer: Answer, headers: dict[str, str]) -> HTTPResponse:
     return HTTPResponse(answer.body, answer.status, {**answer.headers, **headers}, answer.content_type)
 
 
-def _spoiled(request: Request[Any, Any], answer: Answer, headers: dict[str, str], faults: list[Fault]) -> HTTPResponse:
+def _spoiled(
+    request: SanicRequest[Any, Any], answer: Answer, headers: dict[str, str], faults: list[Fault]
+) -> HTTPResponse:
     body = answer.body
     for fault in faults:
         if fault.kind == "changed_field":
@@ -107,21 +109,21 @@ def _spoiled(request: Request[Any, Any], answer: Answer, headers: dict[str, str]
 
 def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
     """The Sanic handler of one simulated endpoint; placeholders of its path become parameters of the query."""
-    stand_in = sandbox.stand_ins[endpoint.venue]
+    venue = sandbox.venues[endpoint.venue]
     pool = sandbox.limits.pools[endpoint.pool]
 
-    async def route(request: Request[Any, Any], **placeholders: str) -> HTTPResponse:
+    async def route(request: SanicRequest[Any, Any], **placeholders: str) -> HTTPResponse:
         path = sandbox.split(request.path)[2] if placeholders else endpoint.path
         faults = sandbox.faults.on(endpoint.venue, endpoint.host, path)
-        if faults and (early := await _suffered(request, faults)) is not None:
+        if faults and (early := await _answer_of_fault(request, faults)) is not None:
             return early
         now_ms = sandbox.clock.now_ms()
         if (use := sandbox.limits.exceeded(endpoint.pool, request.ip, now_ms)) is not None:
-            return _response(stand_in.refusal(use, pool, now_ms), {})
+            return _response(venue.refusal(use, pool, now_ms), {})
         query = dict(parse_qsl(request.query_string, keep_blank_values=True)) | placeholders
-        answer = endpoint.answer(Ask(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
+        answer = endpoint.answer(Request(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
         weight = endpoint.weight if answer.weight is None else answer.weight
-        headers = stand_in.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
+        headers = venue.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
         return _spoiled(request, answer, headers, faults) if faults else _response(answer, headers)
 
     return route
@@ -132,14 +134,14 @@ def replay_route(sandbox: Sandbox) -> Handler:
     assert sandbox.replay is not None
     replay = sandbox.replay
 
-    async def route(request: Request[Any, Any], path: str) -> HTTPResponse:
+    async def route(request: SanicRequest[Any, Any], path: str) -> HTTPResponse:
         venue, host, path = sandbox.split("/" + path)
         query = dict(parse_qsl(request.query_string, keep_blank_values=True))
         body = _parsed(request)
         found = replay.find(venue, request.method, path, query, body)
         venue = found.venue if found else venue
         faults = sandbox.faults.on(venue or "", host, path)
-        if faults and (early := await _suffered(request, faults)) is not None:
+        if faults and (early := await _answer_of_fault(request, faults)) is not None:
             return early
         answer = found.answer if found else replay.missing(venue, request.method, path, query, body)
         return _spoiled(request, answer, {}, faults)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sandbox.wire.wire import Answer
+from sandbox.wire.endpoint import Answer
 
 KINDS = {
     "outage": {"note"},
@@ -40,7 +40,7 @@ class Fault:
     hits: int = 0
 
     def concerns(self, venue: str, host: str, path: str) -> bool:
-        """Whether a request of this venue, host and path suffers it now."""
+        """Whether it applies now to a request of this venue, host and path."""
         over = (self.ends is not None and time.monotonic() >= self.ends) or (
             self.count is not None and self.hits >= self.count
         )
@@ -98,7 +98,7 @@ class Faults:
         return gone
 
     def on(self, venue: str, host: str, path: str) -> list[Fault]:
-        """The faults that this request suffers; counts them as hit."""
+        """The faults that apply to this request; each counts it as a hit."""
         if not self.active:
             return []
         found = [fault for fault in self.active if fault.concerns(venue, host, path)]
@@ -108,7 +108,7 @@ class Faults:
 
 
 def refused(fault: Fault) -> Answer | None:
-    """The answer of a fault that answers instead of the venue."""
+    """The answer of a fault that replaces the venue's, else None."""
     if fault.kind == "500":
         return Answer(str(fault.options.get("body", '{"msg":"Internal error"}')).encode(), 500)
     if fault.kind not in ("429", "418"):

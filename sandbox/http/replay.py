@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sandbox.wire.wire import Answer
+from sandbox.wire.endpoint import Answer
 
 _RESPONSE = {"venue": str, "method": str, "path": str, "params": dict, "body": dict, "status": int, "file": str,
              "text": str, "headers": dict}  # fmt: skip

@@ -8,9 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import orjson
-from sanic import Sanic
+from sanic import Sanic, Websocket
 from sanic.request import Request
-from sanic.server.websockets.impl import WebsocketImplProtocol
 
 from sandbox.http.dispatch import Sandbox, transport
 from sandbox.http.replay import RecordedStream
@@ -18,9 +17,7 @@ from sandbox.http.streams import Connection, Reply, message
 
 
 @asynccontextmanager
-async def connected(
-    sandbox: Sandbox, request: Request[Any, Any], ws: WebsocketImplProtocol
-) -> AsyncIterator[Connection]:
+async def connected(sandbox: Sandbox, request: Request[Any, Any], ws: Websocket) -> AsyncIterator[Connection]:
     """Register the client and send it what is offered, until it leaves."""
     venue, _, path = sandbox.split(request.path)
     connection = Connection(venue or "", path, transport(request).abort)
@@ -46,7 +43,7 @@ def add_socket(
     Sanic never matches a literal colon: a host with a port is written `<host:str>`.
     """
 
-    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, **_: str) -> None:
+    async def listen(request: Request[Any, Any], ws: Websocket, **_: str) -> None:
         async with connected(sandbox, request, ws) as connection:
             if welcome is not None:
                 await ws.send(orjson.dumps(welcome).decode())
@@ -60,13 +57,13 @@ def add_socket(
 
 def add_simulated_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     """The WebSocket paths of the simulated venues."""
-    for one in sandbox.stand_ins.values():
+    for one in sandbox.venues.values():
         if one.sockets is not None:
             one.sockets(app, sandbox)
 
 
 async def _play(sandbox: Sandbox, connection: Connection, stream: RecordedStream) -> None:
-    known = sandbox.stand_ins.get(stream.venue)
+    known = sandbox.venues.get(stream.venue)
     for frame in stream.frames:
         topic = known.topic(message(frame)) if known and known.topic else None
         if topic is None or "*" in connection.topics or topic in connection.topics:
@@ -75,7 +72,7 @@ async def _play(sandbox: Sandbox, connection: Connection, stream: RecordedStream
 
 
 async def _replay(sandbox: Sandbox, stream: RecordedStream, request: Request[Any, Any], ws: Any) -> None:
-    known = sandbox.stand_ins.get(stream.venue)
+    known = sandbox.venues.get(stream.venue)
     reply = known.reply if known else None
     async with connected(sandbox, request, ws) as connection:
         connection.topics |= set() if reply else {"*"}
@@ -102,7 +99,7 @@ def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     assert sandbox.replay is not None
     replay = sandbox.replay
 
-    async def listen(request: Request[Any, Any], ws: WebsocketImplProtocol, name: str) -> None:
+    async def listen(request: Request[Any, Any], ws: Websocket, name: str) -> None:
         venue, _, path = sandbox.split(unquote(request.path))
         stream = replay.stream(venue, path)
         if stream is None:
@@ -113,7 +110,7 @@ def add_replay_sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     parents = {(stream.venue, stream.path.rpartition("/")[0]) for stream in replay.streams}
     routes = {parent for _, parent in parents}
     for venue, parent in parents:
-        known = sandbox.stand_ins.get(venue)
+        known = sandbox.venues.get(venue)
         routes |= {f"/{host}{parent}" for host in (known.hosts if known else ())}
     for route in sorted(routes):
         app.add_websocket_route(listen, f"{route}/<name:str>", name=f"replay_ws_{route}".replace("/", "_"))

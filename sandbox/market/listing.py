@@ -1,4 +1,4 @@
-"""What a market is, and the rules by which the stand-ins date, size and price one; the venues' own files use them."""
+"""What a market is, and the rules by which the venues' listings get dates, sizes and prices."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""All markets of the simulated world as columns: one row per market, over every venue that is registered here."""
+"""All markets of the simulated world as columns: one row per market, over all venues of `listings`."""
 
 from dataclasses import dataclass
 from functools import cache

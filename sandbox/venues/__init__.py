@@ -1,38 +1,14 @@
-"""The stand-ins of the venues: the wire formats, limits and streams of each in its own files."""
+"""The simulated venues: each module or package `<venue>` of this folder declares one, as SIMULATED."""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from sandbox.http.simulated_venue import SimulatedVenue
-from sandbox.venues import (
-    aster,
-    binance,
-    bitget,
-    bithumb,
-    bybit,
-    coinbase,
-    deribit,
-    fx,
-    gate,
-    hyperliquid,
-    kucoin,
-    lighter,
-    mexc,
-    okx,
-    upbit,
-)
 
-SIMULATED_VENUES: tuple[SimulatedVenue, ...] = (
-    binance.SIMULATED,
-    bybit.SIMULATED,
-    hyperliquid.SIMULATED,
-    bitget.SIMULATED,
-    mexc.SIMULATED,
-    upbit.SIMULATED,
-    bithumb.SIMULATED,
-    coinbase.SIMULATED,
-    fx.SIMULATED,
-    deribit.SIMULATED,
-    okx.SIMULATED,
-    gate.SIMULATED,
-    kucoin.SIMULATED,
-    aster.SIMULATED,
-    lighter.SIMULATED,
-)
+
+def _declared() -> tuple[SimulatedVenue, ...]:
+    names = sorted(module.name for module in iter_modules(__path__))
+    return tuple(import_module(f"{__name__}.{name}").SIMULATED for name in names)
+
+
+SIMULATED_VENUES: tuple[SimulatedVenue, ...] = _declared()

@@ -1,4 +1,4 @@
-"""Bithumb's stand-in: Upbit's format by the clock of Seoul, and the older API's ticker of all coins."""
+"""Simulated Bithumb: Upbit's wire format with times of Seoul, and the ticker of all coins of the older API."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.wire import won_candles
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, trimmed
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import trimmed
 from sandbox.wire.won_market import SEOUL_MS, WonMarkets, failure
 
 HOST = "api.bithumb.com"
@@ -20,27 +21,31 @@ class Bithumb:
     def __init__(self, world: World) -> None:
         self.won = WonMarkets(world, "bithumb", SEOUL_MS, whole=True)
 
-    def markets(self, ask: Ask) -> Answer:
+    def markets(self, request: Request) -> Answer:
         """GET /v1/market/all."""
-        return json_answer(self.won.markets(ask.now_ms, ask.query.get("isDetails", "").lower() == "true"))
+        return json_answer(self.won.markets(request.now_ms, request.query.get("isDetails", "").lower() == "true"))
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /v1/ticker."""
-        markets = [market.strip().upper() for market in ask.query.get("markets", "").split(",") if market.strip()]
+        markets = [market.strip().upper() for market in request.query.get("markets", "").split(",") if market.strip()]
         if not markets:
             return failure(400, "Missing request parameter error. Check the required parameters!")
         if len(markets) > MOST_MARKETS:
             return failure(400, f"Parameter 'markets' must be less than or equal to {MOST_MARKETS} items.", "400")
-        listed = set(self.won.listed(ask.now_ms))
+        listed = set(self.won.listed(request.now_ms))
         rows = [self.won.by_symbol.get(market, -1) for market in markets]
         if not listed.issuperset(rows):
             return failure(404, "Code not found")
-        return json_answer(self.won.tickers(rows, ask.now_ms))
+        return json_answer(self.won.tickers(rows, request.now_ms))
 
-    def all_tickers(self, ask: Ask) -> Answer:
+    def all_tickers(self, request: Request) -> Answer:
         """GET /public/ticker/ALL_KRW of API 1.2: texts by coin, and the date among them."""
-        world, rows = self.won.world, self.won.listed(ask.now_ms)
-        state, last, day = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms), self.won.today(ask.now_ms)
+        world, rows = self.won.world, self.won.listed(request.now_ms)
+        state, last, day = (
+            world.minute(request.now_ms // 60_000),
+            world.last(request.now_ms),
+            self.won.today(request.now_ms),
+        )
         at = {int(row): n for n, row in enumerate(self.won.rows)}
         data: dict[str, Any] = {}
         for row in rows:
@@ -56,16 +61,16 @@ class Bithumb:
                 "acc_trade_value_24H": trimmed(state.quote_24h[row], 4),
                 "fluctate_24H": trimmed(now - then, text), "fluctate_rate_24H": f"{(now / then - 1) * 100:.2f}",
             }  # fmt: skip
-        data["date"] = str(ask.now_ms)
+        data["date"] = str(request.now_ms)
         return json_answer({"status": "0000", "data": data})
 
-    def minutes(self, ask: Ask) -> Answer:
+    def minutes(self, request: Request) -> Answer:
         """GET /v1/candles/minutes/{unit}."""
-        return won_candles.minutes(self.won, ask)
+        return won_candles.minutes(self.won, request)
 
-    def days(self, ask: Ask) -> Answer:
+    def days(self, request: Request) -> Answer:
         """GET /v1/candles/days."""
-        return won_candles.days(self.won, ask)
+        return won_candles.days(self.won, request)
 
 
 def endpoints(world: World) -> list[Endpoint]:

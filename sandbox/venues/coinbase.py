@@ -1,18 +1,19 @@
-"""Coinbase Exchange's stand-in: products, tickers and candles, ten requests a second."""
+"""Simulated Coinbase Exchange: products, tickers and candles, ten requests a second."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from sandbox.derived.ladder import ladder
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
-from sandbox.market.ladder import ladder
 from sandbox.market.listing import Listing
 from sandbox.market.noise import Floats, fraction
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, trimmed
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import trimmed
 
 HOST = "api.exchange.coinbase.com"
 GRANULARITIES = (60, 300, 900, 3600, 21_600, 86_400)
@@ -44,20 +45,20 @@ class Coinbase:
         self.rows = [int(row) for row in world.universe.rows("coinbase", "spot")]
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
-    def products(self, ask: Ask) -> Answer:
+    def products(self, request: Request) -> Answer:
         """GET /products; what is delisted stays in the list."""
         listings = self.world.universe.listings
-        return json_answer([_product(listings[row], ask.now_ms) for row in self.rows
-                            if listings[row].listed_ms <= ask.now_ms])  # fmt: skip
+        return json_answer([_product(listings[row], request.now_ms) for row in self.rows
+                            if listings[row].listed_ms <= request.now_ms])  # fmt: skip
 
-    def stats(self, ask: Ask) -> Answer:
+    def stats(self, request: Request) -> Answer:
         """GET /products/stats: 24 hours and 30 days of every product; what no longer trades has no last price."""
-        state, last = self.world.minute(ask.now_ms // MINUTE_MS), self.world.last(ask.now_ms)
-        month = self.world.remembered("coinbase month", ask.now_ms // DAY_MS, self._month, 2)
+        state, last = self.world.minute(request.now_ms // MINUTE_MS), self.world.last(request.now_ms)
+        month = self.world.remembered("coinbase month", request.now_ms // DAY_MS, self._month, 2)
         out: dict[str, Any] = {}
         for n, row in enumerate(self.rows):
             one = self.world.universe.listings[row]
-            if one.listed_ms > ask.now_ms:
+            if one.listed_ms > request.now_ms:
                 continue
             out[one.symbol] = {"stats_30day": {"volume": trimmed(month[n], 8)}, "stats_24hour": {"volume": "0"}}
             if state.listed[row]:
@@ -75,57 +76,57 @@ class Coinbase:
         quote = self.world.market.hour_volumes(rows, np.arange((day - 30) * 24, day * 24)).sum(axis=1)
         return quote / np.exp(self.world.market.price_logs(rows, np.array([day * 1440]))[:, 0])
 
-    def ticker(self, ask: Ask) -> Answer:
+    def ticker(self, request: Request) -> Answer:
         """GET /products/{id}/ticker."""
-        row = self.by_symbol.get(ask.query["product"])
-        state = self.world.minute(ask.now_ms // MINUTE_MS)
+        row = self.by_symbol.get(request.query["product"])
+        state = self.world.minute(request.now_ms // MINUTE_MS)
         if row is None or not state.listed[row]:
             return failure(404, "NotFound")
-        one, now = self.world.universe.listings[row], self.world.last_of(row, ask.now_ms)
+        one, now = self.world.universe.listings[row], self.world.last_of(row, request.now_ms)
         price, step = self.world.price_format[row], 1.0 / float(self.world.universe.scale[row])
         trades = int(state.trades_24h[row]) + 1
-        traded = ask.now_ms - int(DAY_MS / trades * fraction("traded", one.id, ask.now_ms // 1000))
+        traded = request.now_ms - int(DAY_MS / trades * fraction("traded", one.id, request.now_ms // 1000))
         return json_answer({
-            "trade_id": (ask.now_ms - one.listed_ms) // DAY_MS * trades + trades, "price": price % now,
+            "trade_id": (request.now_ms - one.listed_ms) // DAY_MS * trades + trades, "price": price % now,
             "size": trimmed(state.base_24h[row] / trades, 8),
             "time": datetime.fromtimestamp(traded / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "bid": price % max(now - step, step), "ask": price % now, "volume": trimmed(state.base_24h[row], 8),
         })  # fmt: skip
 
-    def book(self, ask: Ask) -> Answer:
+    def book(self, request: Request) -> Answer:
         """GET /products/{id}/book: the best level, or with level=2 the whole book."""
-        row = self.by_symbol.get(ask.query["product"])
-        if row is None or not self.world.minute(ask.now_ms // MINUTE_MS).listed[row]:
+        row = self.by_symbol.get(request.query["product"])
+        if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
             return failure(404, "NotFound")
-        if (level := ask.query.get("level", "1")) not in ("1", "2"):
+        if (level := request.query.get("level", "1")) not in ("1", "2"):
             return failure(400, "Invalid level")
         price, levels = self.world.price_format[row], BOOK_LEVELS if level == "2" else 1
-        bids, asks = (_levels(side, price) for side in ladder(self.world, row, levels, ask.now_ms))
+        bids, asks = (_levels(side, price) for side in ladder(self.world, row, levels, request.now_ms))
         return json_answer({
-            "bids": bids, "asks": asks, "sequence": ask.now_ms // 10, "auction_mode": False, "auction": None,
-            "time": datetime.fromtimestamp(ask.now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "bids": bids, "asks": asks, "sequence": request.now_ms // 10, "auction_mode": False, "auction": None,
+            "time": datetime.fromtimestamp(request.now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         })  # fmt: skip
 
-    def candles(self, ask: Ask) -> Answer:
+    def candles(self, request: Request) -> Answer:
         """GET /products/{id}/candles, newest first: seconds, low, high, open, close, coins."""
-        row = self.by_symbol.get(ask.query["product"])
-        if row is None or self.world.universe.listed[row] * MINUTE_MS > ask.now_ms:
+        row = self.by_symbol.get(request.query["product"])
+        if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
             return failure(404, "NotFound")
-        if ask.query.get("granularity", "60") not in map(str, GRANULARITIES):
+        if request.query.get("granularity", "60") not in map(str, GRANULARITIES):
             return failure(400, "Unsupported granularity")
-        step_ms = int(ask.query.get("granularity", "60")) * 1000
+        step_ms = int(request.query.get("granularity", "60")) * 1000
         try:
-            start, end = (to_ms(ask.query[name]) if ask.query.get(name) else None for name in ("start", "end"))
+            start, end = (to_ms(request.query[name]) if request.query.get(name) else None for name in ("start", "end"))
         except ValueError:
             return failure(400, "Invalid time")
         if start is None or end is None:  # one alone is ignored
-            start, end = None, ask.now_ms
+            start, end = None, request.now_ms
         elif end < start:
             return failure(400, "end must be after start")
         elif (end - start) // step_ms > MOST:
             text = f"Count of aggregations requested exceeds {MOST}"
             return failure(400, f"granularity too small for the requested time range. {text}")
-        found = candles(self.world, row, step_ms // MINUTE_MS, start, end, MOST, ask.now_ms)
+        found = candles(self.world, row, step_ms // MINUTE_MS, start, end, MOST, request.now_ms)
         dust = DUST_USD / float(self.world.market.quote_usd[row])
         rows = [[at // 1000, low, h, o, c, round(base, 8)]
                 for at, o, h, low, c, base, quote, _, _ in found.rows() if quote >= dust]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Deribit's stand-in: summaries, contracts and indices of its options, settled in the coin or in USDC."""
+"""Simulated Deribit: summaries, contracts and indices of its options, settled in the coin or in USDC."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
+from sandbox.derived.chain import Chain, chain, expiry_name
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
-from sandbox.market.chain import Chain, chain, expiry_name
 from sandbox.market.noise import key
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
 
-HOST, PUBLIC = "www.deribit.com", "/api/v2/public"
+HOST = "www.deribit.com"
 # What is held in all, coins
 HELD = {"BTC": 390_000.0, "ETH": 2_900_000.0}
 HELD_LINEAR = {"BTC": 14_000.0, "ETH": 260_000.0, "XRP": 90_000_000.0}
@@ -89,36 +89,36 @@ class Deribit:
             found += options(chain(self.world, "deribit linear", coin, minute, held), linear=True)
         return found
 
-    def summaries(self, ask: Ask) -> Answer:
+    def summaries(self, request: Request) -> Answer:
         """get_book_summary_by_currency."""
-        found = self._asked(ask)
+        found = self._asked(request)
         if isinstance(found, Answer):
             return found
-        return result([_summary(one, ask.now_ms) for one in found], ask.now_ms)
+        return result([_summary(one, request.now_ms) for one in found], request.now_ms)
 
-    def instruments(self, ask: Ask) -> Answer:
+    def instruments(self, request: Request) -> Answer:
         """get_instruments; expired ones are not kept."""
-        found = self._asked(ask)
+        found = self._asked(request)
         if isinstance(found, Answer):
             return found
-        if ask.query.get("expired", "false") == "true":
+        if request.query.get("expired", "false") == "true":
             found = []
-        return result([_instrument(one) for one in found], ask.now_ms)
+        return result([_instrument(one) for one in found], request.now_ms)
 
-    def index_price(self, ask: Ask) -> Answer:
+    def index_price(self, request: Request) -> Answer:
         """get_index_price."""
-        coin, _, quote = ask.query.get("index_name", "").partition("_")
+        coin, _, quote = request.query.get("index_name", "").partition("_")
         if coin.upper() not in HELD_LINEAR or quote not in ("usd", "usdc"):
-            return failure("index_name", "unknown index", ask.now_ms)
-        minute = ask.now_ms // MINUTE_MS
+            return failure("index_name", "unknown index", request.now_ms)
+        minute = request.now_ms // MINUTE_MS
         index = round(chain(self.world, "deribit linear", coin.upper(), minute, HELD_LINEAR[coin.upper()]).index, 4)
-        return result({"index_price": index, "estimated_delivery_price": index}, ask.now_ms)
+        return result({"index_price": index, "estimated_delivery_price": index}, request.now_ms)
 
-    def _asked(self, ask: Ask) -> list[Option] | Answer:
-        if ask.query.get("kind", "option") != "option":
-            return failure("kind", "only options are simulated", ask.now_ms)
-        found = self.options(ask.query.get("currency", "").upper(), ask.now_ms)
-        return found if found is not None else failure("currency", "unknown currency", ask.now_ms)
+    def _asked(self, request: Request) -> list[Option] | Answer:
+        if request.query.get("kind", "option") != "option":
+            return failure("kind", "only options are simulated", request.now_ms)
+        found = self.options(request.query.get("currency", "").upper(), request.now_ms)
+        return found if found is not None else failure("currency", "unknown currency", request.now_ms)
 
 
 def _summary(one: Option, now_ms: int) -> dict[str, Any]:
@@ -174,9 +174,11 @@ def failure(parameter: str, reason: str, now_ms: int) -> Answer:
 def endpoints(world: World) -> list[Endpoint]:
     """The endpoints of Deribit."""
     deribit = Deribit(world)
-    paths = {"get_book_summary_by_currency": deribit.summaries, "get_instruments": deribit.instruments,
-             "get_index_price": deribit.index_price}  # fmt: skip
-    return [Endpoint("deribit", HOST, f"{PUBLIC}/{path}", answer, "deribit") for path, answer in paths.items()]
+    return [
+        Endpoint("deribit", HOST, "/api/v2/public/get_book_summary_by_currency", deribit.summaries, "deribit"),
+        Endpoint("deribit", HOST, "/api/v2/public/get_instruments", deribit.instruments, "deribit"),
+        Endpoint("deribit", HOST, "/api/v2/public/get_index_price", deribit.index_price, "deribit"),
+    ]
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:

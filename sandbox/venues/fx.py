@@ -1,4 +1,4 @@
-"""The stand-ins of the two that publish the won's rate: a bank's through the day (Dunamu), the ECB's once a day.
+"""The two simulated sources of the won's rate: a bank's during the day (Dunamu), and the ECB's once a day.
 
 The world's won is the one of the street: what coins and dollar tokens are bought with. The bank's dollar is cheaper,
 and the difference is the premium.
@@ -13,7 +13,7 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.noise import keys, walk
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
 
 BANK, DAILY = "quotation-api-cdn.dunamu.com", "api.frankfurter.dev"
 SEOUL_MS, MINUTE_MS, DAY_MS = 9 * 3_600_000, 60_000, 86_400_000
@@ -40,10 +40,10 @@ class Fx:
         rates: list[float] = (street / (1.0 + PREMIUM + walk(self.premium_key, at, _WANDERS)[0])).tolist()
         return rates
 
-    def recent(self, ask: Ask) -> Answer:
+    def recent(self, request: Request) -> Answer:
         """GET /v1/forex/recent."""
-        codes = [code.strip().upper() for code in ask.query.get("codes", "").split(",")]
-        return json_answer([self._notice(ask.now_ms)] if "FRX.KRWUSD" in codes else [])
+        codes = [code.strip().upper() for code in request.query.get("codes", "").split(",")]
+        return json_answer([self._notice(request.now_ms)] if "FRX.KRWUSD" in codes else [])
 
     def _notice(self, now_ms: int) -> dict[str, Any]:
         at = noticed_ms(now_ms)
@@ -74,20 +74,20 @@ class Fx:
             "signedChangeRate": round(away / before, 10),
         }  # fmt: skip
 
-    def latest(self, ask: Ask) -> Answer:
+    def latest(self, request: Request) -> Answer:
         """GET /v1/latest: the rates of the last working day, new at 15:00 UTC."""
-        if (refused := _refused(ask)) is not None:
+        if (refused := _refused(request)) is not None:
             return refused
-        day = _working(datetime.fromtimestamp(ask.now_ms / 1000, UTC) - timedelta(hours=15))
+        day = _working(datetime.fromtimestamp(request.now_ms / 1000, UTC) - timedelta(hours=15))
         body = {"amount": 1.0, "base": "USD", "date": f"{day:%Y-%m-%d}", "rates": {"KRW": self._fixed(day)}}
         return json_answer(body)
 
-    def series(self, ask: Ask) -> Answer:
+    def series(self, request: Request) -> Answer:
         """GET /v1/{from}..{to}: the rates of the working days between, and GET /v1/{day}."""
-        if (refused := _refused(ask)) is not None:
+        if (refused := _refused(request)) is not None:
             return refused
-        first, dots, last = ask.query["days"].partition("..")
-        newest = _working(datetime.fromtimestamp(ask.now_ms / 1000, UTC) - timedelta(hours=15))
+        first, dots, last = request.query["days"].partition("..")
+        newest = _working(datetime.fromtimestamp(request.now_ms / 1000, UTC) - timedelta(hours=15))
         try:
             start = max(datetime.fromisoformat(first).replace(tzinfo=UTC), _FIRST_DAY)
             end = min(datetime.fromisoformat(last).replace(tzinfo=UTC) if last else newest, newest)
@@ -127,8 +127,10 @@ def _working(day: datetime) -> datetime:
     return day - timedelta(days=max(0, day.weekday() - 4))
 
 
-def _refused(ask: Ask) -> Answer | None:
-    if ask.query.get("base", "EUR").upper() != "USD" or "KRW" not in ask.query.get("symbols", "KRW").upper().split(","):
+def _refused(request: Request) -> Answer | None:
+    if request.query.get("base", "EUR").upper() != "USD" or "KRW" not in request.query.get(
+        "symbols", "KRW"
+    ).upper().split(","):
         return json_answer({"message": "not found"}, 404)
     return None
 

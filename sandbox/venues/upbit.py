@@ -1,10 +1,10 @@
-"""Upbit's stand-in: markets, tickers and candles, ten requests a second in each group."""
+"""Simulated Upbit: markets, tickers and candles, ten requests a second in each group."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.wire import won_candles
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
 from sandbox.wire.won_market import WonMarkets, failure
 
 HOST = "api.upbit.com"
@@ -18,37 +18,37 @@ class Upbit:
     def __init__(self, world: World) -> None:
         self.won = WonMarkets(world, "upbit", 0, whole=False)
 
-    def markets(self, ask: Ask) -> Answer:
+    def markets(self, request: Request) -> Answer:
         """GET /v1/market/all."""
-        details = (ask.query.get("is_details") or ask.query.get("isDetails") or "").lower() == "true"
-        return json_answer(self.won.markets(ask.now_ms, details))
+        details = (request.query.get("is_details") or request.query.get("isDetails") or "").lower() == "true"
+        return json_answer(self.won.markets(request.now_ms, details))
 
-    def all_tickers(self, ask: Ask) -> Answer:
+    def all_tickers(self, request: Request) -> Answer:
         """GET /v1/ticker/all; there are markets in won alone."""
-        quotes = ask.query.get("quote_currencies") or ask.query.get("quoteCurrencies")
+        quotes = request.query.get("quote_currencies") or request.query.get("quoteCurrencies")
         if not quotes:
             return failure(400, "Missing request parameter error. Check the required parameters!")
-        rows = self.won.listed(ask.now_ms) if "KRW" in quotes.upper().split(",") else []
-        return json_answer(self.won.tickers(rows, ask.now_ms))
+        rows = self.won.listed(request.now_ms) if "KRW" in quotes.upper().split(",") else []
+        return json_answer(self.won.tickers(rows, request.now_ms))
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /v1/ticker."""
-        markets = [market.strip().upper() for market in ask.query.get("markets", "").split(",") if market.strip()]
+        markets = [market.strip().upper() for market in request.query.get("markets", "").split(",") if market.strip()]
         if not markets:
             return failure(400, "Missing request parameter error. Check the required parameters!")
-        listed = set(self.won.listed(ask.now_ms))
+        listed = set(self.won.listed(request.now_ms))
         rows = [self.won.by_symbol.get(market, -1) for market in markets]
         if not listed.issuperset(rows):
             return failure(404, "Code not found")
-        return json_answer(self.won.tickers(rows, ask.now_ms))
+        return json_answer(self.won.tickers(rows, request.now_ms))
 
-    def minutes(self, ask: Ask) -> Answer:
+    def minutes(self, request: Request) -> Answer:
         """GET /v1/candles/minutes/{unit}."""
-        return won_candles.minutes(self.won, ask)
+        return won_candles.minutes(self.won, request)
 
-    def days(self, ask: Ask) -> Answer:
+    def days(self, request: Request) -> Answer:
         """GET /v1/candles/days."""
-        return won_candles.days(self.won, ask)
+        return won_candles.days(self.won, request)
 
 
 def endpoints(world: World) -> list[Endpoint]:

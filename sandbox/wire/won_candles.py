@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from sandbox.wire.candles import candles
-from sandbox.wire.wire import Answer, Ask, json_answer, whole
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import whole
 from sandbox.wire.won_market import DAY_MS, MINUTE_MS, SEOUL_MS, WonMarkets, date, failure
 
 UNITS = (1, 3, 5, 10, 15, 30, 60, 240)
@@ -49,36 +50,36 @@ def _newest(won: WonMarkets, row: int, step: int, apart: int, end_ms: int, count
     return out[::-1]
 
 
-def minutes(won: WonMarkets, ask: Ask) -> Answer:
+def minutes(won: WonMarkets, request: Request) -> Answer:
     """candles/minutes/{unit}."""
     try:
-        unit = whole(ask.query, "unit")
+        unit = whole(request.query, "unit")
     except ValueError:
         unit = None
     if unit not in UNITS:
         return failure(400, "Invalid parameter. Check the given value!")
-    return _answer(won, ask, unit, unit)
+    return _answer(won, request, unit, unit)
 
 
-def days(won: WonMarkets, ask: Ask) -> Answer:
+def days(won: WonMarkets, request: Request) -> Answer:
     """candles/days."""
-    return _answer(won, ask, DAY_MS // MINUTE_MS, None)
+    return _answer(won, request, DAY_MS // MINUTE_MS, None)
 
 
-def _answer(won: WonMarkets, ask: Ask, step: int, unit: int | None) -> Answer:
-    market = ask.query.get("market")
+def _answer(won: WonMarkets, request: Request, step: int, unit: int | None) -> Answer:
+    market = request.query.get("market")
     if not market:
         return failure(400, "Missing request parameter error. Check the required parameters!")
     row = won.by_symbol.get(market.upper())
-    if row is None or won.world.universe.listed[row] * MINUTE_MS > ask.now_ms:
+    if row is None or won.world.universe.listed[row] * MINUTE_MS > request.now_ms:
         return failure(404, "Code not found")
     try:
-        count = min(max(1, whole(ask.query, "count") or 1), MOST)
-        before_ms = to_ms(ask.query.get("to", ""), won.ahead_ms, ask.now_ms)
+        count = min(max(1, whole(request.query, "count") or 1), MOST)
+        before_ms = to_ms(request.query.get("to", ""), won.ahead_ms, request.now_ms)
     except ValueError:
         return failure(400, "Type mismatch error. Check the parameters type!")
-    found = bars(won, row, step, before_ms, count + (unit is None), ask.now_ms)
-    shown = [_shown(won, market.upper(), bar, step, ask.now_ms) for bar in found[:count]]
+    found = bars(won, row, step, before_ms, count + (unit is None), request.now_ms)
+    shown = [_shown(won, market.upper(), bar, step, request.now_ms) for bar in found[:count]]
     for n, one in enumerate(shown):
         if unit is not None:
             one["unit"] = unit

@@ -12,7 +12,7 @@ import numpy as np
 
 from sandbox.market.noise import Floats, Ints, fraction
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, json_answer
+from sandbox.wire.endpoint import Answer, json_answer
 
 DAY_MS, HOUR_MS, MINUTE_MS = 86_400_000, 3_600_000, 60_000
 SEOUL_MS = 9 * HOUR_MS

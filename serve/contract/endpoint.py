@@ -3,6 +3,7 @@
 Adding an endpoint is adding one file to `serve/endpoints/`: a function of (query, reader) that returns a Body.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,12 @@ class Endpoint:
     resolve: Resolve | None
     offline: Offline | None
     budget: str | None
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Its section of the API's description: name and docstring of the package whose module declares it."""
+        package = sys.modules[self.answer.__module__.rpartition(".")[0]]
+        return package.__name__.rpartition(".")[2].capitalize(), (package.__doc__ or "").strip()
 
     @property
     def name(self) -> str:

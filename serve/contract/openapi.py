@@ -42,6 +42,8 @@ RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds.
 
 def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
     """The whole document."""
+    endpoints = sorted(endpoints, key=lambda item: item.path)
+    groups = dict(sorted(item.group for item in endpoints))
     return {
         "openapi": "3.1.0",
         "info": {
@@ -50,7 +52,8 @@ def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
             "description": ABOUT + _metrics(catalog),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": {item.path: {"get": _operation(item, catalog)} for item in sorted(endpoints, key=lambda e: e.path)},
+        "tags": [{"name": name, "description": text} for name, text in groups.items()],
+        "paths": {item.path: {"get": _operation(item, catalog)} for item in endpoints},
         "components": {
             "schemas": {
                 "Error": {
@@ -81,6 +84,7 @@ def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
     in_path = set(re.findall(r"{(\w+)}", item.path))
     return {
         "operationId": item.name,
+        "tags": [item.group[0]],
         "summary": item.summary,
         "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
         "responses": {

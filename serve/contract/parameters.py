@@ -135,7 +135,9 @@ def market(description: str) -> Param:
         return text
 
     pattern = f"^({'|'.join(VENUES)}):(perp|spot):\\S+$"
-    return Param(description, read, {"type": "string", "pattern": pattern}, example="binance:perp:BTCUSDT")
+    # Not an example of the parameter, which forms fill in: a market is asked for instead of a coin.
+    schema = {"type": "string", "pattern": pattern, "examples": ["binance:perp:BTCUSDT"]}
+    return Param(description, read, schema)
 
 
 def venue(description: str) -> Param:

@@ -2,10 +2,11 @@
 
 import asyncio
 import mimetypes
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,7 +30,15 @@ from serve.replica.unavailable import Unavailable
 
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
 RETRY_AFTER_S = 5
-GUIDE_TTL = 300
+FILE_TTL_S, GUIDE_TTL_S = 60, 300
+# Pages of our own run the scripts that are served beside them and nothing else, and talk to this server alone. Images
+# in style sheets are data: URLs. An address may have a key in it, which is nobody else's business.
+PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
 
 
 @dataclass(frozen=True)
@@ -151,7 +160,7 @@ class Service:
 
     async def page(self, request: Request, path: Path) -> HTTPResponse:
         """A page that belongs to the server."""
-        return await self._admitted(request, partial(self._file, request, path))
+        return await self._admitted(request, partial(self._file, request, path, headers=PAGE_HEADERS))
 
     async def guide(self, request: Request, name: str) -> HTTPResponse:
         """A page or a file of the guide."""
@@ -167,7 +176,7 @@ class Service:
             coding = coding_of(request.headers.get("accept-encoding", ""))
 
             async def make() -> Stored:
-                return await asyncio.to_thread(lambda: coded(stored(body, GUIDE_TTL), coding))
+                return await asyncio.to_thread(lambda: coded(stored(body, GUIDE_TTL_S), coding))
 
             answer = await self.cache.build(_key(f"guide:{name}", coding), make, local=True)
             return reply(request, answer, private=private)
@@ -186,14 +195,17 @@ class Service:
             return error(refused.status, refused.message, refused.headers)
         return await answer(access.in_url)
 
-    async def _file(self, request: Request, path: Path, private: bool, ttl: int = 60) -> HTTPResponse:
-        """A file that lies there, packed once as long as it does not change."""
+    async def _file(
+        self, request: Request, path: Path, private: bool, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> HTTPResponse:
+        """A file as it is now, compressed once for as long as it does not change."""
         content_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
         key = f"file:{path}:{(await asyncio.to_thread(path.stat)).st_mtime_ns}"
         coding = coding_of(request.headers.get("accept-encoding", ""))
 
         def read() -> Stored:
-            return coded(stored(Body(path.read_bytes(), content_type), ttl), coding)
+            plain = stored(Body(path.read_bytes(), content_type), FILE_TTL_S)
+            return coded(Stored(plain.data, {**plain.headers, **headers}), coding)
 
         make = partial(asyncio.to_thread, read)
         return reply(request, await self.cache.build(_key(key, coding), make, local=True), private=private)

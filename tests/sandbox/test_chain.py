@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from sandbox.market.chain import YEAR_MS, Chain, chain, expiries
+from sandbox.derived.chain import YEAR_MS, Chain, chain, expiries
 from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.noise import Ints

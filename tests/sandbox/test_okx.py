@@ -14,18 +14,18 @@ from ingest.landing.rows import Row as Landed
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.okx import OKX
+from sandbox.derived.chain import chain
+from sandbox.derived.positioning import long_fraction, takers
 from sandbox.http.streams import liquidations_of
-from sandbox.market.chain import chain
 from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS, Listing
-from sandbox.market.positioning import long_fraction, takers
 from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.venues.okx import SIMULATED
 from sandbox.venues.okx.options import FAMILIES
 from sandbox.venues.okx.streams import WINDOW_MS, frames
+from sandbox.wire.endpoint import Request
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Ask
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute, staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse
@@ -62,7 +62,7 @@ def asking(world: World) -> Callable[..., Any]:
     by_path = {endpoint.path.removeprefix("/api/v5/"): endpoint for endpoint in SIMULATED.endpoints(world)}
 
     def asked(path: str, **query: Any) -> Any:
-        ask = Ask({name: str(value) for name, value in query.items()}, None, NOW_MS)
+        ask = Request({name: str(value) for name, value in query.items()}, None, NOW_MS)
         return json.loads(by_path[path].answer(ask).body)
 
     return asked

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from sandbox.derived.constituents import constituents
+from sandbox.derived.ladder import ladder
+from sandbox.derived.positioning import long_fraction, long_of_late, takers
 from sandbox.market.clock import Clock
-from sandbox.market.constituents import constituents
-from sandbox.market.ladder import ladder
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.positioning import long_fraction, long_of_late, takers
 from sandbox.market.universe import build_universe
 from sandbox.market.world import build_world
 

@@ -8,7 +8,7 @@ from sandbox.market.noise import fraction
 
 # token -> (first day, USD a day)
 DOLLARS = {"USDT": (datetime(2024, 6, 20, tzinfo=UTC), 160e6), "USDC": (datetime(2025, 3, 27, tzinfo=UTC), 6e6)}
-_FAVOURITES = {"XRP": 0.12, "DOGE": 0.06}  # more of them is traded in Korea than their size would tell
+_FAVOURITES = {"XRP": 0.12, "DOGE": 0.06}  # traded more in Korea than their size suggests
 
 
 def _market(asset: Asset) -> Listing:

@@ -1,4 +1,4 @@
-"""Aster's stand-in: Binance's format over its own markets, hosts and weights, and what it has besides."""
+"""Simulated Aster: Binance's wire format over its own markets, hosts and weights, and the paths it has in addition."""
 
 import dataclasses
 from typing import Any
@@ -6,18 +6,19 @@ from typing import Any
 import orjson
 from sanic import Sanic
 
+from sandbox.derived.constituents import constituents
 from sandbox.http.dispatch import Sandbox
 from sandbox.http.limits import Pool
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.http.streams import Frame, liquidations_of
-from sandbox.market.constituents import constituents
 from sandbox.market.world import World
 from sandbox.venues import binance
 from sandbox.venues.aster.info import futures_info, spot_info
-from sandbox.venues.binance import streams as binance_streams
+from sandbox.venues.binance import streams
 from sandbox.venues.binance.market import NO_SYMBOL, Binance, failure
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
 
 FAPI, SAPI, STREAMS = "fapi.asterdex.com", "sapi.asterdex.com", "fstream.asterdex.com"
 WINDOW_MS = 1000
@@ -32,7 +33,7 @@ class Aster(Binance):
 
     def __init__(self, world: World) -> None:
         super().__init__(world, "aster")
-        # Shield and USD-quoted symbols have a mark price and funding alone.
+        # Shield and USD-quoted symbols have a mark price and funding only.
         self.futures = [row for row in self.futures if not world.universe.listings[row].group]
 
     def _ticker(self, rows: list[int], now_ms: int, spot: bool) -> list[dict[str, Any]]:
@@ -45,17 +46,17 @@ class Aster(Binance):
                 one |= {"baseAsset": listing.base_raw, "quoteAsset": listing.quote}
         return found
 
-    def premium_index(self, ask: Ask) -> Answer:
-        """GET premiumIndex: weight 1, and the symbols without a book are in it."""
-        return dataclasses.replace(super().premium_index(ask), weight=1)
+    def premium_index(self, request: Request) -> Answer:
+        """GET premiumIndex: weight 1; lists the symbols without an order book too."""
+        return dataclasses.replace(super().premium_index(request), weight=1)
 
-    def funding_info(self, ask: Ask) -> Answer:
+    def funding_info(self, request: Request) -> Answer:
         """GET fundingInfo: every symbol."""
-        state = self.world.minute(ask.now_ms // 60_000)
+        state = self.world.minute(request.now_ms // 60_000)
         symbols = {row: self.world.universe.listings[row].symbol for row in self.marked if state.listed[row]}
-        asked = ask.query.get("symbol")
+        asked = request.query.get("symbol")
         return json_answer([
-            {"symbol": symbol, "interestRate": f"{0.0001 * state.hours[row] / 8:.8f}", "time": ask.now_ms,
+            {"symbol": symbol, "interestRate": f"{0.0001 * state.hours[row] / 8:.8f}", "time": request.now_ms,
              "fundingIntervalHours": int(state.hours[row]), "fundingFeeCap": 0.03, "fundingFeeFloor": -0.03}
             for row, symbol in symbols.items() if asked in (None, "", symbol)
         ])  # fmt: skip
@@ -69,17 +70,17 @@ class Aster(Binance):
             found += [(at, listings[row].symbol, rate) for at, rate, _ in mine if at >= start]
         return sorted(found)
 
-    def funding_rate(self, ask: Ask) -> Answer:
+    def funding_rate(self, request: Request) -> Answer:
         """GET fundingRate: one symbol's or all symbols' settlements, ascending: from a start, else the newest."""
-        symbol = ask.query.get("symbol")
+        symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
             return failure(-1121, "Invalid symbol.")
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
         except ValueError as error:
             return failure(-1100, f"Illegal characters found in parameter '{error}'.")
         count = min(max(1, limit or 100), 1000)
-        until = min(end if end is not None else ask.now_ms, ask.now_ms)
+        until = min(end if end is not None else request.now_ms, request.now_ms)
         hours = 8 * count if start is None else (until - start) // 3_600_000 + 2
         if symbol:
             found = self._settled([self.by_symbol["futures"][symbol]], start or 0, until, max(1, min(hours, 50_000)))
@@ -91,52 +92,45 @@ class Aster(Binance):
         return json_answer([{"symbol": name, "fundingRate": f"{rate:.8f}", "fundingTime": at}
                             for at, name, rate in shown])  # fmt: skip
 
-    def index_references(self, ask: Ask) -> Answer:
-        """GET indexreferences: what the index price of a symbol is made of."""
-        symbol = ask.query.get("symbol")
+    def index_references(self, request: Request) -> Answer:
+        """GET indexreferences: the components of a symbol's index price."""
+        symbol = request.query.get("symbol")
         if not symbol:
             return failure(-1102, NO_SYMBOL)
         row = self.by_symbol["futures"].get(symbol)
         if row is None:
             return failure(-1000, "Invalid symbol.")
-        return json_answer({"symbol": symbol, "time": ask.now_ms, "references": [
+        return json_answer({"symbol": symbol, "time": request.now_ms, "references": [
             {"exchange": _NAMES.get(venue, venue), "symbol": _PAIRS.get(venue, "{}{}").format(base, quote),
              "weight": f"{weight:.8f}"}
-            for venue, base, quote, weight in constituents(self.world, row, ask.now_ms // 60_000)
+            for venue, base, quote, weight in constituents(self.world, row, request.now_ms // 60_000)
         ]})  # fmt: skip
 
     def endpoints(self) -> list[Endpoint]:
         """All paths of the venue."""
         world, futures = self.world, "aster_futures"
-        found = [
-            Endpoint("aster", FAPI, f"/fapi/{version}/{path}", answer, futures, weight)
-            for version in ("v1", "v3")
-            for path, answer, weight in (
-                ("exchangeInfo", lambda ask: futures_info(world, ask), 1),
-                ("ticker/24hr", self.tickers("futures"), 40),
-                ("premiumIndex", self.premium_index, 1),
-                ("fundingInfo", self.funding_info, 1),
-                ("fundingRate", self.funding_rate, 1),
-                ("openInterest", self.open_interest, 1),
-                ("klines", self.klines("futures"), 1),
-            )
-        ]
         return [
-            *found,
+            Endpoint("aster", FAPI, "/fapi/v1/exchangeInfo", lambda request: futures_info(world, request), futures, 1),
+            Endpoint("aster", FAPI, "/fapi/v1/ticker/24hr", self.tickers("futures"), futures, 40),
+            Endpoint("aster", FAPI, "/fapi/v1/premiumIndex", self.premium_index, futures, 1),
+            Endpoint("aster", FAPI, "/fapi/v1/fundingInfo", self.funding_info, futures, 1),
+            Endpoint("aster", FAPI, "/fapi/v1/fundingRate", self.funding_rate, futures, 1),
+            Endpoint("aster", FAPI, "/fapi/v1/openInterest", self.open_interest, futures, 1),
+            Endpoint("aster", FAPI, "/fapi/v1/klines", self.klines("futures"), futures, 1),
             Endpoint("aster", FAPI, "/fapi/v3/indexreferences", self.index_references, futures, 1),
-            Endpoint("aster", SAPI, "/api/v1/exchangeInfo", lambda ask: spot_info(world, ask), "aster_spot", 1),
+            Endpoint("aster", SAPI, "/api/v1/exchangeInfo", lambda request: spot_info(world, request), "aster_spot", 1),
             Endpoint("aster", SAPI, "/api/v1/ticker/24hr", self.spot_tickers, "aster_spot", 40),
             Endpoint("aster", SAPI, "/api/v1/klines", self.spot_klines, "aster_spot", 2),
         ]
 
-    def spot_tickers(self, ask: Ask) -> Answer:
-        """GET ticker/24hr, spot: weighs as the futures' does."""
-        found: Answer = self.tickers("spot")(ask)
-        return dataclasses.replace(found, weight=1 if ask.query.get("symbol") else 40)
+    def spot_tickers(self, request: Request) -> Answer:
+        """GET ticker/24hr, spot: the same weight as the futures'."""
+        found: Answer = self.tickers("spot")(request)
+        return dataclasses.replace(found, weight=1 if request.query.get("symbol") else 40)
 
-    def spot_klines(self, ask: Ask) -> Answer:
+    def spot_klines(self, request: Request) -> Answer:
         """GET klines, spot: as the futures' without the twelfth field."""
-        found: Answer = self.klines("spot")(ask)
+        found: Answer = self.klines("spot")(request)
         return json_answer([row[:11] for row in orjson.loads(found.body)]) if found.status == 200 else found
 
 
@@ -152,14 +146,14 @@ def frames(world: World, minute: int) -> list[Frame]:
         if event.listing.group:
             continue
         due = (event.ts // WINDOW_MS + 1) * WINDOW_MS
-        body = {"e": "forceOrder", "E": due, "o": binance_streams.order(world, event)}
+        body = {"e": "forceOrder", "E": due, "o": streams.order(world, event)}
         out.append((due, event.listing.symbol, orjson.dumps(body)))
     return out
 
 
 def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
     """Plain /ws and /stream."""
-    binance_streams.add_stream_paths(app, sandbox, f"/{STREAMS}")
+    streams.add_stream_paths(app, sandbox, f"/{STREAMS}")
 
 
 def headers(pool: str, used: int) -> dict[str, str]:

@@ -4,7 +4,8 @@ from typing import Any
 
 from sandbox.market.listing import NEVER_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, json_answer, trimmed
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import trimmed
 
 _ORDERS = ["LIMIT", "MARKET", "STOP", "STOP_MARKET", "TAKE_PROFIT", "TAKE_PROFIT_MARKET"]
 _FORCE = ["GTC", "IOC", "FOK", "GTX", "HIDDEN"]
@@ -69,25 +70,25 @@ def _shown(world: World, kind: str, now_ms: int) -> list[Listing]:
             if not one.group and one.listed_ms - PENDING_MS <= now_ms < one.delisted_ms + SETTLING_MS]  # fmt: skip
 
 
-def futures_info(world: World, ask: Ask) -> Answer:
+def futures_info(world: World, request: Request) -> Answer:
     """GET /fapi/v1/exchangeInfo."""
     category = {asset.name: asset.category for asset in world.universe.assets}
     return json_answer({
-        "timezone": "UTC", "serverTime": ask.now_ms,
+        "timezone": "UTC", "serverTime": request.now_ms,
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 2400), _limit("ORDERS", "MINUTE", 1, 1200)],
         "exchangeFilters": [],
         "assets": [{"asset": name, "marginAvailable": name != "BTC", "autoAssetExchange": None if name == "BTC" else 0}
                    for name in ("USDT", "BTC", "USDF")],
-        "symbols": [_perp(one, category[one.coin], ask.now_ms) for one in _shown(world, "perp", ask.now_ms)],
+        "symbols": [_perp(one, category[one.coin], request.now_ms) for one in _shown(world, "perp", request.now_ms)],
     })  # fmt: skip
 
 
-def spot_info(world: World, ask: Ask) -> Answer:
+def spot_info(world: World, request: Request) -> Answer:
     """GET /api/v1/exchangeInfo."""
     return json_answer({
-        "timezone": "UTC", "serverTime": ask.now_ms,
+        "timezone": "UTC", "serverTime": request.now_ms,
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 6000), _limit("ORDERS", "MINUTE", 1, 6000),
                        _limit("ORDERS", "SECOND", 10, 300)],
         "exchangeFilters": [], "assets": [{"asset": name} for name in ("USD1", "USDT", "BNB")],
-        "symbols": [_spot(one, ask.now_ms) for one in _shown(world, "spot", ask.now_ms)],
+        "symbols": [_spot(one, request.now_ms) for one in _shown(world, "spot", request.now_ms)],
     })  # fmt: skip

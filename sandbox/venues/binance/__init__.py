@@ -1,29 +1,25 @@
-"""Binance's stand-in: its hosts, its limits with their refusals and bans, and what it is made of."""
+"""Simulated Binance: its hosts, rate limits and bans; the other files of this folder have its endpoints and streams."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.binance import depth as binance_depth
-from sandbox.venues.binance import market as binance_market
-from sandbox.venues.binance import options as binance_options
-from sandbox.venues.binance import statistics as binance_statistics
-from sandbox.venues.binance import streams as binance_streams
+from sandbox.venues.binance import depth, market, options, statistics, streams
 from sandbox.venues.binance.market import API, FAPI
-from sandbox.wire.wire import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 POOLS = {
     "binance_fapi": Pool(2400, 60_000),
     "binance_api": Pool(6000, 60_000),
     "binance_funding": Pool(500, 300_000),
     "binance_statistics": Pool(1000, 300_000),
-    binance_options.POOL: Pool(binance_options.LIMIT, 60_000),
+    options.POOL: Pool(options.LIMIT, 60_000),
 }
 _REQUESTS_TO_BAN = 20  # refused requests in one window until the address is banned
 _FIRST_BAN_MS, _LONGEST_BAN_MS = 120_000, 3 * 86_400_000
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
-    """429 until the window ends; 418 for an address that does not stop, longer each time."""
+    """429 until the window ends; 418 for an address that continues nevertheless, for a longer time with each ban."""
     if now_ms >= use.banned_until_ms and use.refused > _REQUESTS_TO_BAN:
         use.banned_until_ms = now_ms + min(_FIRST_BAN_MS << use.bans, _LONGEST_BAN_MS)
         use.bans += 1
@@ -39,27 +35,28 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 
 def headers(pool: str, used: int) -> dict[str, str]:
-    """The used weight; endpoints with a limit of their own do not show it."""
+    """The rate-limit header with the used weight; endpoints with a limit of their own do not have it."""
     return {"X-MBX-USED-WEIGHT-1M": str(used)} if pool in ("binance_fapi", "binance_api", "binance_eapi") else {}
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
     return [
-        part
-        for file in (binance_market, binance_statistics, binance_depth, binance_options)
-        for part in file.endpoints(world)
+        *market.endpoints(world),
+        *statistics.endpoints(world),
+        *depth.endpoints(world),
+        *options.endpoints(world),
     ]
 
 
 SIMULATED = SimulatedVenue(
     venue="binance",
-    hosts=(FAPI, API, binance_options.EAPI, "fstream.binance.com"),
+    hosts=(FAPI, API, options.EAPI, "fstream.binance.com"),
     pools=POOLS,
     endpoints=endpoints,
     refusal=refusal,
     headers=headers,
-    sockets=binance_streams.sockets,
-    frames=binance_streams.frames,
-    liquidation_window_ms=binance_streams.WINDOW_MS,
+    sockets=streams.sockets,
+    frames=streams.frames,
+    liquidation_window_ms=streams.WINDOW_MS,
 )

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.market.constituents import constituents
+from sandbox.derived.constituents import constituents
+from sandbox.derived.ladder import ladder, texts
 from sandbox.market.derivatives import HOUR_MS, funding_hours, funding_rate
-from sandbox.market.ladder import ladder, texts
 from sandbox.market.noise import Ints, fraction
 from sandbox.market.world import World
 from sandbox.venues.binance.market import API, FAPI, NO_SYMBOL, failure
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
 
 _FUTURES_WEIGHT = {5: 2, 10: 2, 20: 2, 50: 2, 100: 5, 500: 10, 1000: 20}
 _EXCHANGES = {"gate": ("gateio", "_"), "mexc": ("mxc", ""), "okx": ("okex", "-"), "coinbase": ("coinbase", "-"),
@@ -33,23 +34,23 @@ class Depth:
         self.by_symbol = {"futures": {listings[row].symbol: row for row in self.perps.tolist()},
                           "spot": {listings[row].symbol: row for row in spot}}  # fmt: skip
 
-    def _row(self, ask: Ask, market: str) -> int | Answer:
-        if not (symbol := ask.query.get("symbol")):
+    def _row(self, request: Request, market: str) -> int | Answer:
+        if not (symbol := request.query.get("symbol")):
             return failure(-1102, NO_SYMBOL)
         row: int | None = self.by_symbol[market].get(symbol)
-        if row is None or not self.world.minute(ask.now_ms // 60_000).listed[row]:
+        if row is None or not self.world.minute(request.now_ms // 60_000).listed[row]:
             return failure(-1121, "Invalid symbol.")
         return row
 
-    def depth(self, market: str) -> Callable[[Ask], Answer]:
+    def depth(self, market: str) -> Callable[[Request], Answer]:
         """GET depth."""
 
-        def answer(ask: Ask) -> Answer:
-            if isinstance(row := self._row(ask, market), Answer):
+        def answer(request: Request) -> Answer:
+            if isinstance(row := self._row(request, market), Answer):
                 return row
             spot = market == "spot"
             try:
-                limit = whole(ask.query, "limit") or (100 if spot else 500)
+                limit = whole(request.query, "limit") or (100 if spot else 500)
             except ValueError:
                 return failure(-1102, NO_SYMBOL.replace("symbol", "limit"))
             if not spot and limit not in _FUTURES_WEIGHT:
@@ -58,19 +59,19 @@ class Depth:
             weight = (5 if limit <= 100 else 25 if limit <= 500 else 50 if limit <= 1000 else 250) if spot else (
                 _FUTURES_WEIGHT[limit])  # fmt: skip
             price, lot = ("%.8f", "%.8f") if spot else (self.world.price_format[row], self.world.lot_format[row])
-            bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, ask.now_ms))
-            body: dict[str, Any] = {"lastUpdateId": ask.now_ms * 3 + row}
+            bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, request.now_ms))
+            body: dict[str, Any] = {"lastUpdateId": request.now_ms * 3 + row}
             if not spot:
-                body |= {"E": ask.now_ms, "T": ask.now_ms - 6}
+                body |= {"E": request.now_ms, "T": request.now_ms - 6}
             return json_answer(body | {"bids": bids, "asks": asks}, weight=weight)
 
         return answer
 
-    def constituents(self, ask: Ask) -> Answer:
+    def constituents(self, request: Request) -> Answer:
         """GET constituents."""
-        if isinstance(row := self._row(ask, "futures"), Answer):
+        if isinstance(row := self._row(request, "futures"), Answer):
             return row
-        one, minute = self.world.universe.listings[row], ask.now_ms // 60_000
+        one, minute = self.world.universe.listings[row], request.now_ms // 60_000
         price = float(self.world.minute(minute).index[row]) / one.units
         shown = []
         for venue, base, quote, weight in constituents(self.world, row, minute):
@@ -78,16 +79,16 @@ class Depth:
             away = 1.0 + (fraction("constituent", venue, one.symbol, minute) - 0.5) * 4e-4
             shown.append({"exchange": exchange, "symbol": f"{base}{between}{quote}", "price": f"{price * away:.8f}",
                           "weight": f"{weight:.8f}"})  # fmt: skip
-        return json_answer({"symbol": one.symbol, "time": ask.now_ms, "constituents": shown})
+        return json_answer({"symbol": one.symbol, "time": request.now_ms, "constituents": shown})
 
-    def funding_rates(self, ask: Ask) -> Answer:
+    def funding_rates(self, request: Request) -> Answer:
         """GET fundingRate, oldest first: of one symbol, or without one the newest of all."""
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
         except ValueError as error:
             return failure(-1100, f"Illegal characters found in parameter '{error}'.")
-        most, last = min(max(1, limit or 100), 1000), min(ask.now_ms, end if end is not None else ask.now_ms)
-        symbol = ask.query.get("symbol")
+        most, last = min(max(1, limit or 100), 1000), min(request.now_ms, end if end is not None else request.now_ms)
+        symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
             return json_answer([])
         if symbol:

@@ -4,7 +4,8 @@ from typing import Any
 
 from sandbox.market.listing import NEVER_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, json_answer, trimmed
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import trimmed
 
 _FUTURES_ORDERS = ["LIMIT", "MARKET", "STOP", "STOP_MARKET", "TAKE_PROFIT", "TAKE_PROFIT_MARKET",
                    "TRAILING_STOP_MARKET"]  # fmt: skip
@@ -77,31 +78,31 @@ def _shown(world: World, kind: tuple[str, ...], now_ms: int, keep_ms: int) -> li
     return [one for one in rows if one.listed_ms <= now_ms < one.delisted_ms + keep_ms]
 
 
-def futures_info(world: World, ask: Ask) -> Answer:
+def futures_info(world: World, request: Request) -> Answer:
     """GET /fapi/v1/exchangeInfo."""
     category = {asset.name: asset.category for asset in world.universe.assets}
-    shown = _shown(world, ("perp", "future"), ask.now_ms, SETTLING_MS)
+    shown = _shown(world, ("perp", "future"), request.now_ms, SETTLING_MS)
     assets = ("USDT", "BTC", "BNB", "ETH", "USDC", "FDUSD", "BNFCR", "BFUSD", "LDUSDT")
     return json_answer({
-        "timezone": "UTC", "serverTime": ask.now_ms, "futuresType": "U_MARGINED",
+        "timezone": "UTC", "serverTime": request.now_ms, "futuresType": "U_MARGINED",
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 2400), _limit("ORDERS", "MINUTE", 1, 1200),
                        _limit("ORDERS", "SECOND", 10, 300)],
         "exchangeFilters": [],
         "assets": [{"asset": name, "marginAvailable": True, "autoAssetExchange": "-10000"} for name in assets],
         "symbols": [
-            _futures_symbol(one, category[one.coin], ask.now_ms)
-            for one in shown if one.type == "perp" or ask.now_ms < one.delisted_ms
+            _futures_symbol(one, category[one.coin], request.now_ms)
+            for one in shown if one.type == "perp" or request.now_ms < one.delisted_ms
         ],
     })  # fmt: skip
 
 
-def spot_info(world: World, ask: Ask) -> Answer:
+def spot_info(world: World, request: Request) -> Answer:
     """GET /api/v3/exchangeInfo."""
-    shown = _shown(world, ("spot",), ask.now_ms, SETTLING_MS)
+    shown = _shown(world, ("spot",), request.now_ms, SETTLING_MS)
     return json_answer({
-        "timezone": "UTC", "serverTime": ask.now_ms,
+        "timezone": "UTC", "serverTime": request.now_ms,
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 6000), _limit("ORDERS", "SECOND", 10, 100),
                        _limit("ORDERS", "DAY", 1, 200000), _limit("RAW_REQUESTS", "MINUTE", 5, 61000)],
         "exchangeFilters": [],
-        "symbols": [_spot_symbol(one, ask.now_ms) for one in shown],
+        "symbols": [_spot_symbol(one, request.now_ms) for one in shown],
     }, weight=20)  # fmt: skip

@@ -6,7 +6,8 @@ from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.world import World
 from sandbox.venues.binance.info import futures_info, spot_info
 from sandbox.wire.candles import INTERVALS, Candles, candles
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import whole
 
 FAPI, API = "fapi.binance.com", "api.binance.com"
 SETTLED_MINUTES = 30 * 1440  # how long a delisted perpetual stays in premiumIndex and exchangeInfo
@@ -76,23 +77,23 @@ class Binance:
             self.spot, self.by_symbol["spot"])  # fmt: skip
         weights = (40, 1) if market == "futures" else (80, 2)
 
-        def answer(ask: Ask) -> Answer:
-            if not (symbol := ask.query.get("symbol")):
-                return json_answer(self._ticker(rows, ask.now_ms, market == "spot"), weight=weights[0])
-            found = self._ticker([known[symbol]], ask.now_ms, market == "spot") if symbol in known else []
+        def answer(request: Request) -> Answer:
+            if not (symbol := request.query.get("symbol")):
+                return json_answer(self._ticker(rows, request.now_ms, market == "spot"), weight=weights[0])
+            found = self._ticker([known[symbol]], request.now_ms, market == "spot") if symbol in known else []
             return json_answer(found[0], weight=weights[1]) if found else failure(-1121, "Invalid symbol.")
 
         return answer
 
-    def premium_index(self, ask: Ask) -> Answer:
+    def premium_index(self, request: Request) -> Answer:
         """GET premiumIndex; dated contracts and settled ones are in it, as the venue has them."""
-        symbol = ask.query.get("symbol")
+        symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
             return failure(-1121, "Invalid symbol.")
         world = self.world
-        minute = ask.now_ms // 60_000
+        minute = request.now_ms // 60_000
         state = world.minute(minute)
-        following = next_funding_ms(ask.now_ms, state.hours).tolist()
+        following = next_funding_ms(request.now_ms, state.hours).tolist()
         out = []
         for row in [self.by_symbol["futures"][symbol]] if symbol else self.marked:
             gone = minute - int(world.universe.delisted[row])
@@ -108,21 +109,21 @@ class Binance:
                 "lastFundingRate": f"{state.rate[row] if live else 0.0:.8f}",
                 "interestRate": f"{0.0001 * state.hours[row] / 8 if live else 0.0:.8f}",
                 "nextFundingTime": following[row] if live else 0,
-                "time": ask.now_ms // 1000 * 1000,
+                "time": request.now_ms // 1000 * 1000,
             })  # fmt: skip
         if symbol:
             return json_answer(out[0], weight=1) if out else failure(-1121, "Invalid symbol.")
         return json_answer(out, weight=10)
 
-    def funding_info(self, ask: Ask) -> Answer:
+    def funding_info(self, request: Request) -> Answer:
         """GET fundingInfo: only the symbols whose interval or cap is not the default."""
-        state = self.world.minute(ask.now_ms // 60_000)
+        state = self.world.minute(request.now_ms // 60_000)
         out = []
         for row in self.futures:
             one = self.world.universe.listings[row]
             if not state.listed[row] or not one.intervals or (state.hours[row] == 8 and len(one.intervals) == 1):
                 continue
-            since = [at for at, _ in one.intervals if at <= ask.now_ms][-1]
+            since = [at for at, _ in one.intervals if at <= request.now_ms][-1]
             out.append({
                 "symbol": one.symbol,
                 "adjustedFundingRateCap": f"{FUNDING_CAP:.8f}",
@@ -133,35 +134,35 @@ class Binance:
             })  # fmt: skip
         return json_answer(out)
 
-    def open_interest(self, ask: Ask) -> Answer:
+    def open_interest(self, request: Request) -> Answer:
         """GET openInterest of one symbol, in base units."""
-        symbol = ask.query.get("symbol")
+        symbol = request.query.get("symbol")
         if not symbol:
             return failure(-1102, NO_SYMBOL)
         row = self.by_symbol["futures"].get(symbol)
         if row is None:
             return failure(-1121, "Invalid symbol.")
-        state = self.world.minute(ask.now_ms // 60_000)
+        state = self.world.minute(request.now_ms // 60_000)
         if not state.listed[row]:
             return failure(-4108, "Symbol is on delivering or delivered or settling or closed or pre-trading.")
         held = self.world.lot_format[row] % state.oi[row]
-        return json_answer({"symbol": symbol, "openInterest": held, "time": ask.now_ms})
+        return json_answer({"symbol": symbol, "openInterest": held, "time": request.now_ms})
 
     def klines(self, market: str) -> Any:
         """GET klines; the running candle is the last one, as the venue has it."""
         known, most = self.by_symbol[market], 1500 if market == "futures" else 1000
 
-        def answer(ask: Ask) -> Answer:
-            symbol, interval = ask.query.get("symbol"), ask.query.get("interval")
+        def answer(request: Request) -> Answer:
+            symbol, interval = request.query.get("symbol"), request.query.get("interval")
             if not symbol:
                 return failure(-1102, NO_SYMBOL)
             if interval not in INTERVALS:
                 return failure(-1120, "Invalid interval.")
             row = known.get(symbol)
-            if row is None or self.world.universe.listed[row] * 60_000 > ask.now_ms:
+            if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
                 return failure(-1121, "Invalid symbol.")
             try:
-                start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+                start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
             except ValueError as error:
                 legal = "legal range is '^[0-9]{1,20}$'."
                 return failure(-1100, f"Illegal characters found in parameter '{error}'; {legal}")
@@ -169,7 +170,7 @@ class Binance:
                 return failure(-1130, "Data sent for parameter 'limit' is not valid.")
             count = min(limit or 500, most)
             weight = 2 if market == "spot" else 1 if count < 100 else 2 if count < 500 else 5 if count <= 1000 else 10
-            found = candles(self.world, row, INTERVALS[interval], start, end, count, ask.now_ms)
+            found = candles(self.world, row, INTERVALS[interval], start, end, count, request.now_ms)
             return json_answer(self._rows(row, found, market == "spot"), weight=weight)
 
         return answer
@@ -187,13 +188,22 @@ class Binance:
         """All paths of the venue."""
         world = self.world
         return [
-            Endpoint("binance", FAPI, "/fapi/v1/exchangeInfo", lambda ask: futures_info(world, ask), "binance_fapi", 1),
+            Endpoint(
+                "binance",
+                FAPI,
+                "/fapi/v1/exchangeInfo",
+                lambda request: futures_info(world, request),
+                "binance_fapi",
+                1,
+            ),
             Endpoint("binance", FAPI, "/fapi/v1/ticker/24hr", self.tickers("futures"), "binance_fapi", 40),
             Endpoint("binance", FAPI, "/fapi/v1/premiumIndex", self.premium_index, "binance_fapi", 10),
             Endpoint("binance", FAPI, "/fapi/v1/fundingInfo", self.funding_info, "binance_funding", 1),
             Endpoint("binance", FAPI, "/fapi/v1/openInterest", self.open_interest, "binance_fapi", 1),
             Endpoint("binance", FAPI, "/fapi/v1/klines", self.klines("futures"), "binance_fapi", 1),
-            Endpoint("binance", API, "/api/v3/exchangeInfo", lambda ask: spot_info(world, ask), "binance_api", 20),
+            Endpoint(
+                "binance", API, "/api/v3/exchangeInfo", lambda request: spot_info(world, request), "binance_api", 20
+            ),
             Endpoint("binance", API, "/api/v3/ticker/24hr", self.tickers("spot"), "binance_api", 80),
             Endpoint("binance", API, "/api/v3/klines", self.klines("spot"), "binance_api", 2),
         ]

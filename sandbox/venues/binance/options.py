@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from math import isnan
 from typing import Any
 
-from sandbox.market.chain import Chain, chain
+from sandbox.derived.chain import Chain, chain
 from sandbox.market.world import World
 from sandbox.venues.binance.market import NO_SYMBOL, failure
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, trimmed
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import trimmed
 
 EAPI, POOL = "eapi.binance.com", "binance_eapi"
 HELD = {"BTC": 11_000.0, "ETH": 85_000.0}
@@ -38,11 +39,11 @@ class Options:
     def _chain(self, coin: str, now_ms: int) -> Chain:
         return chain(self.world, "binance", coin, now_ms // 60_000, HELD[coin])
 
-    def exchange_info(self, ask: Ask) -> Answer:
+    def exchange_info(self, request: Request) -> Answer:
         """GET exchangeInfo."""
         shown = []
         for coin in HELD:
-            found = self._chain(coin, ask.now_ms)
+            found = self._chain(coin, request.now_ms)
             columns = (found.expiry_ms.tolist(), found.strike.tolist(), found.call.tolist())
             for name, expiry, strike, call in zip(instruments(found), *columns, strict=True):
                 shown.append({
@@ -60,14 +61,14 @@ class Options:
                      for coin in HELD]  # fmt: skip
         limits = [{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": LIMIT}]
         return json_answer({
-            "timezone": "UTC", "serverTime": ask.now_ms, "optionContracts": contracts,
+            "timezone": "UTC", "serverTime": request.now_ms, "optionContracts": contracts,
             "optionAssets": [{"name": "USDT"}], "optionSymbols": shown, "rateLimits": limits,
         })  # fmt: skip
 
-    def _all(self, ask: Ask) -> list[tuple[str, dict[str, float]]]:
-        wanted, out = ask.query.get("symbol"), []
+    def _all(self, request: Request) -> list[tuple[str, dict[str, float]]]:
+        wanted, out = request.query.get("symbol"), []
         for coin in HELD:
-            found = self._chain(coin, ask.now_ms)
+            found = self._chain(coin, request.now_ms)
             names = ("strike", "mark_iv", "bid_iv", "ask_iv", "price", "delta", "gamma", "vega", "theta", "volume_24h")
             columns = [getattr(found, name).tolist() for name in names]
             for option, *values in zip(instruments(found), *columns, strict=True):
@@ -76,10 +77,10 @@ class Options:
                     out.append((option, row | {"index": found.index}))
         return out
 
-    def mark(self, ask: Ask) -> Answer:
+    def mark(self, request: Request) -> Answer:
         """GET mark; a side without any offer has the volatility -1."""
         out = []
-        for option, one in self._all(ask):
+        for option, one in self._all(request):
             price = max(one["price"], 0.1)
             bid = "-1.0" if isnan(one["bid_iv"]) else f"{one['bid_iv']:.8f}"
             out.append({
@@ -90,50 +91,53 @@ class Options:
             })  # fmt: skip
         return json_answer(out)
 
-    def ticker(self, ask: Ask) -> Answer:
+    def ticker(self, request: Request) -> Answer:
         """GET ticker: contracts and USDT of the last 24 hours."""
         out = []
-        for option, one in self._all(ask):
+        for option, one in self._all(request):
             price, volume = max(one["price"], 0.1), round(one["volume_24h"], 2)
             out.append({
                 "symbol": option, "priceChange": trimmed(price * 0.02, 3), "priceChangePercent": "0.0204",
                 "lastPrice": f"{price:.3f}", "lastQty": "0.10", "open": f"{price * 0.98:.3f}",
                 "high": f"{price * 1.05:.3f}", "low": f"{price * 0.95:.3f}", "volume": trimmed(volume, 2),
                 "amount": trimmed(volume * price, 4), "bidPrice": f"{price * 0.99:.3f}",
-                "askPrice": f"{price * 1.01:.3f}", "openTime": ask.now_ms - 86_400_000, "closeTime": ask.now_ms,
+                "askPrice": f"{price * 1.01:.3f}", "openTime": request.now_ms - 86_400_000, "closeTime": request.now_ms,
                 "firstTradeId": 1, "tradeCount": int(volume * 8), "strikePrice": trimmed(one["strike"], 3),
                 "exercisePrice": f"{one['index']:.8f}",
             })  # fmt: skip
-        return json_answer(out, weight=1 if ask.query.get("symbol") else 5)
+        return json_answer(out, weight=1 if request.query.get("symbol") else 5)
 
-    def open_interest(self, ask: Ask) -> Answer:
+    def open_interest(self, request: Request) -> Answer:
         """GET openInterest of one coin and expiry."""
-        coin, day = ask.query.get("underlyingAsset", ""), ask.query.get("expiration", "")
+        coin, day = request.query.get("underlyingAsset", ""), request.query.get("expiration", "")
         if not coin or not day:
             return failure(-1102, NO_SYMBOL.replace("symbol", "expiration" if coin else "underlyingAsset"))
         if coin not in HELD:
             return failure(-1121, "Invalid symbol.")
-        found = self._chain(coin, ask.now_ms)
+        found = self._chain(coin, request.now_ms)
         columns = (found.expiry_ms.tolist(), found.open_interest.tolist())
         out: list[dict[str, Any]] = [
             {"symbol": name, "sumOpenInterest": trimmed(held, 2),
-             "sumOpenInterestUsd": trimmed(round(held, 2) * found.index, 8), "timestamp": str(ask.now_ms)}
+             "sumOpenInterestUsd": trimmed(round(held, 2) * found.index, 8), "timestamp": str(request.now_ms)}
             for name, expiry, held in zip(instruments(found), *columns, strict=True) if day_of(expiry) == day
         ]  # fmt: skip
         return json_answer(out) if out else failure(-1130, "Data sent for parameter 'expiration' is not valid.")
 
-    def index(self, ask: Ask) -> Answer:
+    def index(self, request: Request) -> Answer:
         """GET index."""
-        coin = ask.query.get("underlying", "").removesuffix("USDT")
+        coin = request.query.get("underlying", "").removesuffix("USDT")
         if coin not in HELD:
             return failure(-1121, "Invalid symbol.")
-        return json_answer({"time": ask.now_ms, "indexPrice": f"{self._chain(coin, ask.now_ms).index:.8f}"})
+        return json_answer({"time": request.now_ms, "indexPrice": f"{self._chain(coin, request.now_ms).index:.8f}"})
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """The paths of the options."""
     one = Options(world)
-    paths = {"exchangeInfo": (one.exchange_info, 1), "mark": (one.mark, 5), "ticker": (one.ticker, 5),
-             "openInterest": (one.open_interest, 1), "index": (one.index, 1)}  # fmt: skip
-    return [Endpoint("binance", EAPI, f"/eapi/v1/{path}", answer, POOL, weight)
-            for path, (answer, weight) in paths.items()]  # fmt: skip
+    return [
+        Endpoint("binance", EAPI, "/eapi/v1/exchangeInfo", one.exchange_info, POOL, 1),
+        Endpoint("binance", EAPI, "/eapi/v1/mark", one.mark, POOL, 5),
+        Endpoint("binance", EAPI, "/eapi/v1/ticker", one.ticker, POOL, 5),
+        Endpoint("binance", EAPI, "/eapi/v1/openInterest", one.open_interest, POOL, 1),
+        Endpoint("binance", EAPI, "/eapi/v1/index", one.index, POOL, 1),
+    ]

@@ -5,20 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from sandbox.derived.positioning import long_of_late, takers
 from sandbox.market.derivatives import open_interest
 from sandbox.market.noise import Ints
-from sandbox.market.positioning import long_of_late, takers
 from sandbox.market.world import World
 from sandbox.venues.binance.market import FAPI, NO_SYMBOL, failure
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import whole
 
 KEPT_MS = 30 * 86_400_000
 PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1h": 60, "2h": 120, "4h": 240, "6h": 360, "12h": 720, "1d": 1440}
 _MOST = 500
 _RATIOS = {
-    "globalLongShortAccountRatio": "accounts",
-    "topLongShortAccountRatio": "top_accounts",
-    "topLongShortPositionRatio": "top_positions",
+    "/futures/data/globalLongShortAccountRatio": "accounts",
+    "/futures/data/topLongShortAccountRatio": "top_accounts",
+    "/futures/data/topLongShortPositionRatio": "top_positions",
 }
 Rows = Callable[[int, Ints, int], list[dict[str, Any]]]
 """(row of the market, starts of the buckets in minutes, minutes of a bucket) → the body."""
@@ -32,27 +33,27 @@ class Statistics:
         perps = world.universe.rows("binance", "perp").tolist()
         self.by_symbol = {world.universe.listings[row].symbol: row for row in perps}
 
-    def answering(self, rows: Rows, closed: bool) -> Callable[[Ask], Answer]:
+    def answering(self, rows: Rows, closed: bool) -> Callable[[Request], Answer]:
         """GET with symbol, period, limit, startTime and endTime; `closed`: only buckets that have ended."""
 
-        def answer(ask: Ask) -> Answer:
-            symbol, period = ask.query.get("symbol"), ask.query.get("period")
+        def answer(request: Request) -> Answer:
+            symbol, period = request.query.get("symbol"), request.query.get("period")
             if not symbol:
                 return failure(-1102, NO_SYMBOL)
             if period not in PERIODS:
                 return failure(-1130, "parameter 'period' is invalid.")
             try:
-                start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+                start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
             except ValueError as error:
                 return failure(-1130, f"parameter '{error}' is invalid.")
             if limit is not None and not 1 <= limit <= _MOST:
                 return failure(-1130, "parameter 'limit' is invalid.")
-            if start is not None and (start < ask.now_ms - KEPT_MS or (end is not None and end < start)):
+            if start is not None and (start < request.now_ms - KEPT_MS or (end is not None and end < start)):
                 return failure(-1130, "parameter 'startTime' is invalid.")
             row = self.by_symbol.get(symbol)
             if row is None:
                 return failure(-1121, "Invalid symbol.")
-            minutes = self._buckets(row, PERIODS[period], start, end, limit or 30, ask.now_ms, closed)
+            minutes = self._buckets(row, PERIODS[period], start, end, limit or 30, request.now_ms, closed)
             return json_answer(rows(row, minutes, PERIODS[period]) if len(minutes) else [])
 
         return answer
@@ -107,7 +108,6 @@ def endpoints(world: World) -> list[Endpoint]:
     """All paths of /futures/data."""
     one = Statistics(world)
     paths = {path: one.answering(one.ratios(kind), closed=False) for path, kind in _RATIOS.items()}
-    paths["takerlongshortRatio"] = one.answering(one.taker_volumes, closed=True)
-    paths["openInterestHist"] = one.answering(one.held, closed=False)
-    return [Endpoint("binance", FAPI, f"/futures/data/{path}", answer, "binance_statistics")
-            for path, answer in paths.items()]  # fmt: skip
+    paths["/futures/data/takerlongshortRatio"] = one.answering(one.taker_volumes, closed=True)
+    paths["/futures/data/openInterestHist"] = one.answering(one.held, closed=False)
+    return [Endpoint("binance", FAPI, path, answer, "binance_statistics") for path, answer in paths.items()]

@@ -5,9 +5,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import orjson
-from sanic import Sanic
+from sanic import Sanic, Websocket
 from sanic.request import Request
-from sanic.server.websockets.impl import WebsocketImplProtocol
 
 from sandbox.http.dispatch import Sandbox
 from sandbox.http.sockets import connected
@@ -70,14 +69,14 @@ def reply(connection: Connection, text: str, silent: bool = False) -> str:
 def add_stream_paths(app: Sanic[Any, Any], sandbox: Sandbox, root: str, silent: bool = False) -> None:
     """`<root>/ws`, `<root>/ws/<stream>` and the combined `<root>/stream?streams=`."""
 
-    async def raw(request: Request[Any, Any], ws: WebsocketImplProtocol, stream: str = "") -> None:
+    async def raw(request: Request[Any, Any], ws: Websocket, stream: str = "") -> None:
         async with connected(sandbox, request, ws) as connection:
             if not silent:
                 connection.topics |= _topics([unquote(stream)])
             async for text in ws:
                 await ws.send(reply(connection, str(text), silent))
 
-    async def combined(request: Request[Any, Any], ws: WebsocketImplProtocol) -> None:
+    async def combined(request: Request[Any, Any], ws: Websocket) -> None:
         async with connected(sandbox, request, ws) as connection:
             streams = (request.args.get("streams") or "").split("/")
             if not silent:

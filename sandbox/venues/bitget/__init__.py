@@ -1,12 +1,12 @@
-"""Bitget's stand-in: its hosts, a limit per path, and what it is made of."""
+"""Simulated Bitget: its hosts, endpoints, and a rate limit per path."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.bitget import streams as bitget_streams
+from sandbox.venues.bitget import streams
 from sandbox.venues.bitget.history import History
 from sandbox.venues.bitget.market import HOST, Bitget, failure
-from sandbox.wire.wire import Answer, Endpoint
+from sandbox.wire.endpoint import Answer, Endpoint
 
 _BY_DEFAULT = ("instruments", "tickers", "funding", "funding_history", "perp_candles", "perp_history", "spot_candles",
                "spot_history", "spot_books")  # fmt: skip
@@ -40,7 +40,7 @@ def endpoints(world: World) -> list[Endpoint]:
 
 SIMULATED = SimulatedVenue(
     venue="bitget",
-    hosts=(HOST, bitget_streams.HOST),
+    hosts=(HOST, streams.HOST),
     pools={f"bitget_{name}": Pool(20, 1000) for name in _BY_DEFAULT}
     | {
         "bitget_index_components": Pool(10, 1000),
@@ -49,9 +49,9 @@ SIMULATED = SimulatedVenue(
     },
     endpoints=endpoints,
     refusal=refusal,
-    sockets=bitget_streams.sockets,
-    reply=bitget_streams.reply,
-    topic=bitget_streams.topic,
-    frames=bitget_streams.frames,
-    liquidation_window_ms=bitget_streams.WINDOW_MS,
+    sockets=streams.sockets,
+    reply=streams.reply,
+    topic=streams.topic,
+    frames=streams.frames,
+    liquidation_window_ms=streams.WINDOW_MS,
 )

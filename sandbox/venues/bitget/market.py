@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from sandbox.market.constituents import constituents
+from sandbox.derived.constituents import constituents
+from sandbox.derived.ladder import ladder, texts
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.ladder import ladder, texts
 from sandbox.market.listing import DAY_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, json_answer, trimmed, whole
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.bitget.com"
 CATEGORIES = {"USDT": "USDT-FUTURES", "USDC": "USDC-FUTURES", "USD": "COIN-FUTURES"}
@@ -52,23 +53,23 @@ class Bitget:
         self.perps = {listings[row].symbol: row for row in world.universe.rows("bitget", "perp").tolist()}
         self.kind = {asset.name: asset.kind for asset in world.universe.assets}
 
-    def wanted(self, ask: Ask) -> list[int] | None:
+    def wanted(self, request: Request) -> list[int] | None:
         """The rows of the asked category, or of the one symbol in it; None if there is no such thing."""
-        name, symbol = ask.query.get("category", ""), ask.query.get("symbol")
+        name, symbol = request.query.get("category", ""), request.query.get("symbol")
         if symbol:
             row = self.by_symbol.get(name, {}).get(symbol)
             return None if row is None else [row]
         return self.rows.get(name)
 
-    def instruments(self, ask: Ask) -> Answer:
+    def instruments(self, request: Request) -> Answer:
         """GET /api/v3/market/instruments."""
-        rows = self.wanted(ask)
+        rows = self.wanted(request)
         if rows is None:
-            return failure("40034", "Parameter does not exist", ask.now_ms)
+            return failure("40034", "Parameter does not exist", request.now_ms)
         listings = self.world.universe.listings
-        shown = [(listings[row], status) for row in rows if (status := _status(listings[row], ask.now_ms))]
-        spot = ask.query["category"] == "SPOT"
-        return envelope([_spot(*one) if spot else self._perp(*one, ask.now_ms) for one in shown], ask.now_ms)
+        shown = [(listings[row], status) for row in rows if (status := _status(listings[row], request.now_ms))]
+        spot = request.query["category"] == "SPOT"
+        return envelope([_spot(*one) if spot else self._perp(*one, request.now_ms) for one in shown], request.now_ms)
 
     def _perp(self, one: Listing, status: str, now_ms: int) -> dict[str, Any]:
         stock = self.kind[one.coin] == "stock"
@@ -92,13 +93,13 @@ class Bitget:
             "maintainTime": "", "symbolType": "stock" if stock else "crypto", "maxMarketOrderQty": "220",
         }  # fmt: skip
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /api/v3/market/tickers."""
-        rows = self.wanted(ask)
+        rows = self.wanted(request)
         if rows is None:
-            return failure("40034", "Parameter does not exist", ask.now_ms)
-        world, spot = self.world, ask.query["category"] == "SPOT"
-        state, last = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms).tolist()
+            return failure("40034", "Parameter does not exist", request.now_ms)
+        world, spot = self.world, request.query["category"] == "SPOT"
+        state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
         rows = [row for row in rows if state.listed[row]]
         columns = (state.price_24h, state.high_24h, state.low_24h, state.base_24h, state.quote_24h, state.index,
                    state.mark, state.rate, state.oi)  # fmt: skip
@@ -109,7 +110,7 @@ class Bitget:
             price, lot = world.price_format[row], world.lot_format[row]
             step = 1.0 / world.universe.scale[row]
             shown = {
-                "category": category(one), "symbol": one.symbol, "ts": str(ask.now_ms), "lastPrice": price % now,
+                "category": category(one), "symbol": one.symbol, "ts": str(request.now_ms), "lastPrice": price % now,
                 "openPrice24h": price % then, "highPrice24h": price % max(high, now),
                 "lowPrice24h": price % min(low, now), "ask1Price": price % now,
                 "bid1Price": price % max(now - step, step), "bid1Size": lot % (volume / 8000),
@@ -126,49 +127,49 @@ class Bitget:
                     "deliveryStatus": "delivery_normal" if dated else "",
                 }  # fmt: skip
             out.append(shown)
-        return envelope(out, ask.now_ms)
+        return envelope(out, request.now_ms)
 
-    def funding(self, ask: Ask) -> Answer:
+    def funding(self, request: Request) -> Answer:
         """GET /api/v3/market/current-fund-rate."""
-        rows = self.wanted(ask)
-        if rows is None or ask.query.get("category") == "SPOT":
-            return failure("40034", "Parameter does not exist", ask.now_ms)
-        state = self.world.minute(ask.now_ms // 60_000)
+        rows = self.wanted(request)
+        if rows is None or request.query.get("category") == "SPOT":
+            return failure("40034", "Parameter does not exist", request.now_ms)
+        state = self.world.minute(request.now_ms // 60_000)
         rows = [row for row in rows if state.listed[row] and state.hours[row]]
-        following = next_funding_ms(ask.now_ms, state.hours)
+        following = next_funding_ms(request.now_ms, state.hours)
         columns = (state.rate, state.hours, following)
         return envelope([
             {"symbol": self.world.universe.listings[row].symbol, "fundingRate": trimmed(rate, 10),
              "fundingRateInterval": str(hours), "nextUpdate": str(due), "minFundingRate": f"-{FUNDING_CAP}",
              "maxFundingRate": FUNDING_CAP}
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
-        ], ask.now_ms)  # fmt: skip
+        ], request.now_ms)  # fmt: skip
 
-    def spot_book(self, ask: Ask) -> Answer:
+    def spot_book(self, request: Request) -> Answer:
         """GET /api/v2/spot/market/orderbook."""
-        row = self.by_symbol["SPOT"].get(ask.query.get("symbol", ""))
-        if row is None or not self.world.minute(ask.now_ms // 60_000).listed[row]:
-            return failure("40034", "Parameter does not exist", ask.now_ms)
+        row = self.by_symbol["SPOT"].get(request.query.get("symbol", ""))
+        if row is None or not self.world.minute(request.now_ms // 60_000).listed[row]:
+            return failure("40034", "Parameter does not exist", request.now_ms)
         try:
-            levels = min(max(1, whole(ask.query, "limit") or 150), 150)
+            levels = min(max(1, whole(request.query, "limit") or 150), 150)
         except ValueError:
-            return failure("40020", "Parameter limit error", ask.now_ms)
+            return failure("40020", "Parameter limit error", request.now_ms)
         formats = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, ask.now_ms))
-        return envelope({"asks": asks, "bids": bids, "ts": str(ask.now_ms)}, ask.now_ms)
+        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, request.now_ms))
+        return envelope({"asks": asks, "bids": bids, "ts": str(request.now_ms)}, request.now_ms)
 
-    def index_components(self, ask: Ask) -> Answer:
+    def index_components(self, request: Request) -> Answer:
         """GET /api/v3/market/index-components."""
-        symbol, minute = ask.query.get("symbol", ""), ask.now_ms // 60_000
+        symbol, minute = request.query.get("symbol", ""), request.now_ms // 60_000
         row = self.perps.get(symbol)
         if row is None or not self.world.minute(minute).listed[row]:
-            return failure("40034", f"Parameter {symbol} does not exist", ask.now_ms)
+            return failure("40034", f"Parameter {symbol} does not exist", request.now_ms)
         price = f"{self.world.minute(minute).index[row]:.8g}"
         parts = constituents(self.world, row, minute)
         return envelope({"symbol": symbol, "componentList": [
             {"exchange": _EXCHANGES.get(venue, venue.upper()), "spotPair": f"{base}/{quote}", "equivalentPrice": price,
              "weight": trimmed(weight, 4)} for venue, base, quote, weight in parts
-        ]}, ask.now_ms)  # fmt: skip
+        ]}, request.now_ms)  # fmt: skip
 
 
 def _spot(one: Listing, status: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sandbox.http.sockets import add_socket
 from sandbox.http.streams import Connection, Frame, liquidations_of, message
 from sandbox.market.world import World
 from sandbox.venues.bitget.market import category
-from sandbox.wire.wire import trimmed
+from sandbox.wire.numbers import trimmed
 
 HOST = "ws.bitget.com"
 WINDOW_MS = 1000
@@ -20,7 +20,7 @@ _TYPES = ("usdt-futures", "usdc-futures", "coin-futures")
 def frames(world: World, minute: int) -> list[Frame]:
     """A second's liquidations of a category in one frame; side is the position's, amount the notional in quote.
 
-    The venue shows the largest long and the largest short of a pair and second, this stand-in the latest of a pair.
+    The venue shows the largest long and the largest short of a pair and second, the simulated one the latest of a pair.
     """
     pushed: dict[tuple[int, str], list[dict[str, str]]] = {}
     for event in liquidations_of(world, "bitget", minute, WINDOW_MS):

@@ -1,13 +1,11 @@
-"""Bybit's stand-in: its hosts, its limit with the ban, and what it is made of."""
+"""Simulated Bybit: its hosts, its rate limit and ban; the other files of this folder have its endpoints and streams."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.bybit import market as bybit_market
-from sandbox.venues.bybit import statistics as bybit_statistics
-from sandbox.venues.bybit import streams as bybit_streams
+from sandbox.venues.bybit import market, statistics, streams
 from sandbox.venues.bybit.options import option_tickers
-from sandbox.wire.wire import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 _BAN_MS = 600_000
 
@@ -22,18 +20,18 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return bybit_market.endpoints(world, option_tickers) + bybit_statistics.endpoints(world)
+    return market.endpoints(world, option_tickers) + statistics.endpoints(world)
 
 
 SIMULATED = SimulatedVenue(
     venue="bybit",
-    hosts=(bybit_market.HOST, bybit_streams.HOST),
+    hosts=(market.HOST, streams.HOST),
     pools={"bybit": Pool(600, 5_000)},
     endpoints=endpoints,
     refusal=refusal,
-    sockets=bybit_streams.sockets,
-    reply=bybit_streams.reply,
-    topic=bybit_streams.topic,
-    frames=bybit_streams.frames,
+    sockets=streams.sockets,
+    reply=streams.reply,
+    topic=streams.topic,
+    frames=streams.frames,
     liquidation_window_ms=0,
 )

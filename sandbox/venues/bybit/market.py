@@ -8,7 +8,8 @@ from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.listing import Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, trimmed, whole
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.bybit.com"
 CLOSED_MS = 30 * 86_400_000  # how long a delisted instrument is listed as Closed
@@ -39,20 +40,20 @@ class Bybit:
         self.by_symbol = {kind: {listings[row].symbol: row for row in rows} for kind, rows in self.rows.items()}
         self.category = {asset.name: asset.category for asset in world.universe.assets}
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /v5/market/tickers."""
-        category = ask.query.get("category", "")
+        category = request.query.get("category", "")
         if category not in self.rows:
-            return failure(10001, "params error: Category is invalid", ask.now_ms)
+            return failure(10001, "params error: Category is invalid", request.now_ms)
         rows = self.rows[category]
-        if symbol := ask.query.get("symbol"):
+        if symbol := request.query.get("symbol"):
             if symbol not in self.by_symbol[category]:
-                return failure(10001, "params error: symbol invalid", ask.now_ms)
+                return failure(10001, "params error: symbol invalid", request.now_ms)
             rows = [self.by_symbol[category][symbol]]
-        state = self.world.minute(ask.now_ms // 60_000)
+        state = self.world.minute(request.now_ms // 60_000)
         rows = [row for row in rows if state.listed[row]]
-        shown = self._linear(rows, ask.now_ms) if category == "linear" else self._spot(rows, ask.now_ms)
-        return envelope({"category": category, "list": shown}, ask.now_ms)
+        shown = self._linear(rows, request.now_ms) if category == "linear" else self._spot(rows, request.now_ms)
+        return envelope({"category": category, "list": shown}, request.now_ms)
 
     def _linear(self, rows: list[int], now_ms: int) -> list[dict[str, Any]]:
         world = self.world
@@ -112,32 +113,32 @@ class Bybit:
             out.append(shown)
         return out
 
-    def instruments(self, ask: Ask) -> Answer:
+    def instruments(self, request: Request) -> Answer:
         """GET /v5/market/instruments-info; linear is paged by an opaque cursor, spot is one page."""
-        category = ask.query.get("category", "")
+        category = request.query.get("category", "")
         if category not in self.rows:
-            return failure(10001, "params error: Category is invalid", ask.now_ms)
+            return failure(10001, "params error: Category is invalid", request.now_ms)
         try:
-            limit = whole(ask.query, "limit")
-            cursor = unquote(unquote(ask.query.get("cursor", "")))
+            limit = whole(request.query, "limit")
+            cursor = unquote(unquote(request.query.get("cursor", "")))
             after = int(cursor.removeprefix("first=").split("&")[0]) if cursor else 0
         except ValueError:
-            return failure(10001, "params error: cursor or limit invalid", ask.now_ms)
+            return failure(10001, "params error: cursor or limit invalid", request.now_ms)
         listings = self.world.universe.listings
         shown = [
             (row, status) for row in self.rows[category]
-            if (status := _status(listings[row], ask.now_ms)) and status == ask.query.get("status", status)
-            and ask.query.get("symbol", listings[row].symbol) == listings[row].symbol
+            if (status := _status(listings[row], request.now_ms)) and status == request.query.get("status", status)
+            and request.query.get("symbol", listings[row].symbol) == listings[row].symbol
         ]  # fmt: skip
         if category == "spot":
             found = [_spot_instrument(listings[row], status) for row, status in shown]
-            return envelope({"category": "spot", "list": found}, ask.now_ms)
+            return envelope({"category": "spot", "list": found}, request.now_ms)
         count = min(max(1, limit or 500), 1000)
         page = shown[after : after + count]
         more = after + count < len(shown)
         cursor = quote(f"first={after + count}&last={len(shown)}", safe="") if more else ""
-        found = [self._linear_instrument(row, status, ask.now_ms) for row, status in page]
-        return envelope({"category": "linear", "list": found, "nextPageCursor": cursor}, ask.now_ms)
+        found = [self._linear_instrument(row, status, request.now_ms) for row, status in page]
+        return envelope({"category": "linear", "list": found, "nextPageCursor": cursor}, request.now_ms)
 
     def _linear_instrument(self, row: int, status: str, now_ms: int) -> dict[str, Any]:
         one = self.world.universe.listings[row]
@@ -158,30 +159,32 @@ class Bybit:
             "isPreListing": False, "preListingInfo": None, "symbolType": "",
         }  # fmt: skip
 
-    def kline(self, ask: Ask) -> Answer:
+    def kline(self, request: Request) -> Answer:
         """GET /v5/market/kline, newest first; the first row is the running candle."""
-        category, symbol = ask.query.get("category", "linear"), ask.query.get("symbol", "")
+        category, symbol = request.query.get("category", "linear"), request.query.get("symbol", "")
         if category not in self.rows:
-            return failure(10001, "params error: Category is invalid", ask.now_ms)
+            return failure(10001, "params error: Category is invalid", request.now_ms)
         row = self.by_symbol[category].get(symbol)
-        if row is None or self.world.universe.listed[row] * 60_000 > ask.now_ms:
-            return failure(10001, "params error: symbol invalid", ask.now_ms)
-        if ask.query.get("interval") not in _STEPS:
-            return failure(10001, "params error: interval invalid", ask.now_ms)
+        if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
+            return failure(10001, "params error: symbol invalid", request.now_ms)
+        if request.query.get("interval") not in _STEPS:
+            return failure(10001, "params error: interval invalid", request.now_ms)
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("start", "end", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("start", "end", "limit"))
         except ValueError as error:
-            return failure(10001, f"params error: {error} invalid", ask.now_ms)
+            return failure(10001, f"params error: {error} invalid", request.now_ms)
         count = min(max(1, limit or 200), 1000)
-        step = INTERVALS[_STEPS[ask.query["interval"]]]
+        step = INTERVALS[_STEPS[request.query["interval"]]]
         # With start and end the newest rows of the window win; a start alone counts from there.
         if start is not None and end is not None:
-            start = max(start, min(end, ask.now_ms) // (step * 60_000) * step * 60_000 - (count - 1) * step * 60_000)
-        found = candles(self.world, row, step, start, end, count, ask.now_ms)
+            start = max(
+                start, min(end, request.now_ms) // (step * 60_000) * step * 60_000 - (count - 1) * step * 60_000
+            )
+        found = candles(self.world, row, step, start, end, count, request.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
         rows = [[str(at), price % o, price % h, price % low, price % c, lot % v, trimmed(q, 8)]
                 for at, o, h, low, c, v, q, _, _ in found.rows()]  # fmt: skip
-        return envelope({"symbol": symbol, "category": category, "list": rows[::-1]}, ask.now_ms)
+        return envelope({"symbol": symbol, "category": category, "list": rows[::-1]}, request.now_ms)
 
 
 def _status(one: Listing, now_ms: int) -> str:
@@ -202,12 +205,15 @@ def _spot_instrument(one: Listing, status: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def endpoints(world: World, option_tickers: Callable[[World, Ask], Answer]) -> list[Endpoint]:
+def endpoints(world: World, option_tickers: Callable[[World, Request], Answer]) -> list[Endpoint]:
     """The endpoints of Bybit."""
     bybit = Bybit(world)
 
-    def tickers(ask: Ask) -> Answer:
-        return option_tickers(world, ask) if ask.query.get("category") == "option" else bybit.tickers(ask)
+    def tickers(request: Request) -> Answer:
+        return option_tickers(world, request) if request.query.get("category") == "option" else bybit.tickers(request)
 
-    paths = {"tickers": tickers, "instruments-info": bybit.instruments, "kline": bybit.kline}
-    return [Endpoint("bybit", HOST, f"/v5/market/{path}", answer, "bybit") for path, answer in paths.items()]
+    return [
+        Endpoint("bybit", HOST, "/v5/market/tickers", tickers, "bybit"),
+        Endpoint("bybit", HOST, "/v5/market/instruments-info", bybit.instruments, "bybit"),
+        Endpoint("bybit", HOST, "/v5/market/kline", bybit.kline, "bybit"),
+    ]

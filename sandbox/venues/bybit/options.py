@@ -2,10 +2,11 @@
 
 from math import isnan
 
-from sandbox.market.chain import Chain, chain, expiry_name
+from sandbox.derived.chain import Chain, chain, expiry_name
 from sandbox.market.world import World
 from sandbox.venues.bybit.market import envelope, failure
-from sandbox.wire.wire import Answer, Ask, trimmed
+from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.numbers import trimmed
 
 HELD = {"BTC": 21_000.0, "ETH": 190_000.0}
 """Coins that are open in all."""
@@ -20,13 +21,13 @@ def instruments(of: Chain) -> list[str]:
     ]
 
 
-def option_tickers(world: World, ask: Ask) -> Answer:
+def option_tickers(world: World, request: Request) -> Answer:
     """GET /v5/market/tickers?category=option: a base coin, or the name of one option, must be given."""
-    wanted = ask.query.get("symbol")
-    coin = ask.query.get("baseCoin") or (wanted or "").partition("-")[0]
+    wanted = request.query.get("symbol")
+    coin = request.query.get("baseCoin") or (wanted or "").partition("-")[0]
     if coin not in HELD:
-        return failure(10001, "params error: baseCoin or symbol invalid", ask.now_ms)
-    found = chain(world, "bybit", coin, ask.now_ms // 60_000, HELD[coin])
+        return failure(10001, "params error: baseCoin or symbol invalid", request.now_ms)
+    found = chain(world, "bybit", coin, request.now_ms // 60_000, HELD[coin])
     columns = (found.forward, found.mark_iv, found.bid_iv, found.ask_iv, found.price, found.delta, found.gamma,
                found.vega, found.theta, found.open_interest, found.volume_24h)  # fmt: skip
     out = []
@@ -50,4 +51,4 @@ def option_tickers(world: World, ask: Ask) -> Answer:
             "vega": f"{vega:.8f}", "theta": f"{theta:.8f}", "predictedDeliveryPrice": "0",
             "change24h": trimmed((last - 5.0) / 100, 8),
         })  # fmt: skip
-    return envelope({"category": "option", "list": out}, ask.now_ms)
+    return envelope({"category": "option", "list": out}, request.now_ms)

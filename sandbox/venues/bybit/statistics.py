@@ -6,15 +6,16 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from sandbox.market.constituents import constituents
+from sandbox.derived.constituents import constituents
+from sandbox.derived.ladder import ladder, texts
+from sandbox.derived.positioning import long_of_late
 from sandbox.market.derivatives import open_interest
-from sandbox.market.ladder import ladder, texts
 from sandbox.market.noise import Ints, fraction
-from sandbox.market.positioning import long_of_late
 from sandbox.market.world import World
 from sandbox.venues.bybit.market import HOST, envelope, failure
+from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.numbers import trimmed, whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, trimmed, whole
 
 PERIODS = {"5min": 5, "15min": 15, "30min": 30, "1h": 60, "4h": 240, "1d": 1440}
 RATIOS_SINCE_MS = 1_595_203_200_000  # 2020-07-20
@@ -38,32 +39,32 @@ class Statistics:
             for category, types in kinds.items()
         }
 
-    def _row(self, ask: Ask) -> int | Answer:
-        category = ask.query.get("category", "")
+    def _row(self, request: Request) -> int | Answer:
+        category = request.query.get("category", "")
         if category not in self.by_symbol:
-            return failure(10001, "params error: Category is invalid", ask.now_ms)
-        row = self.by_symbol[category].get(ask.query.get("symbol", ""))
-        if row is None or self.world.universe.listings[row].listed_ms > ask.now_ms:
-            return failure(10001, "params error: symbol invalid", ask.now_ms)
+            return failure(10001, "params error: Category is invalid", request.now_ms)
+        row = self.by_symbol[category].get(request.query.get("symbol", ""))
+        if row is None or self.world.universe.listings[row].listed_ms > request.now_ms:
+            return failure(10001, "params error: symbol invalid", request.now_ms)
         return row
 
-    def paged(self, name: str, rows: Rows, usual: int, most: int, since_ms: int = 0) -> Callable[[Ask], Answer]:
+    def paged(self, name: str, rows: Rows, usual: int, most: int, since_ms: int = 0) -> Callable[[Request], Answer]:
         """GET buckets of one perp, newest first, paged by an opaque cursor; `name` is the parameter of the period."""
 
-        def answer(ask: Ask) -> Answer:
-            if isinstance(row := self._row(ask), Answer):
+        def answer(request: Request) -> Answer:
+            if isinstance(row := self._row(request), Answer):
                 return row
-            step = PERIODS.get(ask.query.get(name, ""))
-            if step is None or ask.query["category"] != "linear":
-                return failure(10001, f"params error: {name} invalid", ask.now_ms)
+            step = PERIODS.get(request.query.get(name, ""))
+            if step is None or request.query["category"] != "linear":
+                return failure(10001, f"params error: {name} invalid", request.now_ms)
             try:
-                start, end, limit = (whole(ask.query, one) for one in ("startTime", "endTime", "limit"))
-                cursor = unquote(unquote(ask.query.get("cursor", "")))
+                start, end, limit = (whole(request.query, one) for one in ("startTime", "endTime", "limit"))
+                cursor = unquote(unquote(request.query.get("cursor", "")))
                 before = int(cursor.partition("lasttime=")[2]) * 1000 if cursor else None
             except ValueError:
-                return failure(10001, "params error: cursor, limit or time invalid", ask.now_ms)
+                return failure(10001, "params error: cursor, limit or time invalid", request.now_ms)
             listing, step_ms = self.world.universe.listings[row], step * 60_000
-            ends = [ask.now_ms, listing.delisted_ms - 1]
+            ends = [request.now_ms, listing.delisted_ms - 1]
             ends += [] if end is None else [end]
             ends += [] if before is None else [before - 1]
             last = min(ends) // step_ms
@@ -76,7 +77,7 @@ class Statistics:
             result: dict[str, Any] = {"list": found, "nextPageCursor": cursor}
             if name == "intervalTime":
                 result = {"symbol": listing.symbol, "category": "linear", **result}
-            return envelope(result, ask.now_ms)
+            return envelope(result, request.now_ms)
 
         return answer
 
@@ -99,46 +100,47 @@ class Statistics:
             for minute, size in zip(minutes.tolist(), sizes, strict=True)
         ]
 
-    def funding_history(self, ask: Ask) -> Answer:
+    def funding_history(self, request: Request) -> Answer:
         """GET funding/history, newest first; a start without an end is an error."""
-        if isinstance(row := self._row(ask), Answer):
+        if isinstance(row := self._row(request), Answer):
             return row
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
         except ValueError as error:
-            return failure(10001, f"params error: {error} invalid", ask.now_ms)
+            return failure(10001, f"params error: {error} invalid", request.now_ms)
         if start is not None and end is None:
-            return failure(10001, "params error: endTime is required with startTime", ask.now_ms)
-        last = min(ask.now_ms, end if end is not None else ask.now_ms)
+            return failure(10001, "params error: endTime is required with startTime", request.now_ms)
+        last = min(request.now_ms, end if end is not None else request.now_ms)
         found = settlements(self.world, row, last, min(max(1, limit or 200), 200))
         symbol = self.world.universe.listings[row].symbol
         shown = [{"symbol": symbol, "fundingRate": trimmed(rate, 8), "fundingRateTimestamp": str(at)}
                  for at, rate, _ in found if at >= (start or 0)]  # fmt: skip
-        return envelope({"category": "linear", "list": shown}, ask.now_ms)
+        return envelope({"category": "linear", "list": shown}, request.now_ms)
 
-    def orderbook(self, ask: Ask) -> Answer:
+    def orderbook(self, request: Request) -> Answer:
         """GET orderbook."""
-        if isinstance(row := self._row(ask), Answer):
+        if isinstance(row := self._row(request), Answer):
             return row
         try:
-            limit = whole(ask.query, "limit") or 25
+            limit = whole(request.query, "limit") or 25
         except ValueError:
-            return failure(10001, "params error: limit invalid", ask.now_ms)
-        if not 1 <= limit <= _DEEPEST[ask.query["category"]]:
-            return failure(10001, "params error: limit invalid", ask.now_ms)
+            return failure(10001, "params error: limit invalid", request.now_ms)
+        if not 1 <= limit <= _DEEPEST[request.query["category"]]:
+            return failure(10001, "params error: limit invalid", request.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, ask.now_ms))
-        result = {"s": self.world.universe.listings[row].symbol, "b": bids, "a": asks, "ts": ask.now_ms - 9,
-                  "u": ask.now_ms // 100 % 10_000_000, "seq": ask.now_ms // 400, "cts": ask.now_ms - 12}  # fmt: skip
-        return envelope(result, ask.now_ms)
+        bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, request.now_ms))
+        now_ms = request.now_ms
+        result = {"s": self.world.universe.listings[row].symbol, "b": bids, "a": asks, "ts": now_ms - 9,
+                  "u": now_ms // 100 % 10_000_000, "seq": now_ms // 400, "cts": now_ms - 12}  # fmt: skip
+        return envelope(result, now_ms)
 
-    def index_components(self, ask: Ask) -> Answer:
+    def index_components(self, request: Request) -> Answer:
         """GET index-price-components of an index that is named as the USDT perpetual on it."""
-        name = ask.query.get("indexName", "")
+        name = request.query.get("indexName", "")
         row = self.by_symbol["linear"].get(name)
-        minute = ask.now_ms // 60_000
+        minute = request.now_ms // 60_000
         if row is None or not name.endswith("USDT") or not self.world.minute(minute).listed[row]:
-            return failure(10001, "params error: indexName invalid", ask.now_ms)
+            return failure(10001, "params error: indexName invalid", request.now_ms)
         one, index = self.world.universe.listings[row], float(self.world.minute(minute).index[row])
         shown = []
         for venue, base, against, weight in constituents(self.world, row, minute):
@@ -149,19 +151,19 @@ class Statistics:
                 "equivalentPrice": trimmed(away, one.decimals), "multiplier": trimmed(one.units, 8),
                 "price": trimmed(away, one.decimals), "weight": trimmed(weight, 16),
             })  # fmt: skip
-        result = {"indexName": name, "lastPrice": trimmed(index, one.decimals), "updateTime": str(ask.now_ms - 600),
+        result = {"indexName": name, "lastPrice": trimmed(index, one.decimals), "updateTime": str(request.now_ms - 600),
                   "components": shown}  # fmt: skip
-        return envelope(result, ask.now_ms)
+        return envelope(result, request.now_ms)
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """The paths of books, components and the past."""
     one = Statistics(world)
     paths = {
-        "account-ratio": one.paged("period", one.ratios, 50, 500, RATIOS_SINCE_MS),
-        "open-interest": one.paged("intervalTime", one.held, 50, 200),
-        "funding/history": one.funding_history,
-        "orderbook": one.orderbook,
-        "index-price-components": one.index_components,
+        "/v5/market/account-ratio": one.paged("period", one.ratios, 50, 500, RATIOS_SINCE_MS),
+        "/v5/market/open-interest": one.paged("intervalTime", one.held, 50, 200),
+        "/v5/market/funding/history": one.funding_history,
+        "/v5/market/orderbook": one.orderbook,
+        "/v5/market/index-price-components": one.index_components,
     }
-    return [Endpoint("bybit", HOST, f"/v5/market/{path}", answer, "bybit") for path, answer in paths.items()]
+    return [Endpoint("bybit", HOST, path, answer, "bybit") for path, answer in paths.items()]

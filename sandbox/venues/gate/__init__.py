@@ -1,12 +1,10 @@
-"""Gate's stand-in: its hosts, its limits (one per endpoint), and what it is made of."""
+"""Simulated Gate: its hosts, its rate limits (one per endpoint), and its endpoints."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.gate import contract as gate_contract
-from sandbox.venues.gate import market as gate_market
-from sandbox.venues.gate import streams as gate_streams
-from sandbox.wire.wire import Answer, Endpoint, json_answer
+from sandbox.venues.gate import contract, market, streams
+from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 _LIMIT, _WINDOW_MS = 200, 10_000
 
@@ -24,19 +22,19 @@ def headers(pool: str, used: int) -> dict[str, str]:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [*gate_market.endpoints(world), *gate_contract.endpoints(world)]
+    return [*market.endpoints(world), *contract.endpoints(world)]
 
 
 SIMULATED = SimulatedVenue(
     venue="gate",
-    hosts=(gate_market.HOST, gate_streams.HOST),
-    pools={name: Pool(_LIMIT, _WINDOW_MS) for name in (*gate_market.POOLS, *gate_contract.POOLS)},
+    hosts=(market.HOST, streams.HOST),
+    pools={name: Pool(_LIMIT, _WINDOW_MS) for name in (*market.POOLS, *contract.POOLS)},
     endpoints=endpoints,
     refusal=refusal,
     headers=headers,
-    sockets=gate_streams.sockets,
-    reply=gate_streams.reply,
-    topic=gate_streams.topic,
-    frames=gate_streams.frames,
+    sockets=streams.sockets,
+    reply=streams.reply,
+    topic=streams.topic,
+    frames=streams.frames,
     liquidation_window_ms=0,
 )

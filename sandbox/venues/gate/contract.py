@@ -4,17 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from sandbox.derived.constituents import constituents
+from sandbox.derived.ladder import ladder, texts
+from sandbox.derived.positioning import long_of_late, takers
 from sandbox.http.streams import liquidations_of
-from sandbox.market.constituents import constituents
 from sandbox.market.derivatives import funding_hours, funding_rate, liquidations, open_interest
-from sandbox.market.ladder import ladder, texts
 from sandbox.market.noise import Floats, Ints
-from sandbox.market.positioning import long_of_late, takers
 from sandbox.market.world import World
-from sandbox.venues.gate.market import FUTURES, HOST, SETTLED_IN, SPOT, failure, in_contracts
+from sandbox.venues.gate.market import HOST, SETTLED_IN, failure, in_contracts
 from sandbox.wire.candles import INTERVALS, candles
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import trimmed, whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, trimmed, whole
 
 POOLS = ("gate_candles", "gate_spot_candles", "gate_stats", "gate_funding", "gate_constituents", "gate_liquidations",
          "gate_spot_books")  # fmt: skip
@@ -28,7 +29,7 @@ _BAD_RANGE = "too many points, at most 2000"
 
 
 class GateContract:
-    """The endpoints that ask for one market."""
+    """The endpoints of one market each."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -38,16 +39,16 @@ class GateContract:
                       for settle, inverse in SETTLED_IN.items()}  # fmt: skip
         self.pairs = {listings[row].symbol: row for row in world.universe.rows("gate", "spot").tolist()}
 
-    def _row(self, ask: Ask, name: str = "contract") -> int | None:
+    def _row(self, request: Request, name: str = "contract") -> int | None:
         """The asked contract, if it was ever listed."""
-        row = self.perps.get(ask.query["settle"], {}).get(ask.query.get(name, ""))
-        return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= ask.now_ms else None
+        row = self.perps.get(request.query["settle"], {}).get(request.query.get(name, ""))
+        return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= request.now_ms else None
 
-    def candles(self, ask: Ask) -> Answer:
+    def candles(self, request: Request) -> Answer:
         """GET /futures/{settle}/candlesticks, oldest first; the last one is running."""
-        if (row := self._row(ask)) is None:
+        if (row := self._row(request)) is None:
             return failure("CONTRACT_NOT_FOUND")
-        found = self._candles(ask, row)
+        found = self._candles(request, row)
         if isinstance(found, Answer):
             return found
         one = self.world.universe.listings[row]
@@ -58,69 +59,69 @@ class GateContract:
             for at, o, h, low, c, v, q, _, _ in found
         ])  # fmt: skip
 
-    def spot_book(self, ask: Ask) -> Answer:
+    def spot_book(self, request: Request) -> Answer:
         """GET /spot/order_book; the id comes on request."""
-        row = self.pairs.get(ask.query.get("currency_pair", ""))
-        if row is None or not self.world.minute(ask.now_ms // MINUTE_MS).listed[row]:
+        row = self.pairs.get(request.query.get("currency_pair", ""))
+        if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
             return failure("INVALID_CURRENCY_PAIR", "Invalid currency pair")
         try:
-            levels = whole(ask.query, "limit") or 10
+            levels = whole(request.query, "limit") or 10
         except ValueError:
             return failure("INVALID_PARAM_VALUE", "limit")
         if not 1 <= levels <= 1000:
             return failure("INVALID_PARAM_VALUE", "limit")
         formats = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, ask.now_ms))
-        shown: dict[str, Any] = {"current": ask.now_ms, "update": ask.now_ms - 6, "asks": asks, "bids": bids}
-        return json_answer({"id": ask.now_ms // 100} | shown if ask.query.get("with_id") == "true" else shown)
+        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, request.now_ms))
+        shown: dict[str, Any] = {"current": request.now_ms, "update": request.now_ms - 6, "asks": asks, "bids": bids}
+        return json_answer({"id": request.now_ms // 100} | shown if request.query.get("with_id") == "true" else shown)
 
-    def spot_candles(self, ask: Ask) -> Answer:
+    def spot_candles(self, request: Request) -> Answer:
         """GET /spot/candlesticks, oldest first; the last one is running."""
-        row = self.pairs.get(ask.query.get("currency_pair", ""))
-        if row is None or self.world.universe.listed[row] * MINUTE_MS > ask.now_ms:
+        row = self.pairs.get(request.query.get("currency_pair", ""))
+        if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
             return failure("INVALID_CURRENCY_PAIR")
-        found = self._candles(ask, row)
+        found = self._candles(request, row)
         if isinstance(found, Answer):
             return found
-        step = INTERVALS[ask.query.get("interval", "30m")] * MINUTE_MS
+        step = INTERVALS[request.query.get("interval", "30m")] * MINUTE_MS
         price = f"%.{self.world.universe.listings[row].decimals}f"
         return json_answer([
             [str(at // 1000), f"{q:.8f}", price % c, price % h, price % low, price % o, f"{v:.8f}",
-             "true" if at + step <= ask.now_ms else "false"]
+             "true" if at + step <= request.now_ms else "false"]
             for at, o, h, low, c, v, q, _, _ in found
         ])  # fmt: skip
 
-    def _candles(self, ask: Ask, row: int) -> Answer | list[tuple[Any, ...]]:
-        interval = ask.query.get("interval", "30m")
+    def _candles(self, request: Request, row: int) -> Answer | list[tuple[Any, ...]]:
+        interval = request.query.get("interval", "30m")
         if interval not in INTERVALS:
             return failure("INVALID_PARAM_VALUE", "invalid interval")
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("from", "to", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("from", "to", "limit"))
         except ValueError as error:
             return failure("INVALID_PARAM_VALUE", f"invalid {error}")
         if limit is not None and (start is not None or end is not None):
             return failure("INVALID_PARAM_VALUE", "limit conflicts with from and to")
         step = INTERVALS[interval]
-        if start is not None and ((end or ask.now_ms // 1000) - start) // (60 * step) >= _MOST_POINTS:
+        if start is not None and ((end or request.now_ms // 1000) - start) // (60 * step) >= _MOST_POINTS:
             return failure("INVALID_PARAM_VALUE", _BAD_RANGE)
         begin, until = (None if value is None else value * 1000 for value in (start, end))
         count = _MOST_POINTS if begin is not None else min(limit or 100, _MOST_POINTS)
-        found = candles(self.world, row, step, begin, until, count, ask.now_ms)
+        found = candles(self.world, row, step, begin, until, count, request.now_ms)
         return [candle for candle in found.rows() if until is None or candle[0] <= until]
 
-    def stats(self, ask: Ask) -> Answer:
+    def stats(self, request: Request) -> Answer:
         """GET /futures/{settle}/contract_stats, oldest first; the newest bucket is running."""
-        if (row := self._row(ask)) is None:
+        if (row := self._row(request)) is None:
             return failure("CONTRACT_NOT_FOUND")
-        step = INTERVALS.get(ask.query.get("interval", "5m"), 0)
+        step = INTERVALS.get(request.query.get("interval", "5m"), 0)
         if step < 5:
             return failure("INVALID_PARAM_VALUE", "invalid interval")
         try:
-            start, limit = whole(ask.query, "from"), whole(ask.query, "limit")
+            start, limit = whole(request.query, "from"), whole(request.query, "limit")
         except ValueError as error:
             return failure("INVALID_PARAM_VALUE", f"invalid {error}")
         count = min(limit or 30, _MOST_POINTS)
-        newest = min(ask.now_ms // MINUTE_MS, int(self.world.universe.delisted[row]) - 1) // step
+        newest = min(request.now_ms // MINUTE_MS, int(self.world.universe.delisted[row]) - 1) // step
         first = max(-(-start // (60 * step)) if start is not None else newest - count + 1,
                     -(-int(self.world.universe.listed[row]) // step))  # fmt: skip
         buckets = np.arange(first, min(newest, first + count - 1) + 1)
@@ -191,38 +192,38 @@ class GateContract:
 
         return self.world.of_late(f"liquidated {step}", row, minutes, make)
 
-    def settled(self, ask: Ask) -> Answer:
+    def settled(self, request: Request) -> Answer:
         """GET /futures/{settle}/funding_rate, newest first."""
-        if (row := self._row(ask)) is None:
+        if (row := self._row(request)) is None:
             return failure("CONTRACT_NOT_FOUND")
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("from", "to", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("from", "to", "limit"))
         except ValueError as error:
             return failure("INVALID_PARAM_VALUE", f"invalid {error}")
-        before = ask.now_ms if end is None else min(end * 1000, ask.now_ms)
+        before = request.now_ms if end is None else min(end * 1000, request.now_ms)
         found = settlements(self.world, row, before, min(limit or 100, 1000))
         return json_answer([{"t": at // 1000, "r": trimmed(rate, 6)} for at, rate, _ in found
                             if start is None or at >= start * 1000])  # fmt: skip
 
-    def constituents(self, ask: Ask) -> Answer:
+    def constituents(self, request: Request) -> Answer:
         """GET /futures/{settle}/index_constituents/{index}."""
-        if (row := self._row(ask, "index")) is None:
+        if (row := self._row(request, "index")) is None:
             return failure("INDEX_NOT_FOUND")
-        legs = constituents(self.world, row, ask.now_ms // MINUTE_MS)
-        return json_answer({"index": ask.query["index"], "constituents": [
+        legs = constituents(self.world, row, request.now_ms // MINUTE_MS)
+        return json_answer({"index": request.query["index"], "constituents": [
             {"exchange": _NAMES.get(venue, venue), "symbols": [f"{base}_{quote}"]} for venue, base, quote, _ in legs
         ]})  # fmt: skip
 
-    def liquidated(self, ask: Ask) -> Answer:
+    def liquidated(self, request: Request) -> Answer:
         """GET /futures/{settle}/liq_orders, newest first: those of the last hour. `size` is the position's."""
-        if ask.query["settle"] not in SETTLED_IN:
+        if request.query["settle"] not in SETTLED_IN:
             return failure("INVALID_SETTLE")
-        inverse, minute = SETTLED_IN[ask.query["settle"]], ask.now_ms // MINUTE_MS
+        inverse, minute = SETTLED_IN[request.query["settle"]], request.now_ms // MINUTE_MS
         out = []
         for at in range(minute, minute - LIQUIDATION_MINUTES, -1):
             for one in reversed(liquidations_of(self.world, "gate", at)):
                 listing = one.listing
-                if listing.inverse != inverse or one.ts > ask.now_ms:
+                if listing.inverse != inverse or one.ts > request.now_ms:
                     continue
                 size, price = in_contracts(listing, one.size, one.price), f"%.{listing.decimals}f"
                 out.append({"time": one.ts // 1000, "contract": listing.symbol, "left": "0",
@@ -230,18 +231,24 @@ class GateContract:
                             "order_price": price % (one.price * (0.99 if one.long else 1.01))})  # fmt: skip
             if len(out) >= 1000:
                 break
-        return json_answer(out[: min(whole(ask.query, "limit") or 100, 1000)])
+        return json_answer(out[: min(whole(request.query, "limit") or 100, 1000)])
 
 
 def endpoints(world: World) -> list[Endpoint]:
-    """The endpoints of Gate that ask for one market, and its liquidations."""
-    gate, futures = GateContract(world), f"{FUTURES}/<settle:str>"
+    """Gate's endpoints of one market each, and its liquidations."""
+    gate = GateContract(world)
     return [
-        Endpoint("gate", HOST, f"{futures}/candlesticks", gate.candles, "gate_candles"),
-        Endpoint("gate", HOST, f"{SPOT}/candlesticks", gate.spot_candles, "gate_spot_candles"),
-        Endpoint("gate", HOST, f"{SPOT}/order_book", gate.spot_book, "gate_spot_books"),
-        Endpoint("gate", HOST, f"{futures}/contract_stats", gate.stats, "gate_stats"),
-        Endpoint("gate", HOST, f"{futures}/funding_rate", gate.settled, "gate_funding"),
-        Endpoint("gate", HOST, f"{futures}/index_constituents/<index:str>", gate.constituents, "gate_constituents"),
-        Endpoint("gate", HOST, f"{futures}/liq_orders", gate.liquidated, "gate_liquidations"),
+        Endpoint("gate", HOST, "/api/v4/futures/<settle:str>/candlesticks", gate.candles, "gate_candles"),
+        Endpoint("gate", HOST, "/api/v4/spot/candlesticks", gate.spot_candles, "gate_spot_candles"),
+        Endpoint("gate", HOST, "/api/v4/spot/order_book", gate.spot_book, "gate_spot_books"),
+        Endpoint("gate", HOST, "/api/v4/futures/<settle:str>/contract_stats", gate.stats, "gate_stats"),
+        Endpoint("gate", HOST, "/api/v4/futures/<settle:str>/funding_rate", gate.settled, "gate_funding"),
+        Endpoint(
+            "gate",
+            HOST,
+            "/api/v4/futures/<settle:str>/index_constituents/<index:str>",
+            gate.constituents,
+            "gate_constituents",
+        ),
+        Endpoint("gate", HOST, "/api/v4/futures/<settle:str>/liq_orders", gate.liquidated, "gate_liquidations"),
     ]

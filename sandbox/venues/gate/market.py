@@ -5,10 +5,10 @@ from typing import Any
 from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.listing import NEVER_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, trimmed
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import trimmed
 
 HOST = "api.gateio.ws"
-FUTURES, SPOT = "/api/v4/futures", "/api/v4/spot"
 POOLS = ("gate_tickers", "gate_contracts", "gate_spot_tickers", "gate_pairs")
 KEPT_MS = 7 * 86_400_000  # how long a delisted contract stays in the list
 SETTLED_IN = {"usdt": False, "btc": True}
@@ -35,12 +35,12 @@ class Gate:
                       for name, inverse in SETTLED_IN.items()}  # fmt: skip
         self.spot = world.universe.rows("gate", "spot").tolist()
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /futures/{settle}/tickers."""
-        if (rows := self.perps.get(ask.query["settle"])) is None:
+        if (rows := self.perps.get(request.query["settle"])) is None:
             return failure("INVALID_SETTLE")
-        world, wanted = self.world, ask.query.get("contract")
-        state, last = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms).tolist()
+        world, wanted = self.world, request.query.get("contract")
+        state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
         rows = [row for row in rows if state.listed[row]]
         columns = (state.price_24h, state.high_24h, state.low_24h, state.mark, state.index, state.oi, state.quote_24h,
                    state.base_24h, state.rate)  # fmt: skip
@@ -68,20 +68,20 @@ class Gate:
             })  # fmt: skip
         return json_answer(out)
 
-    def contracts(self, ask: Ask) -> Answer:
+    def contracts(self, request: Request) -> Answer:
         """GET /futures/{settle}/contracts."""
-        if (rows := self.perps.get(ask.query["settle"])) is None:
+        if (rows := self.perps.get(request.query["settle"])) is None:
             return failure("INVALID_SETTLE")
         world = self.world
-        state, last = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms).tolist()
-        following = next_funding_ms(ask.now_ms, state.hours)
-        shown = [row for row in rows if _shown(world.universe.listings[row], ask.now_ms)]
+        state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
+        following = next_funding_ms(request.now_ms, state.hours)
+        shown = [row for row in rows if _shown(world.universe.listings[row], request.now_ms)]
         columns = (state.mark, state.index, state.oi, state.base_24h, state.rate, state.hours, following, state.listed)
         out = []
         for row, *values in zip(shown, *(column[shown].tolist() for column in columns), strict=True):
             mark, index, oi, base, rate, hours, settles, listed = values
             one = world.universe.listings[row]
-            age_days = (ask.now_ms - one.listed_ms) / 86_400_000
+            age_days = (request.now_ms - one.listed_ms) / 86_400_000
             out.append(_contract(one) | {
                 "last_price": trimmed(last[row], one.decimals), "mark_price": trimmed(mark, one.decimals + 2),
                 "index_price": trimmed(index, one.decimals + 2),
@@ -94,10 +94,10 @@ class Gate:
             })  # fmt: skip
         return json_answer(out)
 
-    def spot_tickers(self, ask: Ask) -> Answer:
+    def spot_tickers(self, request: Request) -> Answer:
         """GET /spot/tickers."""
-        world, wanted = self.world, ask.query.get("currency_pair")
-        state, last = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms).tolist()
+        world, wanted = self.world, request.query.get("currency_pair")
+        state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
         rows = [row for row in self.spot if state.listed[row]]
         columns = (state.price_24h, state.high_24h, state.low_24h, state.quote_24h, state.base_24h)
         out = []
@@ -115,15 +115,15 @@ class Gate:
             })  # fmt: skip
         return json_answer(out)
 
-    def pairs(self, ask: Ask) -> Answer:
+    def pairs(self, request: Request) -> Answer:
         """GET /spot/currency_pairs."""
         listings = [self.world.universe.listings[row] for row in self.spot]
         return json_answer([
             {"id": one.symbol, "base": one.base_raw, "quote": one.quote, "fee": "0.2", "min_quote_amount": "1",
              "amount_precision": max(0, one.lot_decimals), "precision": one.decimals,
-             "trade_status": "tradable" if ask.now_ms < one.delisted_ms else "untradable",
+             "trade_status": "tradable" if request.now_ms < one.delisted_ms else "untradable",
              "sell_start": one.listed_ms // 1000, "buy_start": one.listed_ms // 1000}
-            for one in listings if _shown(one, ask.now_ms)
+            for one in listings if _shown(one, request.now_ms)
         ])  # fmt: skip
 
 
@@ -153,10 +153,10 @@ def _contract(one: Listing) -> dict[str, Any]:
 
 def endpoints(world: World) -> list[Endpoint]:
     """The bulk endpoints of Gate."""
-    gate, settle = Gate(world), "<settle:str>"
+    gate = Gate(world)
     return [
-        Endpoint("gate", HOST, f"{FUTURES}/{settle}/tickers", gate.tickers, "gate_tickers"),
-        Endpoint("gate", HOST, f"{FUTURES}/{settle}/contracts", gate.contracts, "gate_contracts"),
-        Endpoint("gate", HOST, f"{SPOT}/tickers", gate.spot_tickers, "gate_spot_tickers"),
-        Endpoint("gate", HOST, f"{SPOT}/currency_pairs", gate.pairs, "gate_pairs"),
+        Endpoint("gate", HOST, "/api/v4/futures/<settle:str>/tickers", gate.tickers, "gate_tickers"),
+        Endpoint("gate", HOST, "/api/v4/futures/<settle:str>/contracts", gate.contracts, "gate_contracts"),
+        Endpoint("gate", HOST, "/api/v4/spot/tickers", gate.spot_tickers, "gate_spot_tickers"),
+        Endpoint("gate", HOST, "/api/v4/spot/currency_pairs", gate.pairs, "gate_pairs"),
     ]

@@ -11,7 +11,7 @@ from sandbox.http.sockets import add_socket
 from sandbox.http.streams import Connection, Frame, liquidations_of, message
 from sandbox.market.world import World
 from sandbox.venues.gate.market import in_contracts
-from sandbox.wire.wire import trimmed
+from sandbox.wire.numbers import trimmed
 
 HOST = "fx-ws.gateio.ws"
 CHANNEL = "futures.public_liquidates"

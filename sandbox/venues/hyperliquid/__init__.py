@@ -11,12 +11,13 @@ from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.listings.hyperliquid import DEXES
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
-from sandbox.venues.hyperliquid import wallets as hyperliquid_wallets
+from sandbox.venues.hyperliquid import wallets
 from sandbox.venues.hyperliquid.spot import spot_contexts, spot_meta
 from sandbox.venues.hyperliquid.wallets import HyperliquidWallets, annotations, wallets_of
 from sandbox.wire.candles import INTERVALS, candles
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import pointed
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, pointed
 
 HOST = "api.hyperliquid.xyz"
 NEWEST_CANDLES = 5000
@@ -46,39 +47,39 @@ class Hyperliquid:
         # A universe only grows: its order is the order of listing, and the contexts match it by position.
         perps.sort(key=lambda row: (world.universe.listings[row].listed_ms, world.universe.listings[row].symbol))
         self.dexes = {dex: [row for row in perps if world.universe.listings[row].group == dex] for dex in ("", *DEXES)}
-        self.types: dict[str, Callable[[Ask], Answer]] = {
+        self.types: dict[str, Callable[[Request], Answer]] = {
             "metaAndAssetCtxs": self.meta_and_contexts,
             "meta": self.meta,
             "perpDexs": self.perp_dexs,
-            "spotMeta": lambda ask: json_answer(spot_meta(world, ask.now_ms), weight=20),
-            "spotMetaAndAssetCtxs": lambda ask: json_answer(
-                [spot_meta(world, ask.now_ms), spot_contexts(world, ask.now_ms)], weight=20
+            "spotMeta": lambda request: json_answer(spot_meta(world, request.now_ms), weight=20),
+            "spotMetaAndAssetCtxs": lambda request: json_answer(
+                [spot_meta(world, request.now_ms), spot_contexts(world, request.now_ms)], weight=20
             ),
             "candleSnapshot": self.candle_snapshot,
             "allMids": self.all_mids,
             "fundingHistory": self.funding_history,
-            "perpConciseAnnotations": lambda ask: json_answer(annotations(world, ask.now_ms), weight=20),
-            "perpCategories": lambda ask: json_answer(
-                [[coin, note["category"]] for coin, note in annotations(world, ask.now_ms)], weight=20
+            "perpConciseAnnotations": lambda request: json_answer(annotations(world, request.now_ms), weight=20),
+            "perpCategories": lambda request: json_answer(
+                [[coin, note["category"]] for coin, note in annotations(world, request.now_ms)], weight=20
             ),
         }
         self.of_wallets = HyperliquidWallets(world).types
 
-    def info(self, ask: Ask) -> Answer:
+    def info(self, request: Request) -> Answer:
         """POST /info."""
-        kind = ask.body.get("type") if isinstance(ask.body, dict) else None
+        kind = request.body.get("type") if isinstance(request.body, dict) else None
         if not isinstance(kind, str):
             return unreadable()
         if (of_wallet := self.of_wallets.get(kind)) is not None:
-            return of_wallet(ask) or unreadable()
+            return of_wallet(request) or unreadable()
         answer = self.types.get(kind)
-        return answer(ask) if answer else unreadable()
+        return answer(request) if answer else unreadable()
 
-    def _rows(self, ask: Ask) -> list[int] | None:
-        rows = self.dexes.get(ask.body.get("dex") or "")
+    def _rows(self, request: Request) -> list[int] | None:
+        rows = self.dexes.get(request.body.get("dex") or "")
         if rows is None:
             return None
-        return [row for row in rows if self.world.universe.listings[row].listed_ms <= ask.now_ms]
+        return [row for row in rows if self.world.universe.listings[row].listed_ms <= request.now_ms]
 
     def _meta(self, rows: list[int], dex: str, now_ms: int) -> dict[str, Any]:
         universe = []
@@ -104,18 +105,18 @@ class Hyperliquid:
         collateral = DEXES[dex][1] if dex else 0
         return {"universe": universe, "marginTables": tables, "collateralToken": collateral}
 
-    def meta(self, ask: Ask) -> Answer:
+    def meta(self, request: Request) -> Answer:
         """The universe of one dex."""
-        rows = self._rows(ask)
+        rows = self._rows(request)
         return Answer(b"null", 500) if rows is None else json_answer(
-            self._meta(rows, ask.body.get("dex") or "", ask.now_ms), weight=20)  # fmt: skip
+            self._meta(rows, request.body.get("dex") or "", request.now_ms), weight=20)  # fmt: skip
 
-    def meta_and_contexts(self, ask: Ask) -> Answer:
+    def meta_and_contexts(self, request: Request) -> Answer:
         """The universe of one dex with the live context of each position."""
-        rows = self._rows(ask)
+        rows = self._rows(request)
         if rows is None:
             return Answer(b"null", 500)
-        state, last = self.world.minute(ask.now_ms // 60_000), self.world.last(ask.now_ms).tolist()
+        state, last = self.world.minute(request.now_ms // 60_000), self.world.last(request.now_ms).tolist()
         columns = (state.price_24h, state.mark, state.index, state.premium, state.oi, state.rate, state.quote_24h,
                    state.base_24h, state.listed)  # fmt: skip
         contexts = []
@@ -135,14 +136,14 @@ class Hyperliquid:
                 shown |= {"funding": "0.0", "openInterest": "0.0", "dayNtlVlm": "0.0", "premium": None,
                           "midPx": None, "impactPxs": None, "dayBaseVlm": "0.0"}  # fmt: skip
             contexts.append(shown)
-        return json_answer([self._meta(rows, ask.body.get("dex") or "", ask.now_ms), contexts], weight=20)
+        return json_answer([self._meta(rows, request.body.get("dex") or "", request.now_ms), contexts], weight=20)
 
-    def perp_dexs(self, ask: Ask) -> Answer:
+    def perp_dexs(self, request: Request) -> Answer:
         """The HIP-3 dexes; the first entry, the core, is null."""
         out: list[dict[str, Any] | None] = [None]
         for dex, (full_name, _, _, _) in DEXES.items():
             listed = [self.world.universe.listings[row] for row in self.dexes[dex]]
-            live = sorted(one.symbol for one in listed if one.listed_ms <= ask.now_ms < one.delisted_ms)
+            live = sorted(one.symbol for one in listed if one.listed_ms <= request.now_ms < one.delisted_ms)
             out.append({
                 "name": dex, "fullName": full_name, "deployer": _address(dex), "oracleUpdater": None,
                 "feeRecipient": _address(f"{dex} fees"),
@@ -154,29 +155,29 @@ class Hyperliquid:
             })  # fmt: skip
         return json_answer(out, weight=20)
 
-    def all_mids(self, ask: Ask) -> Answer:
+    def all_mids(self, request: Request) -> Answer:
         """The mid price of every listed market of one dex; the core has the spot pairs too."""
-        rows = self._rows(ask)
+        rows = self._rows(request)
         if rows is None:
             return Answer(b"null", 500)
-        if not ask.body.get("dex"):
+        if not request.body.get("dex"):
             rows = rows + self.world.universe.rows("hyperliquid", "spot").tolist()
-        state, last = self.world.minute(ask.now_ms // 60_000), self.world.last(ask.now_ms)
+        state, last = self.world.minute(request.now_ms // 60_000), self.world.last(request.now_ms)
         listings = self.world.universe.listings
         mids = {listings[row].symbol: pointed(last[row], listings[row].decimals + 1)
                 for row in rows if state.listed[row]}  # fmt: skip
         return json_answer(mids, weight=2)
 
-    def funding_history(self, ask: Ask) -> Answer:
+    def funding_history(self, request: Request) -> Answer:
         """Settlements of one coin from a time on, oldest first."""
-        coin, start = ask.body.get("coin"), ask.body.get("startTime")
-        end = ask.body.get("endTime", ask.now_ms)
+        coin, start = request.body.get("coin"), request.body.get("startTime")
+        end = request.body.get("endTime", request.now_ms)
         if not isinstance(coin, str) or not isinstance(start, int) or not isinstance(end, int):
             return unreadable()
         row = self.by_symbol.get(coin)
         if row is None or self.world.universe.listings[row].type != "perp":
             return Answer(b"null", 500)
-        last = min(end, ask.now_ms, start + MOST_SETTLEMENTS * 3_600_000)
+        last = min(end, request.now_ms, start + MOST_SETTLEMENTS * 3_600_000)
         found = [one for one in settlements(self.world, row, last, MOST_SETTLEMENTS + 1) if one[0] >= start][::-1]
         minutes = np.array([at // 60_000 - 1 for at, _, _ in found], dtype=np.int64)
         premiums = self.world.market.premium(np.array([row]), minutes)[0].tolist() if found else []
@@ -187,22 +188,22 @@ class Hyperliquid:
         ]  # fmt: skip
         return json_answer(shown[:MOST_SETTLEMENTS], weight=20 + len(shown) // 20)
 
-    def candle_snapshot(self, ask: Ask) -> Answer:
+    def candle_snapshot(self, request: Request) -> Answer:
         """Candles of one coin between two times, oldest first; only the newest 5,000 exist."""
-        req = ask.body.get("req")
+        req = request.body.get("req")
         if not isinstance(req, dict) or not isinstance(req.get("startTime"), int) or "coin" not in req:
             return unreadable()
-        end = req.get("endTime", ask.now_ms)
+        end = req.get("endTime", request.now_ms)
         if req.get("interval") not in INTERVALS or not isinstance(end, int):
             return unreadable()
         row = self.by_symbol.get(req["coin"])
         if row is None:
             return Answer(b"null", 500)
         step = INTERVALS[req["interval"]]
-        start = max(req["startTime"], (ask.now_ms // (step * 60_000) - NEWEST_CANDLES + 1) * step * 60_000)
+        start = max(req["startTime"], (request.now_ms // (step * 60_000) - NEWEST_CANDLES + 1) * step * 60_000)
         # The candle that contains startTime is part of the answer.
         start = start // (step * 60_000) * step * 60_000
-        found = candles(self.world, row, step, start, end, NEWEST_CANDLES, ask.now_ms)
+        found = candles(self.world, row, step, start, end, NEWEST_CANDLES, request.now_ms)
         one = self.world.universe.listings[row]
         rows = [
             {"t": at, "T": at + found.step_ms - 1, "s": one.symbol, "i": req["interval"],
@@ -218,9 +219,7 @@ def endpoints(world: World) -> list[Endpoint]:
     stats = HyperliquidWallets(world)
     return [
         Endpoint("hyperliquid", HOST, "/info", Hyperliquid(world).info, "hyperliquid", 20, "POST"),
-        Endpoint(
-            "hyperliquid", hyperliquid_wallets.STATS, "/Mainnet/leaderboard", stats.leaderboard, "hyperliquid_stats"
-        ),
+        Endpoint("hyperliquid", wallets.STATS, "/Mainnet/leaderboard", stats.leaderboard, "hyperliquid_stats"),
     ]
 
 
@@ -231,12 +230,12 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 SIMULATED = SimulatedVenue(
     venue="hyperliquid",
-    hosts=(HOST, hyperliquid_wallets.STATS),
+    hosts=(HOST, wallets.STATS),
     pools={"hyperliquid": Pool(1200, 60_000), "hyperliquid_stats": Pool(10, 60_000)},
     endpoints=endpoints,
     refusal=refusal,
-    sockets=hyperliquid_wallets.sockets,
-    topic=hyperliquid_wallets.topic,
-    frames=hyperliquid_wallets.frames,
+    sockets=wallets.sockets,
+    topic=wallets.topic,
+    frames=wallets.frames,
     holders=wallets_of,
 )

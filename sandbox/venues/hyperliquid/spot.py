@@ -6,7 +6,7 @@ from typing import Any
 from sandbox.market.listing import Listing
 from sandbox.market.listings.hyperliquid import COLLATERAL
 from sandbox.market.world import World
-from sandbox.wire.wire import pointed
+from sandbox.wire.numbers import pointed
 
 _FIRST_TOKEN = 400  # token index of pair 1; quotes keep their real indices
 _QUOTE_INDEX = {name: index for index, name in COLLATERAL.items()}

@@ -1,4 +1,4 @@
-"""Hyperliquid on the wire: what wallets hold, their fills, the leaderboard, and what liquidators are told."""
+"""Simulated Hyperliquid: positions of wallets, their fills, the leaderboard, the stream of the liquidators' fills."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,15 +7,16 @@ import numpy as np
 import orjson
 from sanic import Sanic
 
+from sandbox.derived.wallets import SEATS, Wallets
 from sandbox.http.dispatch import Sandbox
 from sandbox.http.sockets import add_socket
 from sandbox.http.streams import Connection, Frame, message
 from sandbox.market.listings.hyperliquid import DEXES
 from sandbox.market.noise import Floats, fraction, key, keys, uniform
 from sandbox.market.universe import MINUTE_MS
-from sandbox.market.wallets import SEATS, Wallets
 from sandbox.market.world import World
-from sandbox.wire.wire import Answer, Ask, json_answer, pointed
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import pointed
 
 API, STATS = "api.hyperliquid.xyz", "stats-data.hyperliquid.xyz"
 LARGEST_LEVERAGE = {0: 3, 1: 10, 2: 20, 3: 40}
@@ -47,7 +48,7 @@ class HyperliquidWallets:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.types: dict[str, Callable[[Ask], Answer | None]] = {
+        self.types: dict[str, Callable[[Request], Answer | None]] = {
             "clearinghouseState": self.state,
             "batchClearinghouseStates": self.states,
             "userFills": self.fills,
@@ -99,36 +100,36 @@ class HyperliquidWallets:
             "withdrawable": pointed(value - used, 10), "assetPositions": shown, "time": now_ms,
         }  # fmt: skip
 
-    def state(self, ask: Ask) -> Answer | None:
+    def state(self, request: Request) -> Answer | None:
         """clearinghouseState of one wallet on one dex."""
-        user, dex = ask.body.get("user"), ask.body.get("dex") or ""
+        user, dex = request.body.get("user"), request.body.get("dex") or ""
         if not isinstance(user, str):
             return None
-        return json_answer(self._state(user, dex, ask.now_ms), weight=2) if dex in ("", *DEXES) else _NOTHING
+        return json_answer(self._state(user, dex, request.now_ms), weight=2) if dex in ("", *DEXES) else _NOTHING
 
-    def states(self, ask: Ask) -> Answer | None:
+    def states(self, request: Request) -> Answer | None:
         """batchClearinghouseStates: the same in the order of the request, without the addresses."""
-        users, dex = ask.body.get("users"), ask.body.get("dex") or ""
+        users, dex = request.body.get("users"), request.body.get("dex") or ""
         if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
             return None
         if dex not in ("", *DEXES):
             return _NOTHING
-        return json_answer([self._state(user, dex, ask.now_ms) for user in users], weight=20)
+        return json_answer([self._state(user, dex, request.now_ms) for user in users], weight=20)
 
-    def fills(self, ask: Ask) -> Answer | None:
+    def fills(self, request: Request) -> Answer | None:
         """userFills: the newest, newest first."""
-        if not isinstance(user := ask.body.get("user"), str):
+        if not isinstance(user := request.body.get("user"), str):
             return None
-        found = self.fills_of(user.lower(), ask.now_ms - _LATELY_MS, ask.now_ms)[::-1][:MOST_FILLS]
+        found = self.fills_of(user.lower(), request.now_ms - _LATELY_MS, request.now_ms)[::-1][:MOST_FILLS]
         return json_answer(found, weight=20 + len(found) // 20)
 
-    def fills_by_time(self, ask: Ask) -> Answer | None:
+    def fills_by_time(self, request: Request) -> Answer | None:
         """userFillsByTime: oldest first from a time."""
-        user, start = ask.body.get("user"), ask.body.get("startTime")
-        end = ask.body.get("endTime") or ask.now_ms
+        user, start = request.body.get("user"), request.body.get("startTime")
+        end = request.body.get("endTime") or request.now_ms
         if not isinstance(user, str) or not isinstance(start, int) or not isinstance(end, int):
             return None
-        found = self.fills_of(user.lower(), start, min(end, ask.now_ms))[:MOST_FILLS]
+        found = self.fills_of(user.lower(), start, min(end, request.now_ms))[:MOST_FILLS]
         return json_answer(found, weight=20 + len(found) // 20)
 
     def fills_of(self, address: str, start_ms: int, end_ms: int) -> list[dict[str, Any]]:
@@ -173,9 +174,9 @@ class HyperliquidWallets:
             }  # fmt: skip
         return shown
 
-    def leaderboard(self, ask: Ask) -> Answer:
+    def leaderboard(self, request: Request) -> Answer:
         """GET the leaderboard: every wallet that ever traded much, in no order that could be relied on."""
-        body = self.world.remembered("hyperliquid leaderboard", ask.now_ms // 3_600_000, self._leaderboard, 1)
+        body = self.world.remembered("hyperliquid leaderboard", request.now_ms // 3_600_000, self._leaderboard, 1)
         return Answer(body)
 
     def _leaderboard(self, hour: int) -> bytes:

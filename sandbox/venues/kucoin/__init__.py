@@ -1,12 +1,10 @@
-"""KuCoin's stand-in: its hosts, its limit, and what it is made of. It publishes no liquidations."""
+"""Simulated KuCoin: its hosts, rate limit and endpoints. It publishes no liquidations."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.kucoin import futures as kucoin_futures
-from sandbox.venues.kucoin import held as kucoin_held
-from sandbox.venues.kucoin import spot as kucoin_spot
-from sandbox.wire.wire import Answer, Endpoint, json_answer
+from sandbox.venues.kucoin import futures, held, spot
+from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 _PUBLIC = Pool(2000, 30_000)  # futures and spot together
 
@@ -27,13 +25,13 @@ def headers(pool: str, used: int) -> dict[str, str]:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [*kucoin_futures.endpoints(world), *kucoin_held.endpoints(world), *kucoin_spot.endpoints(world)]
+    return [*futures.endpoints(world), *held.endpoints(world), *spot.endpoints(world)]
 
 
 SIMULATED = SimulatedVenue(
     venue="kucoin",
-    hosts=(kucoin_futures.HOST, kucoin_spot.HOST),
-    pools={kucoin_futures.POOL: _PUBLIC},
+    hosts=(futures.HOST, spot.HOST),
+    pools={futures.POOL: _PUBLIC},
     endpoints=endpoints,
     refusal=refusal,
     headers=headers,

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from sandbox.market.constituents import constituents
+from sandbox.derived.constituents import constituents
 from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.listing import DAY_MS, HOUR_MS, Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
 
 HOST, POOL = "api-futures.kucoin.com", "kucoin"
 MINUTE_MS = 60_000
@@ -47,12 +48,14 @@ class Futures:
         self.by_symbol = {listings[row].symbol: row for row in self.rows}
         self.by_index = {index_symbol(listings[row]): row for row in self.rows}
 
-    def active(self, ask: Ask) -> Answer:
+    def active(self, request: Request) -> Answer:
         """GET contracts/active; a contract whose end has come is there for another day, being settled."""
         world, listings = self.world, self.world.universe.listings
-        state, last = world.minute(ask.now_ms // MINUTE_MS), world.last(ask.now_ms).tolist()
-        following = next_funding_ms(ask.now_ms, state.hours)
-        rows = [row for row in self.rows if listings[row].listed_ms <= ask.now_ms < listings[row].delisted_ms + DAY_MS]
+        state, last = world.minute(request.now_ms // MINUTE_MS), world.last(request.now_ms).tolist()
+        following = next_funding_ms(request.now_ms, state.hours)
+        rows = [
+            row for row in self.rows if listings[row].listed_ms <= request.now_ms < listings[row].delisted_ms + DAY_MS
+        ]
         columns = (state.price_24h, state.high_24h, state.low_24h, state.mark, state.index, state.oi, state.quote_24h,
                    state.base_24h, state.rate, state.hours, following, state.listed)  # fmt: skip
         out = []
@@ -62,11 +65,11 @@ class Futures:
             digits = one.decimals
             out.append(_contract(one) | {
                 "status": "Open" if listed else "BeingSettled",
-                "expireDate": None if ask.now_ms < one.delisted_ms else one.delisted_ms,
+                "expireDate": None if request.now_ms < one.delisted_ms else one.delisted_ms,
                 "fundingFeeRate": round(rate, 6), "lastTimeFundingRate": round(rate, 6),
                 "fundingRateGranularity": one.intervals[-1][1] * HOUR_MS,
                 "currentFundingRateGranularity": hours * HOUR_MS,
-                "nextFundingRateTime": settles - ask.now_ms, "nextFundingRateDateTime": settles,
+                "nextFundingRateTime": settles - request.now_ms, "nextFundingRateDateTime": settles,
                 "openInterest": str(lots(one, oi, mark)),
                 # An inverse contract's volume is in USD and its turnover in coins.
                 "volumeOf24h": round(quote) if one.inverse else round(base, 4),
@@ -78,18 +81,18 @@ class Futures:
             })  # fmt: skip
         return success(out)
 
-    def kline(self, ask: Ask) -> Answer:
+    def kline(self, request: Request) -> Answer:
         """GET kline/query, oldest first; the last one is running. Minutes are those of the granularity."""
-        row = self._row(ask)
+        row = self._row(request)
         if row is None:
             return failure(400100, "symbol parameter invalid")
         try:
-            step, start, end = (whole(ask.query, name) for name in ("granularity", "from", "to"))
+            step, start, end = (whole(request.query, name) for name in ("granularity", "from", "to"))
         except ValueError as error:
             return failure(400100, f"{error} parameter invalid")
         if step not in _GRANULARITIES:
             return failure(400100, "granularity parameter invalid")
-        found = candles(self.world, row, step, start, end, _MOST_CANDLES, ask.now_ms)
+        found = candles(self.world, row, step, start, end, _MOST_CANDLES, request.now_ms)
         one = self.world.universe.listings[row]
         digits = one.decimals
         return success([
@@ -97,43 +100,43 @@ class Futures:
             for at, o, h, low, c, v, _, _, _ in found.rows() if end is None or at <= end
         ])  # fmt: skip
 
-    def index(self, ask: Ask) -> Answer:
+    def index(self, request: Request) -> Answer:
         """GET index/query: the newest values of an index with what it is made of."""
-        row = self.by_index.get(ask.query.get("symbol", ""))
+        row = self.by_index.get(request.query.get("symbol", ""))
         if row is None:
             return failure(400100, "symbol parameter invalid")
-        price = float(self.world.minute(ask.now_ms // MINUTE_MS).index[row])
-        legs = constituents(self.world, row, ask.now_ms // MINUTE_MS)
+        price = float(self.world.minute(request.now_ms // MINUTE_MS).index[row])
+        legs = constituents(self.world, row, request.now_ms // MINUTE_MS)
         digits = self.world.universe.listings[row].decimals + 2
         value = {
-            "symbol": ask.query["symbol"], "granularity": 1000, "timePoint": ask.now_ms // 1000 * 1000,
+            "symbol": request.query["symbol"], "granularity": 1000, "timePoint": request.now_ms // 1000 * 1000,
             "value": round(price, digits),
             "decomposionList": [{"exchange": venue, "price": round(price, digits), "weight": round(weight, 8)}
                                 for venue, _, _, weight in legs],
         }  # fmt: skip
         return success({"dataList": [value], "hasMore": True})
 
-    def settled(self, ask: Ask) -> Answer:
+    def settled(self, request: Request) -> Answer:
         """GET contract/funding-rates between two times, newest first; null if there is none."""
-        row = self._row(ask)
+        row = self._row(request)
         if row is None:
             return failure(400100, "symbol parameter invalid")
         try:
-            start, end = whole(ask.query, "from"), whole(ask.query, "to")
+            start, end = whole(request.query, "from"), whole(request.query, "to")
         except ValueError as error:
             return failure(400100, f"{error} parameter invalid")
         if start is None or end is None:
             return failure(400100, "from and to are required")
-        found = settlements(self.world, row, min(end, ask.now_ms), _MOST_SETTLEMENTS)
-        symbol = ask.query["symbol"]
+        found = settlements(self.world, row, min(end, request.now_ms), _MOST_SETTLEMENTS)
+        symbol = request.query["symbol"]
         rows = [
             {"symbol": symbol, "fundingRate": round(rate, 6), "timepoint": at} for at, rate, _ in found if at >= start
         ]
         return success(rows or None)
 
-    def _row(self, ask: Ask) -> int | None:
-        row = self.by_symbol.get(ask.query.get("symbol", ""))
-        return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= ask.now_ms else None
+    def _row(self, request: Request) -> int | None:
+        row = self.by_symbol.get(request.query.get("symbol", ""))
+        return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= request.now_ms else None
 
 
 def _contract(one: Listing) -> dict[str, Any]:

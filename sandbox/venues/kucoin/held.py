@@ -5,7 +5,8 @@ import numpy as np
 from sandbox.market.derivatives import open_interest
 from sandbox.market.world import World
 from sandbox.venues.kucoin.futures import MINUTE_MS, POOL, failure, lots, success
-from sandbox.wire.wire import Answer, Ask, Endpoint, whole
+from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.numbers import whole
 
 HOST = "api.kucoin.com"
 _INTERVALS = {"5min": 5, "15min": 15, "30min": 30, "1hour": 60, "4hour": 240, "1day": 1440}
@@ -20,17 +21,20 @@ class Held:
         listings = world.universe.listings
         self.by_symbol = {listings[row].symbol: row for row in world.universe.rows("kucoin", "perp").tolist()}
 
-    def open_interest(self, ask: Ask) -> Answer:
+    def open_interest(self, request: Request) -> Answer:
         """GET /api/ua/v1/market/open-interest, newest first: lots at the start of each bucket."""
-        row, step = self.by_symbol.get(ask.query.get("symbol", "")), _INTERVALS.get(ask.query.get("interval", ""))
+        row, step = (
+            self.by_symbol.get(request.query.get("symbol", "")),
+            _INTERVALS.get(request.query.get("interval", "")),
+        )
         if row is None or step is None:
             return failure(400100, "symbol or interval parameter invalid")
         try:
-            start, end, size = (whole(ask.query, name) for name in ("startAt", "endAt", "pageSize"))
+            start, end, size = (whole(request.query, name) for name in ("startAt", "endAt", "pageSize"))
         except ValueError as error:
             return failure(400100, f"{error} parameter invalid")
         width, listing = step * MINUTE_MS, self.world.universe.listings[row]
-        newest = min(ask.now_ms, end if end is not None else ask.now_ms, listing.delisted_ms - 1) // width
+        newest = min(request.now_ms, end if end is not None else request.now_ms, listing.delisted_ms - 1) // width
         oldest = max(-(-max(start or 0, listing.listed_ms) // width), newest - min(size or _MOST, _MOST) + 1)
         minutes, rows = np.arange(oldest, newest + 1) * step, np.array([row])
         if not len(minutes):

@@ -1,10 +1,11 @@
 """KuCoin spot on the wire: all tickers, symbols, candles."""
 
-from sandbox.market.ladder import ladder
+from sandbox.derived.ladder import ladder
 from sandbox.market.world import World
 from sandbox.venues.kucoin.futures import POOL, failure, success
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.wire import Answer, Ask, Endpoint, trimmed, whole
+from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.kucoin.com"
 MINUTE_MS = 60_000
@@ -24,10 +25,10 @@ class Spot:
         self.rows = world.universe.rows("kucoin", "spot").tolist()
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET market/allTickers."""
         world = self.world
-        state, last = world.minute(ask.now_ms // MINUTE_MS), world.last(ask.now_ms).tolist()
+        state, last = world.minute(request.now_ms // MINUTE_MS), world.last(request.now_ms).tolist()
         rows = [row for row in self.rows if state.listed[row]]
         columns = (state.price_24h, state.high_24h, state.low_24h, state.quote_24h, state.base_24h)
         out = []
@@ -44,14 +45,14 @@ class Spot:
                 "last": trimmed(now, digits), "averagePrice": trimmed((now + then) / 2, digits + 2),
                 "takerFeeRate": "0.001", "makerFeeRate": "0.001", "takerCoefficient": "1", "makerCoefficient": "1",
             })  # fmt: skip
-        return success({"time": ask.now_ms, "ticker": out})
+        return success({"time": request.now_ms, "ticker": out})
 
-    def symbols(self, ask: Ask) -> Answer:
+    def symbols(self, request: Request) -> Answer:
         """GET symbols: what trades, and for a day what has ceased to."""
         listings = [self.world.universe.listings[row] for row in self.rows]
         out = []
         for one in listings:
-            if not one.listed_ms <= ask.now_ms < one.delisted_ms + 86_400_000:
+            if not one.listed_ms <= request.now_ms < one.delisted_ms + 86_400_000:
                 continue
             lot = trimmed(10.0**-one.lot_decimals, max(0, one.lot_decimals))
             tick = trimmed(10.0**-one.decimals, one.decimals)
@@ -60,39 +61,39 @@ class Spot:
                 "feeCurrency": one.quote, "market": one.quote if one.quote in ("BTC", "ETH") else "USDS",
                 "baseMinSize": lot, "quoteMinSize": "0.1", "baseMaxSize": "10000000000", "quoteMaxSize": "99999999",
                 "baseIncrement": lot, "quoteIncrement": tick, "priceIncrement": tick, "priceLimitRate": "0.1",
-                "minFunds": "0.1", "isMarginEnabled": False, "enableTrading": ask.now_ms < one.delisted_ms,
+                "minFunds": "0.1", "isMarginEnabled": False, "enableTrading": request.now_ms < one.delisted_ms,
             })  # fmt: skip
         return success(out)
 
-    def book(self, ask: Ask) -> Answer:
+    def book(self, request: Request) -> Answer:
         """GET market/orderbook/level2_100."""
-        row = self.by_symbol.get(ask.query.get("symbol", ""))
-        if row is None or not self.world.minute(ask.now_ms // MINUTE_MS).listed[row]:
+        row = self.by_symbol.get(request.query.get("symbol", ""))
+        if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
             return failure(400100, "This pair is not provided at present")
         one = self.world.universe.listings[row]
         price, lot = one.decimals, max(0, one.lot_decimals)
         bids, asks = ([[trimmed(at, price), trimmed(size, lot)] for at, size in side.tolist()]
-                      for side in ladder(self.world, row, _BOOK_LEVELS, ask.now_ms))  # fmt: skip
-        return success({"time": ask.now_ms, "sequence": str(ask.now_ms // 10), "bids": bids, "asks": asks})
+                      for side in ladder(self.world, row, _BOOK_LEVELS, request.now_ms))  # fmt: skip
+        return success({"time": request.now_ms, "sequence": str(request.now_ms // 10), "bids": bids, "asks": asks})
 
-    def candles(self, ask: Ask) -> Answer:
+    def candles(self, request: Request) -> Answer:
         """GET market/candles, newest first; the end, in seconds as the start, does not belong to the answer."""
-        row = self.by_symbol.get(ask.query.get("symbol", ""))
-        if row is None or self.world.universe.listed[row] * MINUTE_MS > ask.now_ms:
+        row = self.by_symbol.get(request.query.get("symbol", ""))
+        if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
             return failure(400100, "This pair is not provided at present")
-        if ask.query.get("type") not in _STEPS:
+        if request.query.get("type") not in _STEPS:
             return failure(400100, "Incorrect candlestick type.")
         try:
-            start, end = whole(ask.query, "startAt"), whole(ask.query, "endAt")
+            start, end = whole(request.query, "startAt"), whole(request.query, "endAt")
         except ValueError as error:
             return failure(400100, f"{error} parameter invalid")
-        step = INTERVALS[_STEPS[ask.query["type"]]]
+        step = INTERVALS[_STEPS[request.query["type"]]]
         until = None if not end else end * 1000 - 1
         begin = None if not start else start * 1000
         if begin is not None and until is not None:
             # Of a longer time the newest candles count.
-            begin = max(begin, min(until, ask.now_ms) - _MOST_CANDLES * step * MINUTE_MS)
-        found = candles(self.world, row, step, begin, until, _MOST_CANDLES, ask.now_ms)
+            begin = max(begin, min(until, request.now_ms) - _MOST_CANDLES * step * MINUTE_MS)
+        found = candles(self.world, row, step, begin, until, _MOST_CANDLES, request.now_ms)
         digits = self.world.universe.listings[row].decimals
         rows = [
             [str(at // 1000), *(trimmed(price, digits) for price in (o, c, h, low)), trimmed(v, 8), trimmed(q, 8)]

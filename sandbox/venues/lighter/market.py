@@ -7,10 +7,11 @@ import numpy as np
 from sandbox.market.listing import Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
+from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, Endpoint, json_answer, whole
 
-HOST, PATH = "mainnet.zklighter.elliot.ai", "/api/v1"
+HOST = "mainnet.zklighter.elliot.ai"
 MOST_CANDLES, MOST_FUNDINGS = 500, 750
 _STEPS = {name: minutes for name, minutes in INTERVALS.items() if name in ("1m", "5m", "15m", "30m", "1h", "4h", "1d")}
 _OTHERS = ("binance", "bybit", "hyperliquid")
@@ -87,28 +88,28 @@ class Lighter:
             "index_price": world.price_format[row] % state.index[row],
         }  # fmt: skip
 
-    def details(self, ask: Ask) -> Answer:
+    def details(self, request: Request) -> Answer:
         """GET orderBookDetails: all markets, or one by its number; what ended stays, inactive."""
         try:
-            market = whole(ask.query, "market_id")
+            market = whole(request.query, "market_id")
         except ValueError as error:
             return failure(str(error))
         if market is not None and market not in (*self.by_market, 255):
             return failure(f"market_id {market}")
-        listings, last = self.world.universe.listings, self.world.last(ask.now_ms).tolist()
+        listings, last = self.world.universe.listings, self.world.last(request.now_ms).tolist()
         shown = {
             perp: [
-                self._detail(row, last[row], ask.now_ms, perp)
+                self._detail(row, last[row], request.now_ms, perp)
                 for row in rows
-                if listings[row].listed_ms <= ask.now_ms and market in (None, 255, listings[row].index)
+                if listings[row].listed_ms <= request.now_ms and market in (None, 255, listings[row].index)
             ]
             for perp, rows in ((True, self.perps), (False, self.spot))
         }
         return json_answer({"code": 200, "order_book_details": shown[True], "spot_order_book_details": shown[False]})
 
-    def funding_rates(self, ask: Ask) -> Answer:
+    def funding_rates(self, request: Request) -> Answer:
         """GET funding-rates: of this venue and of three others, all scaled up to 8 hours."""
-        state, listings = self.world.minute(ask.now_ms // 60_000), self.world.universe.listings
+        state, listings = self.world.minute(request.now_ms // 60_000), self.world.universe.listings
         shown = []
         for row in self.perps:
             one = listings[row]
@@ -123,10 +124,10 @@ class Lighter:
             shown.append({"market_id": one.index, "exchange": "lighter", "symbol": one.symbol, "rate": rate})
         return json_answer({"code": 200, "funding_rates": shown})
 
-    def _window(self, ask: Ask) -> tuple[int, int, int, int]:
+    def _window(self, request: Request) -> tuple[int, int, int, int]:
         """(row, start, end, count_back) of a request; ValueError says what is wrong."""
         names = ("market_id", "start_timestamp", "end_timestamp", "count_back")
-        market, start, end, count = (whole(ask.query, name) for name in names)
+        market, start, end, count = (whole(request.query, name) for name in names)
         row = self.by_market.get(-1 if market is None else market)
         if row is None:
             raise ValueError("market_id")
@@ -134,19 +135,19 @@ class Lighter:
             raise ValueError("start_timestamp, end_timestamp and count_back are required")
         return row, start, end, count
 
-    def candles(self, ask: Ask) -> Answer:
+    def candles(self, request: Request) -> Answer:
         """GET candles, oldest first; null where there are none."""
-        resolution = ask.query.get("resolution", "")
+        resolution = request.query.get("resolution", "")
         if resolution not in _STEPS:
             return failure("resolution")
         try:
-            row, start, end, count = self._window(ask)
+            row, start, end, count = self._window(request)
         except ValueError as error:
             return failure(str(error))
         count = min(count or MOST_CANDLES, MOST_CANDLES)
         step_ms = _STEPS[resolution] * 60_000
-        start = max(start, min(end, ask.now_ms) // step_ms * step_ms - (count - 1) * step_ms)
-        found = candles(self.world, row, _STEPS[resolution], start, end, count, ask.now_ms)
+        start = max(start, min(end, request.now_ms) // step_ms * step_ms - (count - 1) * step_ms)
+        found = candles(self.world, row, _STEPS[resolution], start, end, count, request.now_ms)
         places, lots = self.world.universe.listings[row].decimals, self.world.universe.listings[row].lot_decimals
         shown = [
             {"t": at, "o": round(o, places), "h": round(h, places), "l": round(low, places), "c": round(c, places),
@@ -155,16 +156,16 @@ class Lighter:
         ]  # fmt: skip
         return json_answer({"code": 200, "r": resolution, "c": shown or None})
 
-    def fundings(self, ask: Ask) -> Answer:
+    def fundings(self, request: Request) -> Answer:
         """GET fundings: hourly settlements, oldest first; seconds, percent without a sign, and who pays."""
-        if ask.query.get("resolution") not in ("1h", "1d"):
+        if request.query.get("resolution") not in ("1h", "1d"):
             return failure("resolution")
         try:
-            row, start, end, count = self._window(ask)
+            row, start, end, count = self._window(request)
         except ValueError as error:
             return failure(str(error))
         most = min(count or MOST_FUNDINGS, MOST_FUNDINGS)
-        settled = settlements(self.world, row, min(end * 1000, ask.now_ms), most)
+        settled = settlements(self.world, row, min(end * 1000, request.now_ms), most)
         found = [(at, percent(rate)) for at, rate, _ in reversed(settled) if at >= start * 1000]
         minutes = np.array([at // 60_000 for at, _ in found], dtype=np.int64)
         prices = np.exp(self.world.market.price_logs(np.array([row]), minutes)[0]).tolist()
@@ -173,14 +174,15 @@ class Lighter:
              "direction": "short" if paid < 0 else "long"}
             for (at, paid), price in zip(found, prices, strict=True)
         ]  # fmt: skip
-        return json_answer({"code": 200, "resolution": ask.query["resolution"], "fundings": shown})
+        return json_answer({"code": 200, "resolution": request.query["resolution"], "fundings": shown})
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """The endpoints of Lighter."""
     lighter = Lighter(world)
-    paths = {
-        "orderBookDetails": lighter.details, "funding-rates": lighter.funding_rates, "candles": lighter.candles,
-        "fundings": lighter.fundings,
-    }  # fmt: skip
-    return [Endpoint("lighter", HOST, f"{PATH}/{path}", answer, "lighter") for path, answer in paths.items()]
+    return [
+        Endpoint("lighter", HOST, "/api/v1/orderBookDetails", lighter.details, "lighter"),
+        Endpoint("lighter", HOST, "/api/v1/funding-rates", lighter.funding_rates, "lighter"),
+        Endpoint("lighter", HOST, "/api/v1/candles", lighter.candles, "lighter"),
+        Endpoint("lighter", HOST, "/api/v1/fundings", lighter.fundings, "lighter"),
+    ]

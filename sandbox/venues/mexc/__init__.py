@@ -1,11 +1,11 @@
-"""MEXC's stand-in: its host, its limits, and what it is made of. The venue publishes no liquidations."""
+"""Simulated MEXC: its host, rate limits and endpoints. It publishes no liquidations."""
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.venues.mexc.contract import Contracts, failure
 from sandbox.venues.mexc.spot import Spot
-from sandbox.wire.wire import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 HOST = "api.mexc.com"
 _SPOT_WEIGHT = 300
@@ -21,17 +21,16 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 def endpoints(world: World) -> list[Endpoint]:
     """The endpoints of MEXC: each contract path has a limit of its own, spot paths share a weight."""
     perps, spot = Contracts(world), Spot(world)
-    contract, v3 = "/api/v1/contract", "/api/v3"
     return [
-        Endpoint("mexc", HOST, f"{contract}/ticker", perps.ticker, "mexc_ticker"),
-        Endpoint("mexc", HOST, f"{contract}/funding_rate", perps.funding, "mexc_funding"),
-        Endpoint("mexc", HOST, f"{contract}/funding_rate/history", perps.funding_history, "mexc_settlements"),
-        Endpoint("mexc", HOST, f"{contract}/kline/<symbol:str>", perps.kline, "mexc_kline"),
-        Endpoint("mexc", HOST, f"{contract}/detail", perps.detail, "mexc_detail"),
-        Endpoint("mexc", HOST, f"{v3}/ticker/24hr", spot.tickers, "mexc_spot", 40),
-        Endpoint("mexc", HOST, f"{v3}/exchangeInfo", spot.exchange_info, "mexc_spot", 10),
-        Endpoint("mexc", HOST, f"{v3}/depth", spot.depth, "mexc_spot"),
-        Endpoint("mexc", HOST, f"{v3}/klines", spot.klines, "mexc_spot"),
+        Endpoint("mexc", HOST, "/api/v1/contract/ticker", perps.ticker, "mexc_ticker"),
+        Endpoint("mexc", HOST, "/api/v1/contract/funding_rate", perps.funding, "mexc_funding"),
+        Endpoint("mexc", HOST, "/api/v1/contract/funding_rate/history", perps.funding_history, "mexc_settlements"),
+        Endpoint("mexc", HOST, "/api/v1/contract/kline/<symbol:str>", perps.kline, "mexc_kline"),
+        Endpoint("mexc", HOST, "/api/v1/contract/detail", perps.detail, "mexc_detail"),
+        Endpoint("mexc", HOST, "/api/v3/ticker/24hr", spot.tickers, "mexc_spot", 40),
+        Endpoint("mexc", HOST, "/api/v3/exchangeInfo", spot.exchange_info, "mexc_spot", 10),
+        Endpoint("mexc", HOST, "/api/v3/depth", spot.depth, "mexc_spot"),
+        Endpoint("mexc", HOST, "/api/v3/klines", spot.klines, "mexc_spot"),
     ]
 
 

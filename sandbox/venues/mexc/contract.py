@@ -8,8 +8,9 @@ from sandbox.market.derivatives import next_funding_ms
 from sandbox.market.listing import DAY_MS, Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
-from sandbox.wire.wire import Answer, Ask, json_answer, whole
 
 LONGEST = 2000
 FUNDING_CAP = 0.003
@@ -39,19 +40,19 @@ class Contracts:
         self.by_symbol = {listings[row].symbol: row for row in self.rows}
         self.category = {asset.name: asset.category for asset in world.universe.assets}
 
-    def _wanted(self, ask: Ask) -> list[int] | None:
-        symbol = ask.query.get("symbol")
+    def _wanted(self, request: Request) -> list[int] | None:
+        symbol = request.query.get("symbol")
         rows = self.rows if not symbol else [self.by_symbol[symbol]] if symbol in self.by_symbol else None
-        listed = self.world.minute(ask.now_ms // 60_000).listed
+        listed = self.world.minute(request.now_ms // 60_000).listed
         return None if rows is None else [row for row in rows if listed[row]]
 
-    def ticker(self, ask: Ask) -> Answer:
+    def ticker(self, request: Request) -> Answer:
         """GET ticker: one row, or all of them without a symbol."""
-        rows = self._wanted(ask)
+        rows = self._wanted(request)
         if rows is None:
             return failure(1001, "Contract does not exist!")
         world = self.world
-        state, last = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms).tolist()
+        state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
         columns = (state.price_24h, state.high_24h, state.low_24h, state.base_24h, state.quote_24h, state.index,
                    state.mark, state.rate, state.oi)  # fmt: skip
         out = []
@@ -66,35 +67,35 @@ class Contracts:
                 "riseFallRate": round(now / then - 1, 4), "riseFallValue": round(now - then, places),
                 "indexPrice": round(index, places + 1), "fairPrice": round(mark, places + 1),
                 "fundingRate": round(rate, 10), "maxBidPrice": round(now * 1.1, places),
-                "minAskPrice": round(now * 0.9, places), "timestamp": ask.now_ms,
+                "minAskPrice": round(now * 0.9, places), "timestamp": request.now_ms,
             })  # fmt: skip
-        return envelope(out[0] if ask.query.get("symbol") else out)
+        return envelope(out[0] if request.query.get("symbol") else out)
 
-    def funding(self, ask: Ask) -> Answer:
+    def funding(self, request: Request) -> Answer:
         """GET funding_rate without a symbol: all contracts."""
-        rows = self._wanted(ask) or []
-        state = self.world.minute(ask.now_ms // 60_000)
-        columns = (state.rate, state.hours, next_funding_ms(ask.now_ms, state.hours))
+        rows = self._wanted(request) or []
+        state = self.world.minute(request.now_ms // 60_000)
+        columns = (state.rate, state.hours, next_funding_ms(request.now_ms, state.hours))
         return envelope([
             {"symbol": self.world.universe.listings[row].symbol, "fundingRate": round(rate, 10),
              "maxFundingRate": FUNDING_CAP, "minFundingRate": -FUNDING_CAP, "collectCycle": hours,
-             "nextSettleTime": due, "timestamp": ask.now_ms}
+             "nextSettleTime": due, "timestamp": request.now_ms}
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
         ])  # fmt: skip
 
-    def funding_history(self, ask: Ask) -> Answer:
+    def funding_history(self, request: Request) -> Answer:
         """GET funding_rate/history, newest first, in pages."""
-        symbol = ask.query.get("symbol", "")
+        symbol = request.query.get("symbol", "")
         if symbol not in self.by_symbol:
             return failure(1001, "Contract does not exist!")
         try:
-            page, size = whole(ask.query, "page_num") or 1, whole(ask.query, "page_size") or 20
+            page, size = whole(request.query, "page_num") or 1, whole(request.query, "page_size") or 20
         except ValueError as error:
             return failure(600, f"Parameter error: {error}")
         size = min(max(1, size), 100)
         row = self.by_symbol[symbol]
-        found = settlements(self.world, row, ask.now_ms, size * page)
-        end = min(ask.now_ms // 60_000, int(self.world.universe.delisted[row]))
+        found = settlements(self.world, row, request.now_ms, size * page)
+        end = min(request.now_ms // 60_000, int(self.world.universe.delisted[row]))
         total = max(len(found), (end - int(self.world.universe.listed[row])) // 480)
         return envelope({
             "pageSize": size, "totalCount": total, "totalPage": -(-total // size), "currentPage": page,
@@ -102,22 +103,22 @@ class Contracts:
                            for at, rate, hours in found[size * (page - 1) :]],
         })  # fmt: skip
 
-    def kline(self, ask: Ask) -> Answer:
+    def kline(self, request: Request) -> Answer:
         """GET kline/{symbol}, oldest first, as columns; times in seconds. The newest rows of a window win."""
-        row = self.by_symbol.get(ask.query.get("symbol", ""))
-        if row is None or self.world.universe.listed[row] * 60_000 > ask.now_ms:
+        row = self.by_symbol.get(request.query.get("symbol", ""))
+        if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
             return failure(1001, "Contract does not exist!")
-        if (interval := ask.query.get("interval", "Min1")) not in _STEPS:
+        if (interval := request.query.get("interval", "Min1")) not in _STEPS:
             return failure(600, "Parameter error: interval")
         try:
-            start, end = (whole(ask.query, name) for name in ("start", "end"))
+            start, end = (whole(request.query, name) for name in ("start", "end"))
         except ValueError as error:
             return failure(600, f"Parameter error: {error}")
         step = INTERVALS[_STEPS[interval]]
         width = step * 60_000
-        end_ms = ask.now_ms if end is None else min(end * 1000, ask.now_ms)
+        end_ms = request.now_ms if end is None else min(end * 1000, request.now_ms)
         start_ms = None if start is None else max(start * 1000, end_ms // width * width - (LONGEST - 1) * width)
-        found = candles(self.world, row, step, start_ms, end_ms, LONGEST, ask.now_ms)
+        found = candles(self.world, row, step, start_ms, end_ms, LONGEST, request.now_ms)
         one = self.world.universe.listings[row]
         sizes = found.quote if one.inverse else found.volume
         prices = {"open": found.open, "close": found.close, "high": found.high, "low": found.low}
@@ -127,16 +128,16 @@ class Contracts:
             "amount": found.volume if one.inverse else found.quote,
         })  # fmt: skip
 
-    def detail(self, ask: Ask) -> Answer:
+    def detail(self, request: Request) -> Answer:
         """GET detail: all contracts, those announced and those just delisted among them."""
-        listings, state = self.world.universe.listings, self.world.minute(ask.now_ms // 60_000)
+        listings, state = self.world.universe.listings, self.world.minute(request.now_ms // 60_000)
         sources = self._sources(state.listed)
         out = []
         for number, row in enumerate(self.rows):
             one = listings[row]
-            if one.listed_ms - _ANNOUNCED_MS <= ask.now_ms < one.delisted_ms + _GONE_MS:
+            if one.listed_ms - _ANNOUNCED_MS <= request.now_ms < one.delisted_ms + _GONE_MS:
                 origins = sources.get(one.coin, []) or ["MEXC"]
-                out.append(_detail(one, number, ask.now_ms, origins, self.category[one.coin]))
+                out.append(_detail(one, number, request.now_ms, origins, self.category[one.coin]))
         return envelope(out)
 
     def _sources(self, listed: "np.ndarray[Any, Any]") -> dict[str, list[str]]:

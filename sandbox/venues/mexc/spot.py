@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from sandbox.market.ladder import ladder, texts
+from sandbox.derived.ladder import ladder, texts
 from sandbox.market.listing import DAY_MS, Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.wire import Answer, Ask, json_answer, trimmed, whole
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import trimmed, whole
 
 LONGEST = 1000
 _GONE_MS = 7 * DAY_MS
@@ -26,22 +27,22 @@ class Spot:
         self.rows = world.universe.rows("mexc", "spot").tolist()
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
-    def exchange_info(self, ask: Ask) -> Answer:
+    def exchange_info(self, request: Request) -> Answer:
         """GET exchangeInfo; a pair that has gone is offline for a while."""
         listings = self.world.universe.listings
         shown = [listings[row] for row in self.rows]
         return json_answer({
-            "timezone": "CST", "serverTime": ask.now_ms, "rateLimits": [], "exchangeFilters": [],
-            "symbols": [_pair(one, ask.now_ms) for one in shown
-                        if one.listed_ms <= ask.now_ms < one.delisted_ms + _GONE_MS],
+            "timezone": "CST", "serverTime": request.now_ms, "rateLimits": [], "exchangeFilters": [],
+            "symbols": [_pair(one, request.now_ms) for one in shown
+                        if one.listed_ms <= request.now_ms < one.delisted_ms + _GONE_MS],
         })  # fmt: skip
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET ticker/24hr: one object, or a list of all without a symbol."""
-        symbol, world = ask.query.get("symbol"), self.world
+        symbol, world = request.query.get("symbol"), self.world
         if symbol and symbol not in self.by_symbol:
             return failure(-1121, "Invalid symbol.")
-        state, last = world.minute(ask.now_ms // 60_000), world.last(ask.now_ms).tolist()
+        state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
         rows = [row for row in ([self.by_symbol[symbol]] if symbol else self.rows) if state.listed[row]]
         columns = (state.price_24h, state.high_24h, state.low_24h, state.base_24h, state.quote_24h)
         out = []
@@ -56,37 +57,39 @@ class Spot:
                 "lastPrice": price % now, "bidPrice": price % max(now - step, step), "bidQty": lot % (base / 9000),
                 "askPrice": price % now, "askQty": lot % (base / 8000), "openPrice": price % then,
                 "highPrice": price % max(high, now), "lowPrice": price % min(low, now), "volume": lot % base,
-                "quoteVolume": trimmed(quote, 8), "openTime": ask.now_ms - DAY_MS, "closeTime": ask.now_ms,
+                "quoteVolume": trimmed(quote, 8), "openTime": request.now_ms - DAY_MS, "closeTime": request.now_ms,
                 "count": None,
             })  # fmt: skip
         return json_answer(out[0] if symbol and out else out, weight=1 if symbol else 40)
 
-    def depth(self, ask: Ask) -> Answer:
+    def depth(self, request: Request) -> Answer:
         """GET depth."""
-        row = self.by_symbol.get(ask.query.get("symbol", ""))
-        if row is None or not self.world.minute(ask.now_ms // 60_000).listed[row]:
+        row = self.by_symbol.get(request.query.get("symbol", ""))
+        if row is None or not self.world.minute(request.now_ms // 60_000).listed[row]:
             return failure(-1121, "Invalid symbol.")
         try:
-            levels = min(max(1, whole(ask.query, "limit") or 100), 5000)
+            levels = min(max(1, whole(request.query, "limit") or 100), 5000)
         except ValueError:
             return failure(700004, "Param limit error")
         formats = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, ask.now_ms))
-        return json_answer({"lastUpdateId": ask.now_ms // 10, "bids": bids, "asks": asks, "timestamp": ask.now_ms})
+        bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, request.now_ms))
+        return json_answer(
+            {"lastUpdateId": request.now_ms // 10, "bids": bids, "asks": asks, "timestamp": request.now_ms}
+        )
 
-    def klines(self, ask: Ask) -> Answer:
+    def klines(self, request: Request) -> Answer:
         """GET klines, oldest first; the seventh value is the end of the candle, not its last millisecond."""
-        row = self.by_symbol.get(ask.query.get("symbol", ""))
-        if row is None or self.world.universe.listed[row] * 60_000 > ask.now_ms:
+        row = self.by_symbol.get(request.query.get("symbol", ""))
+        if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
             return failure(-1121, "Invalid symbol.")
-        if (interval := ask.query.get("interval", "")) not in _STEPS:
+        if (interval := request.query.get("interval", "")) not in _STEPS:
             return failure(-1120, "Invalid interval.")
         try:
-            start, end, limit = (whole(ask.query, name) for name in ("startTime", "endTime", "limit"))
+            start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
         except ValueError as error:
             return failure(700004, f"Param {error} error")
         count, step = min(max(1, limit or 500), LONGEST), INTERVALS[_STEPS[interval]]
-        found = candles(self.world, row, step, start, None if end is None else end - 1, count, ask.now_ms)
+        found = candles(self.world, row, step, start, None if end is None else end - 1, count, request.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
         return json_answer([
             [at, price % o, price % h, price % low, price % c, lot % v, at + step * 60_000, trimmed(q, 2)]

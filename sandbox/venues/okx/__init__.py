@@ -1,19 +1,17 @@
-"""OKX's stand-in: its hosts, a limit per path, and what it is made of."""
+"""Simulated OKX: its hosts, endpoints, and a rate limit per path."""
 
 from collections.abc import Callable
 
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.okx import derivatives as okx_derivatives
-from sandbox.venues.okx import statistics as okx_statistics
-from sandbox.venues.okx import streams as okx_streams
+from sandbox.venues.okx import derivatives, statistics, streams
 from sandbox.venues.okx.derivatives import OkxDerivatives
 from sandbox.venues.okx.market import HOST, Okx, failure
 from sandbox.venues.okx.options import OkxOptions
-from sandbox.wire.wire import Answer, Ask, Endpoint
+from sandbox.wire.endpoint import Answer, Endpoint, Request
 
-Answering = Callable[[Ask], Answer]
+Answering = Callable[[Request], Answer]
 # Requests in two seconds (https://www.okx.com/docs-v5/en/).
 _LIMITS = {
     "instruments": 20, "tickers": 20, "candles": 40, "history_candles": 20, "books": 40, "funding": 10,
@@ -29,7 +27,7 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 
 def _by_kind(options: Answering, others: Answering) -> Answering:
-    return lambda ask: (options if ask.query.get("instType") == "OPTION" else others)(ask)
+    return lambda request: (options if request.query.get("instType") == "OPTION" else others)(request)
 
 
 def endpoints(world: World) -> list[Endpoint]:
@@ -37,30 +35,30 @@ def endpoints(world: World) -> list[Endpoint]:
     market, options = Okx(world), OkxOptions(world)
     swaps = OkxDerivatives(market)
     paths: dict[str, tuple[Answering, str]] = (
-        okx_derivatives.answers(swaps)
-        | okx_statistics.answers(market)
+        derivatives.answers(swaps)
+        | statistics.answers(market)
         | {
-            "public/instruments": (_by_kind(options.instruments, market.instruments), "instruments"),
-            "public/open-interest": (_by_kind(options.open_interest, swaps.open_interest), "open_interest"),
-            "public/opt-summary": (options.summary, "opt_summary"),
-            "market/tickers": (_by_kind(options.tickers, market.tickers), "tickers"),
-            "market/candles": (market.candles, "candles"),
-            "market/history-candles": (market.history_candles, "history_candles"),
-            "market/books": (market.books, "books"),
+            "/api/v5/public/instruments": (_by_kind(options.instruments, market.instruments), "instruments"),
+            "/api/v5/public/open-interest": (_by_kind(options.open_interest, swaps.open_interest), "open_interest"),
+            "/api/v5/public/opt-summary": (options.summary, "opt_summary"),
+            "/api/v5/market/tickers": (_by_kind(options.tickers, market.tickers), "tickers"),
+            "/api/v5/market/candles": (market.candles, "candles"),
+            "/api/v5/market/history-candles": (market.history_candles, "history_candles"),
+            "/api/v5/market/books": (market.books, "books"),
         }
     )
-    return [Endpoint("okx", HOST, f"/api/v5/{path}", answer, f"okx_{pool}") for path, (answer, pool) in paths.items()]
+    return [Endpoint("okx", HOST, path, answer, f"okx_{pool}") for path, (answer, pool) in paths.items()]
 
 
 SIMULATED = SimulatedVenue(
     venue="okx",
-    hosts=(HOST, okx_streams.HOST),
+    hosts=(HOST, streams.HOST),
     pools={f"okx_{name}": Pool(limit, 2000) for name, limit in _LIMITS.items()},
     endpoints=endpoints,
     refusal=refusal,
-    sockets=okx_streams.sockets,
-    reply=okx_streams.reply,
-    topic=okx_streams.topic,
-    frames=okx_streams.frames,
-    liquidation_window_ms=okx_streams.WINDOW_MS,
+    sockets=streams.sockets,
+    reply=streams.reply,
+    topic=streams.topic,
+    frames=streams.frames,
+    liquidation_window_ms=streams.WINDOW_MS,
 )

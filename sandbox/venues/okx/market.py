@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.market.ladder import ladder
+from sandbox.derived.ladder import ladder
 from sandbox.market.listing import DAY_MS, HOUR_MS, Listing
 from sandbox.market.noise import Floats
 from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.wire import Answer, Ask, json_answer, trimmed, whole
+from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.numbers import trimmed, whole
 
 HOST = "www.okx.com"
 NEWEST_CANDLES = 1440
@@ -65,17 +66,17 @@ class Okx:
         row = self.row.get(symbol)
         return row if row is not None and self.world.minute(now_ms // MINUTE_MS).listed[row] else None
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /api/v5/market/tickers of swaps and spot pairs."""
-        kind = ask.query.get("instType", "")
+        kind = request.query.get("instType", "")
         if kind not in self.rows:
             return wrong("instType") if kind else missing("instType")
-        rows = self.listed(kind, ask.now_ms)
-        world, minute = self.world, ask.now_ms // MINUTE_MS
-        state, last = world.minute(minute), world.last(ask.now_ms).tolist()
+        rows = self.listed(kind, request.now_ms)
+        world, minute = self.world, request.now_ms // MINUTE_MS
+        state, last = world.minute(minute), world.last(request.now_ms).tolist()
         columns = (state.price_24h, state.high_24h, state.low_24h, state.quote_24h, state.base_24h,
-                   *self.day_starts(ask.now_ms))  # fmt: skip
-        ts, out = str(ask.now_ms), []
+                   *self.day_starts(request.now_ms))  # fmt: skip
+        ts, out = str(request.now_ms), []
         for row, *values in zip(rows, *(column[rows].tolist() for column in columns), strict=True):
             then, high, low, quote, base, utc0, utc8 = values
             one, now = world.universe.listings[row], last[row]
@@ -104,62 +105,62 @@ class Okx:
         prices = self.world.remembered("okx day starts", sum(starts), make, 1)
         return prices[:, 0], prices[:, 1]
 
-    def instruments(self, ask: Ask) -> Answer:
+    def instruments(self, request: Request) -> Answer:
         """GET /api/v5/public/instruments of swaps and spot pairs."""
-        kind, symbol = ask.query.get("instType", ""), ask.query.get("instId")
+        kind, symbol = request.query.get("instType", ""), request.query.get("instId")
         if kind not in self.rows:
             return wrong("instType") if kind else missing("instType")
         found = []
         for row in self.rows[kind].tolist():
             one = self.world.universe.listings[row]
-            state = _state(one, ask.now_ms)
+            state = _state(one, request.now_ms)
             if state and symbol in (None, one.symbol):
                 found.append(instrument(one, state))
         return envelope(found) if found or symbol is None else failure("51001", NO_INSTRUMENT)
 
-    def candles(self, ask: Ask) -> Answer:
+    def candles(self, request: Request) -> Answer:
         """GET /api/v5/market/candles: the newest 1,440."""
-        return self._candles(ask, NEWEST_CANDLES)
+        return self._candles(request, NEWEST_CANDLES)
 
-    def history_candles(self, ask: Ask) -> Answer:
+    def history_candles(self, request: Request) -> Answer:
         """GET /api/v5/market/history-candles: all years."""
-        return self._candles(ask, None)
+        return self._candles(request, None)
 
-    def _candles(self, ask: Ask, newest: int | None) -> Answer:
+    def _candles(self, request: Request, newest: int | None) -> Answer:
         """Newest first; `after` and `before` exclude their own time."""
-        row = self.row.get(ask.query.get("instId", ""))
-        if row is None or self.world.universe.listed[row] * MINUTE_MS > ask.now_ms:
+        row = self.row.get(request.query.get("instId", ""))
+        if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
             return failure("51001", NO_INSTRUMENT)
-        step = _BARS.get(ask.query.get("bar", "1m"))
+        step = _BARS.get(request.query.get("bar", "1m"))
         if step is None:
             return wrong("bar")
         try:
-            after, before, limit = (whole(ask.query, name) for name in ("after", "before", "limit"))
+            after, before, limit = (whole(request.query, name) for name in ("after", "before", "limit"))
         except ValueError as error:
             return wrong(str(error))
         count = min(max(1, limit or 100), 300)
-        found = candles(self.world, row, step, None, None if after is None else after - 1, count, ask.now_ms)
-        oldest = -1 if newest is None else (ask.now_ms // found.step_ms - newest) * found.step_ms
+        found = candles(self.world, row, step, None, None if after is None else after - 1, count, request.now_ms)
+        oldest = -1 if newest is None else (request.now_ms // found.step_ms - newest) * found.step_ms
         one, shown = self.world.universe.listings[row], []
         for at, opened, high, low, closed, base, quote, _, _ in found.rows():
             if at > max(oldest, -1 if before is None else before):
                 prices = [trimmed(price, one.decimals) for price in (opened, high, low, closed)]
                 volumes = (contracts(one, base, quote), base, quote) if one.type == "perp" else (base, quote, quote)
-                finished = "1" if at + found.step_ms <= ask.now_ms else "0"
+                finished = "1" if at + found.step_ms <= request.now_ms else "0"
                 shown.append([str(at), *prices, *(trimmed(volume, 8) for volume in volumes), finished])
         return envelope(shown[::-1])
 
-    def books(self, ask: Ask) -> Answer:
+    def books(self, request: Request) -> Answer:
         """GET /api/v5/market/books; sizes of swaps are in contracts."""
-        row = self.trading(ask.query.get("instId", ""), ask.now_ms)
+        row = self.trading(request.query.get("instId", ""), request.now_ms)
         if row is None:
             return failure("51001", NO_INSTRUMENT)
         try:
-            levels = min(max(1, whole(ask.query, "sz") or 1), 400)
+            levels = min(max(1, whole(request.query, "sz") or 1), 400)
         except ValueError:
             return wrong("sz")
         one = self.world.universe.listings[row]
-        bids, asks = ladder(self.world, row, levels, ask.now_ms)
+        bids, asks = ladder(self.world, row, levels, request.now_ms)
         sides = {
             name: [
                 [trimmed(price, one.decimals), _size(one, size, price), "0", str(1 + int(price * 1e6) % 9)]
@@ -167,7 +168,7 @@ class Okx:
             ]
             for name, side in (("asks", asks), ("bids", bids))
         }
-        return envelope([{**sides, "ts": str(ask.now_ms)}])
+        return envelope([{**sides, "ts": str(request.now_ms)}])
 
 
 def contracts(one: Listing, base: float, quote: float) -> float:

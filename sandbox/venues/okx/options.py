@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.market.chain import Chain, chain
+from sandbox.derived.chain import Chain, chain
 from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import World
 from sandbox.venues.okx.market import envelope, failure, missing
-from sandbox.wire.wire import Answer, Ask, trimmed
+from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.numbers import trimmed
 
 # Family: coins of one contract (ctVal by ctMult), coins open in all.
 FAMILIES = {"BTC-USD": (0.01, 32_000.0), "ETH-USD": (0.1, 240_000.0)}
@@ -29,18 +30,18 @@ class OkxOptions:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def _chain(self, ask: Ask) -> tuple[Chain, float] | Answer:
-        family = ask.query.get("instFamily") or ask.query.get("uly")
+    def _chain(self, request: Request) -> tuple[Chain, float] | Answer:
+        family = request.query.get("instFamily") or request.query.get("uly")
         if not family:
             return missing("instFamily or uly")
         if family not in FAMILIES:
             return failure("51014", "Index doesn't exist")
         size, held = FAMILIES[family]
-        return chain(self.world, "okx", family.partition("-")[0], ask.now_ms // MINUTE_MS, held), size
+        return chain(self.world, "okx", family.partition("-")[0], request.now_ms // MINUTE_MS, held), size
 
-    def summary(self, ask: Ask) -> Answer:
+    def summary(self, request: Request) -> Answer:
         """GET /api/v5/public/opt-summary: the greeks of the coin payout, and (BS) those in dollars."""
-        found = self._chain(ask)
+        found = self._chain(request)
         if isinstance(found, Answer):
             return found
         options, _ = found
@@ -57,27 +58,27 @@ class OkxOptions:
                 "gamma": f"{gamma * spot - 2 * own:.16f}", "gammaBS": f"{gamma:.18f}", "instId": name,
                 "instType": "OPTION", "lever": trimmed(min(2000.0, 1.0 / coins) if coins > 0 else 0.0, 16),
                 "markVol": trimmed(mark, 16), "realVol": "0", "theta": f"{theta / spot:.19f}",
-                "thetaBS": f"{theta:.14f}", "ts": str(ask.now_ms), "uly": f"{options.coin}-USD",
+                "thetaBS": f"{theta:.14f}", "ts": str(request.now_ms), "uly": f"{options.coin}-USD",
                 "vega": f"{vega / spot:.19f}", "vegaBS": f"{vega:.14f}", "volLv": trimmed(level, 16),
             })  # fmt: skip
         return envelope(out)
 
-    def open_interest(self, ask: Ask) -> Answer:
+    def open_interest(self, request: Request) -> Answer:
         """GET /api/v5/public/open-interest of options, in whole contracts."""
-        found = self._chain(ask)
+        found = self._chain(request)
         if isinstance(found, Answer):
             return found
         options, size = found
         held = [round(coins / size) for coins in options.open_interest.tolist()]
         return envelope([
             {"instId": name, "instType": "OPTION", "oi": str(count), "oiCcy": trimmed(count * size, 2),
-             "oiUsd": trimmed(count * size * options.index, 6), "ts": str(ask.now_ms)}
+             "oiUsd": trimmed(count * size * options.index, 6), "ts": str(request.now_ms)}
             for name, count in zip(_named(options), held, strict=True)
         ])  # fmt: skip
 
-    def tickers(self, ask: Ask) -> Answer:
+    def tickers(self, request: Request) -> Answer:
         """GET /api/v5/market/tickers of options: prices in coins."""
-        found = self._chain(ask)
+        found = self._chain(request)
         if isinstance(found, Answer):
             return found
         options, size = found
@@ -92,13 +93,13 @@ class OkxOptions:
                 "askPx": trimmed((worth + 1) / 1e4, 4), "askSz": str(1 + worth % 300),
                 "bidPx": trimmed((worth - 1) / 1e4, 4) if bidden else "", "bidSz": "25" if bidden else "",
                 "open24h": last, "high24h": last, "low24h": last, "sodUtc0": last, "sodUtc8": last,
-                "volCcy24h": trimmed(count * size, 2), "vol24h": str(count), "ts": str(ask.now_ms),
+                "volCcy24h": trimmed(count * size, 2), "vol24h": str(count), "ts": str(request.now_ms),
             })  # fmt: skip
         return envelope(out)
 
-    def instruments(self, ask: Ask) -> Answer:
+    def instruments(self, request: Request) -> Answer:
         """GET /api/v5/public/instruments of options: a contract is ctVal times ctMult coins."""
-        found = self._chain(ask)
+        found = self._chain(request)
         if isinstance(found, Answer):
             return found
         options, size = found

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sandbox.derived.positioning import long_of_late, takers
 from sandbox.market.derivatives import open_interest
-from sandbox.market.positioning import long_of_late, takers
 from sandbox.market.universe import MINUTE_MS
 from sandbox.venues.okx.market import NO_INSTRUMENT, Okx, contracts, envelope, failure, wrong
-from sandbox.wire.wire import Answer, Ask, trimmed, whole
+from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.numbers import trimmed, whole
 
 _PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1H": 60, "2H": 120, "4H": 240, "6Hutc": 360, "12Hutc": 720, "1Dutc": 1440}
 _BUCKETS = 1440  # how far back the statistics go
@@ -21,20 +22,20 @@ class OkxStatistics:
         self.market = market
         self.world = market.world
 
-    def accounts(self, ask: Ask) -> Answer:
+    def accounts(self, request: Request) -> Answer:
         """GET …/long-short-account-ratio-contract."""
-        return self._ratio(ask, "accounts")
+        return self._ratio(request, "accounts")
 
-    def top_accounts(self, ask: Ask) -> Answer:
+    def top_accounts(self, request: Request) -> Answer:
         """GET …/long-short-account-ratio-contract-top-trader."""
-        return self._ratio(ask, "top_accounts")
+        return self._ratio(request, "top_accounts")
 
-    def top_positions(self, ask: Ask) -> Answer:
+    def top_positions(self, request: Request) -> Answer:
         """GET …/long-short-position-ratio-contract-top-trader."""
-        return self._ratio(ask, "top_positions")
+        return self._ratio(request, "top_positions")
 
-    def _ratio(self, ask: Ask, kind: str) -> Answer:
-        buckets = self._buckets(ask)
+    def _ratio(self, request: Request, kind: str) -> Answer:
+        buckets = self._buckets(request)
         if isinstance(buckets, Answer):
             return buckets
         row, first, count, step = buckets
@@ -43,12 +44,12 @@ class OkxStatistics:
         pairs = zip((minutes * MINUTE_MS).tolist(), (share / (1.0 - share)).tolist(), strict=True)
         return envelope([[str(at), trimmed(ratio, 4)] for at, ratio in pairs][::-1])
 
-    def taker_volume(self, ask: Ask) -> Answer:
+    def taker_volume(self, request: Request) -> Answer:
         """GET /api/v5/rubik/stat/taker-volume-contract: [start, sold, bought] in coins, contracts or dollars."""
-        unit = ask.query.get("unit", "1")
+        unit = request.query.get("unit", "1")
         if unit not in ("0", "1", "2"):
             return wrong("unit")
-        buckets = self._buckets(ask)
+        buckets = self._buckets(request)
         if isinstance(buckets, Answer):
             return buckets
         row, first, count, step = buckets
@@ -60,9 +61,9 @@ class OkxStatistics:
         rows = zip(starts.tolist(), sold, bought, strict=True)
         return envelope([[str(at), trimmed(a, 4), trimmed(b, 4)] for at, a, b in rows][::-1])
 
-    def open_interest_history(self, ask: Ask) -> Answer:
+    def open_interest_history(self, request: Request) -> Answer:
         """GET /api/v5/rubik/stat/contracts/open-interest-history: [start, contracts, coins, dollars]."""
-        buckets = self._buckets(ask)
+        buckets = self._buckets(request)
         if isinstance(buckets, Answer):
             return buckets
         row, first, count, step = buckets
@@ -76,21 +77,21 @@ class OkxStatistics:
             for at, held, worth in zip(*columns, strict=True)
         ][::-1])  # fmt: skip
 
-    def _buckets(self, ask: Ask) -> tuple[int, int, int, int] | Answer:
+    def _buckets(self, request: Request) -> tuple[int, int, int, int] | Answer:
         """(row, first minute, buckets, minutes of one) of what is asked: the newest finished ones of the 1,440."""
-        symbol = ask.query.get("instId", "")
-        row = self.market.trading(symbol, ask.now_ms)
+        symbol = request.query.get("instId", "")
+        row = self.market.trading(symbol, request.now_ms)
         if row is None or not symbol.endswith("-USDT-SWAP"):
             return failure("51001", NO_INSTRUMENT)
-        step = _PERIODS.get(ask.query.get("period", "5m"))
+        step = _PERIODS.get(request.query.get("period", "5m"))
         if step is None:
             return wrong("period")
         try:
-            begin, end, limit = (whole(ask.query, name) for name in ("begin", "end", "limit"))
+            begin, end, limit = (whole(request.query, name) for name in ("begin", "end", "limit"))
         except ValueError as error:
             return wrong(str(error))
         length = step * MINUTE_MS
-        current = ask.now_ms // length
+        current = request.now_ms // length
         newest = current - 1 if end is None else min(current - 1, (end - 1) // length)
         oldest = max(current - _BUCKETS, -(-int(self.world.universe.listed[row]) // step))
         if begin is not None:
@@ -101,13 +102,22 @@ class OkxStatistics:
         return row, (newest - count + 1) * step, count, step
 
 
-def answers(market: Okx) -> dict[str, tuple[Callable[[Ask], Answer], str]]:
+def answers(market: Okx) -> dict[str, tuple[Callable[[Request], Answer], str]]:
     """Path → (answer, name of its limit)."""
-    statistics, contract = OkxStatistics(market), "rubik/stat/contracts/long-short"
+    statistics = OkxStatistics(market)
     return {
-        f"{contract}-account-ratio-contract": (statistics.accounts, "accounts"),
-        f"{contract}-account-ratio-contract-top-trader": (statistics.top_accounts, "top_accounts"),
-        f"{contract}-position-ratio-contract-top-trader": (statistics.top_positions, "top_positions"),
-        "rubik/stat/taker-volume-contract": (statistics.taker_volume, "taker_volume"),
-        "rubik/stat/contracts/open-interest-history": (statistics.open_interest_history, "open_interest_history"),
+        "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract": (statistics.accounts, "accounts"),
+        "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract-top-trader": (
+            statistics.top_accounts,
+            "top_accounts",
+        ),
+        "/api/v5/rubik/stat/contracts/long-short-position-ratio-contract-top-trader": (
+            statistics.top_positions,
+            "top_positions",
+        ),
+        "/api/v5/rubik/stat/taker-volume-contract": (statistics.taker_volume, "taker_volume"),
+        "/api/v5/rubik/stat/contracts/open-interest-history": (
+            statistics.open_interest_history,
+            "open_interest_history",
+        ),
     }

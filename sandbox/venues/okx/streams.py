@@ -11,7 +11,7 @@ from sandbox.http.streams import Connection, Frame, liquidations_of, message
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
 from sandbox.venues.okx.market import contracts
-from sandbox.wire.wire import trimmed
+from sandbox.wire.numbers import trimmed
 
 HOST = "ws.okx.com:8443"
 WINDOW_MS = 1000  # of one contract only the latest order in a second is shown
@@ -64,8 +64,8 @@ def reply(connection: Connection, text: str) -> str:
             "MARGIN",
             "OPTION",
         ):
-            told = ",".join(f"{key}:{value}" for key, value in argument.items())
-            answers.append(_error("60018", f"Wrong URL or {told} doesn't exist.", connection))
+            named = ",".join(f"{key}:{value}" for key, value in argument.items())
+            answers.append(_error("60018", f"Wrong URL or {named} doesn't exist.", connection))
             continue
         connection.topics = connection.topics | {name} if operation == "subscribe" else connection.topics - {name}
         # What else was asked for is ignored: the channel is that of all instruments of a kind.

@@ -22,7 +22,7 @@ from ingest.venues.binance import BINANCE
 from ingest.venues.bybit import BYBIT
 from ingest.venues.deribit import DERIBIT
 from ingest.venues.okx import OKX
-from sandbox.market.chain import chain
+from sandbox.derived.chain import chain
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues import deribit
 from sandbox.venues.binance import options as binance_options

@@ -9,8 +9,8 @@ import pytest
 
 from ingest.declaration.legs import legs
 from ingest.venues.coinbase import COINBASE
-from sandbox.market.constituents import constituents
-from sandbox.market.ladder import ladder
+from sandbox.derived.constituents import constituents
+from sandbox.derived.ladder import ladder
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.coinbase import BOOK_LEVELS
 from tests.support.pipeline.venue_minute import recorded_minute

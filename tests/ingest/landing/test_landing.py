@@ -49,7 +49,7 @@ def test_a_journal_gives_back_what_it_took(batches: list[list[Row]], tmp_path_fa
     journal = Journal(tmp_path_factory.mktemp("journal"))
     for batch in batches:
         journal.append(batch)
-    (path,) = journal.sealed()
+    (path,) = journal.close_file()
     assert rows_of(path) == [row for batch in batches for row in batch]
 
 
@@ -58,7 +58,7 @@ def test_a_cut_off_tail_loses_only_the_unfinished_batch(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     for n in range(3):
         journal.append([row(n)])
-    (path,) = journal.sealed()
+    (path,) = journal.close_file()
     whole = path.read_bytes()
     seen = set()
     for size in range(0, len(whole), 11):
@@ -87,7 +87,7 @@ def test_a_disk_that_fails_is_not_the_end_of_a_journal(tmp_path: Path, monkeypat
     journal = Journal(tmp_path)
     for n in range(5):
         journal.append([row(n)])
-    (path,) = journal.sealed()
+    (path,) = journal.close_file()
     monkeypatch.setattr(Path, "open", lambda path, mode: FailingDisk(str(path)))
     read: list[pa.RecordBatch] = []
     with pytest.raises(OSError, match="Input/output error"):
@@ -99,7 +99,7 @@ def test_a_new_journal_goes_on_after_the_old_files(tmp_path: Path) -> None:
     first.append([row(1)])
     second = Journal(tmp_path)
     second.append([row(2)])
-    assert [rows_of(path) for path in second.sealed()] == [[row(1)], [row(2)]]
+    assert [rows_of(path) for path in second.close_file()] == [[row(1)], [row(2)]]
 
 
 def test_a_load_has_the_contracts_layout_and_types(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_load_holds_little_of_what_it_lands(tmp_path: Path) -> None:
             held.append(pa.total_allocated_bytes() - before)
             yield part
 
-    Landing(str(tmp_path / "landing"), tmp_path / "dlt").land(watched(tables(journal.sealed())))
+    Landing(str(tmp_path / "landing"), tmp_path / "dlt").land(watched(tables(journal.close_file())))
     (load,) = committed_loads(str(tmp_path / "landing"))
     assert pq.ParquetFile(load.files[0]).num_row_groups == len(held) > 15
     assert max(held) < 5 * PART_BYTES
@@ -286,13 +286,13 @@ async def test_a_journal_without_a_whole_row_is_no_load(tmp_path: Path) -> None:
 
     outbox = Outbox(tmp_path / "recorder", str(tmp_path / "landing"))
     outbox.put(row(0))
-    (path,) = outbox.journal.sealed()
+    (path,) = outbox.journal.close_file()
     os.truncate(path, path.stat().st_size - 100)
     result = await outbox.land()
     assert result is not None
     assert (result.rows, result.fault) == (0, None)
     assert not committed_loads(str(tmp_path / "landing"))
-    assert not outbox.journal.sealed()
+    assert not outbox.journal.close_file()
 
 
 async def test_a_full_landing_is_one_clear_error_and_nothing_is_lost(
@@ -338,14 +338,14 @@ def test_a_journal_on_a_full_disk_keeps_rows_in_memory(
         journal.append([row(n, f"{n}{BIG}")])
     assert journal.waiting
     assert "No space left on device" in (journal.fault or "")
-    first = journal.sealed()
+    first = journal.close_file()
     kept = [found for path in first for found in rows_of(path)]
     assert kept == [row(0), *(row(n, f"{n}{BIG}") for n in range(1, len(kept)))]
     for path in first:
         path.unlink()
-    rest = [found for path in journal.sealed() for found in rows_of(path)]
+    rest = [found for path in journal.close_file() for found in rows_of(path)]
     while journal.waiting:
-        for path in journal.sealed():
+        for path in journal.close_file():
             path.unlink()
     assert kept + rest == [row(0), *(row(n, f"{n}{BIG}") for n in range(1, 8))][: len(kept + rest)]
     assert sum(record.levelname == "ERROR" for record in caplog.records) == 1
@@ -363,7 +363,7 @@ def test_beyond_the_bound_bodies_are_dropped_and_the_row_says_so(
     assert journal.waiting == 12
     monkeypatch.setattr(module, "MEMORY_BYTES", 2**18)
     journal.append([row(12, f"12{BIG}")])
-    found = [row for path in journal.sealed() for row in rows_of(path)]
+    found = [row for path in journal.close_file() for row in rows_of(path)]
     assert [row.key for row in found] == [str(n) for n in range(13)]
     dropped = [row for row in found if row.body is None]
     assert dropped

@@ -16,16 +16,16 @@ from ingest.landing.rows import Row as Landed
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.aster import ASTER
+from sandbox.derived.truth import truth
 from sandbox.http.streams import liquidations_of
 from sandbox.market.clock import Clock
 from sandbox.market.derivatives import FUNDING_CAP
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.listings.aster import DOLLAR, SHIELD
-from sandbox.market.truth import truth
 from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.venues.aster import WINDOW_MS, endpoints
-from sandbox.wire.wire import Ask
+from sandbox.wire.endpoint import Request
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, span
@@ -348,7 +348,7 @@ def test_history_years_back_and_what_the_venue_refuses() -> None:
     by_path = {endpoint.path: endpoint for endpoint in endpoints(world)}
 
     def asked(path: str, **query: Any) -> Any:
-        return json.loads(by_path[path].answer(Ask({k: str(v) for k, v in query.items()}, None, NOW_MS)).body)
+        return json.loads(by_path[path].answer(Request({k: str(v) for k, v in query.items()}, None, NOW_MS)).body)
 
     year = 365 * 86_400_000
     old = asked("/fapi/v1/fundingRate", symbol="BTCUSDT", startTime=NOW_MS - 2 * year, limit=1000)

@@ -9,7 +9,7 @@ import ccxt
 import pytest
 
 from ingest.venues.bitget import API, BITGET, PERPS, STREAMS, category
-from sandbox.market.truth import truth
+from sandbox.derived.truth import truth
 from sandbox.market.world import World
 from sandbox.venues.bitget import streams as bitget_streams
 from tests.support.pipeline.venue_minute import recorded_minute, staged

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ingest.venues.bybit import BYBIT
+from sandbox.derived.positioning import long_fraction
 from sandbox.market.derivatives import funding_rate
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.positioning import long_fraction
 from tests.support.pipeline.venue_minute import recorded_minute, staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
 from tests.support.recordings.captures import sample

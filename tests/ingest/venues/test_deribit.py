@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.venues.deribit import DERIBIT
-from sandbox.market.chain import chain
+from sandbox.derived.chain import chain
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.deribit import HELD
 from tests.support.facts.spot_truth import assert_all_answered, assert_nothing_rejected

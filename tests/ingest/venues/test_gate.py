@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ingest.venues.gate import GATE
+from sandbox.derived.positioning import long_fraction, takers
 from sandbox.http.streams import liquidations_of
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.positioning import long_fraction, takers
 from sandbox.market.world import World
 from sandbox.venues.gate import SIMULATED
 from sandbox.wire.settlements import settlements

@@ -16,12 +16,12 @@ from ingest.landing.rows import Row
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.hyperliquid import HYPERLIQUID, LIQUIDATORS
+from sandbox.derived.wallets import Wallets
 from sandbox.market.clock import Clock
 from sandbox.market.derivatives import funding_rate
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.noise import key
 from sandbox.market.universe import build_universe
-from sandbox.market.wallets import Wallets
 from sandbox.market.world import build_world
 from sandbox.venues.hyperliquid.wallets import wallets_of
 from tests.ingest.recorder.test_streams import until

@@ -20,15 +20,15 @@ from ingest.recorder.schedule import Catalogue, Schedule
 from ingest.recorder.shares import Shares
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.lighter import LIGHTER
+from sandbox.derived.truth import truth
 from sandbox.http.streams import liquidations_of
 from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.truth import truth
 from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.venues.lighter.market import endpoints
 from sandbox.venues.lighter.streams import frames
-from sandbox.wire.wire import Ask
+from sandbox.wire.endpoint import Request
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, span
@@ -304,7 +304,7 @@ async def test_a_minute_stays_within_the_venues_limit() -> None:
     settlements within four."""
     world = build_world(build_universe("full"), 1, Clock(fixed_ms=NOW_MS))
     details = next(endpoint for endpoint in endpoints(world) if endpoint.path.endswith("orderBookDetails"))
-    body = details.answer(Ask({}, None, NOW_MS)).body.decode()
+    body = details.answer(Request({}, None, NOW_MS)).body.decode()
     schedule = Schedule(LIGHTER, MINUTE)
     schedule.done(Landed(0, "lighter", "perp_tickers", "", "{}", 200, 0, 1, 1, None, body))
     asked: dict[str, set[str]] = {}

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.venues.binance import BINANCE
 from ingest.venues.bybit import BYBIT
-from sandbox.market.chain import Chain, chain
+from sandbox.derived.chain import Chain, chain
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.binance import options as binance_options
 from sandbox.venues.bybit import options as bybit_options

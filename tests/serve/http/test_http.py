@@ -104,7 +104,7 @@ def unpack(codec: Literal["brotli", "zstd"], data: bytes) -> bytes:
 
 
 @pytest.mark.requirement("http:etag", "http:304", "http:coding")
-@pytest.mark.parametrize("path", ["/api/markets", SERIES, "/openapi.json", "/dbt/", "/docs"])
+@pytest.mark.parametrize("path", ["/api/markets", SERIES, "/openapi.json", "/dbt/", "/docs/swagger-ui.css"])
 @pytest.mark.parametrize(
     ("accept", "coding"),
     [

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from sandbox.derived.positioning import long_fraction
 from sandbox.market.derivatives import open_interest
 from sandbox.market.listing import ANCHOR_MS, NEVER_MS
 from sandbox.market.noise import Floats, Ints, Keys, key, keys, uniform
-from sandbox.market.positioning import long_fraction
 from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import World
 

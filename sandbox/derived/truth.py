@@ -1,12 +1,12 @@
-"""What really happened in the simulated market, per minute and market: the yardstick of end-to-end checks."""
+"""The true values of the simulated market per minute: the reference of the end-to-end tests."""
 
 from typing import Any
 
 import numpy as np
 
+from sandbox.derived.wallets import Wallets
 from sandbox.market.derivatives import funding_hours, funding_rate, liquidations, open_interest
 from sandbox.market.universe import MINUTE_MS
-from sandbox.market.wallets import Wallets
 from sandbox.market.world import World
 
 LONGEST_MINUTES = 7 * 1440
@@ -25,7 +25,7 @@ def truth(
     """Per minute in [from, to): prices in USD per ONE coin, sizes in coins, money in USD; KeyError if unknown.
 
     `price` is the price at the minute's start; a ticker that is asked within the minute lies between `price` and
-    `close`. Quotes like USDT count as 1 USD. `sent` says whether the venue shows the liquidation:
+    `close`. Quotes like USDT count as 1 USD. `sent` says whether the venue publishes the liquidation:
     all of them, or the latest in each `window_ms`; None where it publishes none. Where the venue shows who holds what,
     the liquidations are those of `holders`, and `positions` are what is open at the end.
     """
@@ -67,12 +67,12 @@ def truth(
             point[name] = None if missing else column[n].item()
         out.append(point)
     events = _liquidations(world, row, minutes, window_ms) if perp and window_ms is not None else []
-    told = {"venue": venue, "type": kind, "symbol": symbol, "coin": listing.coin, "quote": listing.quote,
+    found = {"venue": venue, "type": kind, "symbol": symbol, "coin": listing.coin, "quote": listing.quote,
             "units": listing.units, "minutes": out, "liquidations": events}  # fmt: skip
     if perp and holders is not None:
-        told |= {"liquidations": _of_holders(world, holders, row, from_ms, to_ms),
+        found |= {"liquidations": _of_holders(world, holders, row, from_ms, to_ms),
                  "positions": _positions(world, holders, row, to_ms)}  # fmt: skip
-    return told
+    return found
 
 
 def _positions(world: World, holders: Wallets, row: int, at_ms: int) -> list[dict[str, Any]]:

@@ -2,14 +2,15 @@
 
 {#- Minutes for which an answer stands, by kind: a kind that was not asked again by then has a hole, as one that is sampled
     every minute has in each minute without it. Kinds that come in turns (a share of the markets every minute, each of them
-    once an hour) are among the hourly ones. -#}
+    once an hour) are among the hourly ones. The venues' declarations decide how often a kind is requested:
+    tests/ingest/venues/test_cadences.py fails where these minutes differ from them. -#}
 {% macro cadences() %}
     {{ return({
         1: ["perp_tickers", "spot_tickers", "product_tickers", "funding", "funding_intervals", "open_interest", "marks",
             "index_tickers", "fx_rates", "liquidations"],
-        2: ["order_books", "index_books"],
-        5: ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio", "contract_stats",
-            "option_tickers", "option_open_interest", "option_volumes", "option_index"],
+        2: ["order_books"],
+        5: ["index_books", "long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio",
+            "contract_stats", "option_tickers", "option_open_interest", "option_volumes", "option_index"],
         60: ["instruments", "spot_instruments", "option_instruments", "perp_dexes", "index_components", "settlements",
             "fx_daily"],
     }) }}

@@ -1,1 +1,1 @@
-"""The venues' past: which spans are wanted, which are fetched already, and the process that fetches the rest."""
+"""The backfill: which spans of the past are wanted and fetched already, and the process that fetches the rest."""

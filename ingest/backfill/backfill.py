@@ -24,7 +24,8 @@ from ingest.declaration.history import History, Piece
 from ingest.declaration.venue import Venue
 from ingest.landing.outbox import Outbox
 from ingest.landing.rows import Row
-from ingest.recorder.client import Client, now_ms
+from ingest.recorder.client import Client
+from ingest.recorder.clock import minute_start, now_ms
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.state import lock
 from ingest.venues import VENUES
@@ -237,7 +238,7 @@ class Backfill:
         return await client.fetch(endpoint, Request(piece.key, self._minute(), 0), history.params(piece), deadline)
 
     def _minute(self) -> int:
-        return now_ms() // self.pace.minute_ms * self.pace.minute_ms
+        return minute_start(now_ms(), self.pace.minute_ms)
 
     def _deadline(self, turn_s: float = 0) -> float:
         """Loop time at which a request is given up, at the latest shortly after the allowed time of the whole run."""
@@ -260,7 +261,7 @@ class Backfill:
         now, minute = now_ms(), self.pace.minute_ms
         built = now % minute >= self.pace.built_ms
         waiting = self._unlanded
-        landed = await self.outbox.land(now // minute * minute + minute * built)
+        landed = await self.outbox.land(minute_start(now, minute) + minute * built)
         self.state.landing_error = (landed.fault if landed else None) or self.outbox.journal.fault
         self.state.write()
         # While nothing can be landed, no more is fetched: the journal would only grow.

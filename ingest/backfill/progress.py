@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from ingest.landing.rows import Row
-from ingest.recorder.client import clock, now_ms
+from ingest.recorder.clock import as_text, now_ms
 
 WRITE_MS = 1000
 LISTED = 20
@@ -93,7 +93,7 @@ class BackfillState:
         for progress in self._of(venue, kind):
             progress.failed += 1
         if len(self.failed) < LISTED:
-            self.failed.append(f"{venue} {kind} {key} from {clock(span[0])} to {clock(span[1])}")
+            self.failed.append(f"{venue} {kind} {key} from {as_text(span[0])} to {as_text(span[1])}")
 
     def end(self, at_ms: int, *, stopped: bool) -> None:
         """Note the end of the run, and write the files."""

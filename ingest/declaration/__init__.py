@@ -1,1 +1,1 @@
-"""The vocabulary in which a venue is declared: endpoints, streams, limits, history, reductions."""
+"""How a venue is declared: rate limits, endpoints, streams, history, reductions."""

@@ -1,6 +1,6 @@
-"""Spot pairs that the index of a perpetual is made of: which pairs of a coin there may be, by the perpetual's base.
+"""Legs of an index: the spot pairs that the index of a perpetual may consist of, by the perpetual's base.
 
-Only what is asked depends on this; which legs an index really has is what the venues publish of its composition.
+They decide only which order books are requested; the components of an index are those that its venue publishes.
 """
 
 import re
@@ -11,6 +11,6 @@ _MULTIPLE = re.compile(r"^1(?:0{3,}|M)(?=[A-Z])|(?<=[A-Z])10{3,}$")
 
 
 def legs(base: str, between: str = "") -> Iterator[str]:
-    """Pairs of the coin behind a base such as PEPE, 1000PEPE or SHIB1000; what is not listed is left out later."""
+    """Spot pairs of the coin behind a base such as PEPE, 1000PEPE or SHIB1000, whether listed or not."""
     for coin in {base, _MULTIPLE.sub("", base)}:
         yield from (f"{coin}{between}{quote}" for quote in LEG_QUOTES)

@@ -1,6 +1,6 @@
-"""Spot markets whose bars are recorded: those quoted in something that is meant to be worth a dollar.
+"""The quote currencies of the spot markets that are recorded: dollars, and tokens that are meant to be worth one.
 
-Only what is asked depends on this list; which quotes count as dollars in the data is a seed of the dbt project.
+They decide only what is requested; which quotes count as dollars in the data is decided by a seed of the dbt project.
 """
 
 USD_LIKE = ("USDT", "USDC", "FDUSD", "TUSD", "BUSD", "USDE", "USD1", "USDH", "USDP", "PYUSD", "RLUSD", "DAI", "USD")

@@ -1,8 +1,8 @@
-"""Declared reductions of answers that are too large to keep: what stays of them, and how much there was.
+"""Reductions of bodies that are too large to keep: which part is recorded, and how large the whole was.
 
-What a venue says is recorded as it came; a reduction is the exception, for an endpoint whose `reduce` names it. It
-sees the body chunk by chunk as it arrives. What it keeps is the venue's own text of it, in the venue's own shape, and
-under `reduced` stands what there was, so that nobody takes a part for the whole.
+Bodies are recorded as the venue sent them; a reduction is the exception, for an endpoint that declares one as `reduce`.
+It reads the body in chunks as they arrive. The part that it keeps has the venue's own text and shape, and the field
+`reduced` has the size of the whole, so that a part cannot be mistaken for the whole.
 """
 
 import re
@@ -15,7 +15,7 @@ import orjson
 
 
 class Reduction(Protocol):
-    """One answer while it is read. A body that cannot be reduced is a ValueError: it becomes a failed row."""
+    """The reduction of one body. A body that cannot be reduced raises ValueError and becomes a failed row."""
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -25,10 +25,10 @@ class Reduction(Protocol):
 
 
 class BestRows:
-    """Of a long list of objects the best by any of several marks: each mark's `most` greatest, in the list's order.
+    """The rows of a long list of objects that are among the `most` greatest by any of several marks, in their order.
 
-    A row begins with its first key; written like this it cannot stand inside a text, where quotes are escaped.
-    Besides the kept rows no more than one chunk and one row are held.
+    `first_key` is the first key of each row, by which rows are found: inside a string its quotes would be escaped.
+    Memory holds the kept rows, one chunk and one row.
     """
 
     def __init__(self, name: str, first_key: str, marks: tuple[Callable[[Any], float], ...], most: int) -> None:
@@ -48,11 +48,11 @@ class BestRows:
             return
         for start, end in pairwise(starts):
             self._take(self._pending[start:end].rstrip().rstrip(b","))
-        # The last one is complete when the next one begins, or the body ends.
+        # The last row is complete when the next one begins or the body ends.
         self._pending, self._inside = self._pending[starts[-1] :], True
 
     def result(self) -> bytes:
-        """The body with the kept rows alone."""
+        """The body with only the kept rows."""
         if self._inside:
             row, closed, _ = self._pending.rpartition(b"]")
             if not closed:
@@ -61,9 +61,9 @@ class BestRows:
         elif self._name.encode() not in self._pending:
             raise ValueError(f"there is no {self._name} in the body")
         kept = {number: row for best in self._best for _, number, row in best}
-        told = orjson.dumps({"rows": self._rows, "bytes": self._bytes, "kept": len(kept)})
+        size = orjson.dumps({"rows": self._rows, "bytes": self._bytes, "kept": len(kept)})
         rows = b",".join(kept[number] for number in sorted(kept, reverse=True))
-        return b'{"%s":[%s],"reduced":%s}' % (self._name.encode(), rows, told)
+        return b'{"%s":[%s],"reduced":%s}' % (self._name.encode(), rows, size)
 
     def _take(self, row: bytes) -> None:
         try:
@@ -72,7 +72,7 @@ class BestRows:
         except (ValueError, LookupError, TypeError) as error:
             raise ValueError(f"row {self._rows} of {self._name}: {error!r}") from None
         for best, rank in zip(self._best, ranks, strict=True):
-            # Of equals the first stays.
+            # Of equal rows the first one is kept.
             entry = (rank, -self._rows, row)
             if len(best) < self._most:
                 best.append(entry)
@@ -84,7 +84,7 @@ class BestRows:
 
 
 class NearLevels:
-    """Of an order book the levels within a share of the price from the middle; the sides are sorted best first."""
+    """The levels of an order book within a share of its mid price; both sides are sorted best first."""
 
     def __init__(self, share: float) -> None:
         self._share = share
@@ -95,7 +95,7 @@ class NearLevels:
         self._chunks.append(chunk)
 
     def result(self) -> bytes:
-        """The body with the near levels alone."""
+        """The body with only the near levels."""
         body = orjson.loads(b"".join(self._chunks))
         try:
             sides = {name: body[name] for name in ("bids", "asks")}

@@ -1,1 +1,1 @@
-"""From a received response to a committed Parquet load: rows, journal, outbox, the dlt pipeline."""
+"""From a received response to a committed Parquet load: rows, journal, outbox, dlt pipeline."""

@@ -1,1 +1,1 @@
-"""The recorder: every minute every venue is asked within its limits, and its streams are listened to."""
+"""The recorder: requests every venue's data each minute, within its rate limits, and listens to its streams."""

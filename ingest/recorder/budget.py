@@ -1,4 +1,4 @@
-"""How much may be asked of a venue now: weights per window, and the times to stay away."""
+"""Rate limits and bans of a venue: the weight that may still be used in a window, and until when to send nothing."""
 
 import asyncio
 from collections import deque
@@ -8,10 +8,10 @@ from ingest.declaration.endpoint import Pool
 
 
 class Budget:
-    """Never lets more than its share of `pool.limit` of weight reach the venue in any `pool.window_s` seconds.
+    """Keeps the weight of all requests within its share of `pool.limit` in any `pool.window_s` seconds.
 
-    A request weighs from before it is sent until one window after its answer: whenever in between the venue counts it,
-    the limit holds.
+    A request counts from before it is sent until one window after its response: whenever in between the venue counts
+    it, the limit holds. The share is `pool.history` for the backfill and the rest for the recorder.
     """
 
     def __init__(self, pool: Pool, *, history: bool = False) -> None:
@@ -23,11 +23,11 @@ class Budget:
         self._given_back = asyncio.Event()
 
     def has_room(self, weight: int) -> bool:
-        """True if `take` would not have to wait now."""
+        """Whether `take` would return at once."""
         return not self._turn.locked() and self._fits(weight, asyncio.get_running_loop().time())
 
     async def take(self, weight: int, deadline: float) -> bool:
-        """Wait for room, first come first served; False if there will be none before the deadline (loop time)."""
+        """Wait for room, in order of the calls; False if there is none before the deadline (loop time, s)."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout_at(deadline):
@@ -45,7 +45,7 @@ class Budget:
             return False
 
     def give_back(self, weight: int, *, sent: bool = True) -> None:
-        """The request has been answered or has failed: its weight leaves one window from now, or at once if unsent."""
+        """The request has ended: its weight is free one window from now, or at once if it was not sent."""
         if not sent:
             self._used -= weight
         else:
@@ -62,16 +62,16 @@ class Budget:
 
 
 class Bans:
-    """Until when a host or pool must be left alone, and why (UTC epoch ms)."""
+    """Until when (UTC epoch ms) nothing may be sent to a host or pool, and why."""
 
     def __init__(self) -> None:
         self._until: dict[str, tuple[int, str]] = {}
 
-    def stay_away(self, scope: str, until_ms: int, reason: str) -> None:
-        """Note a ban or pause; a longer one stands."""
+    def add(self, scope: str, until_ms: int, reason: str) -> None:
+        """Note a ban or pause of a scope; a longer one remains in force."""
         if until_ms > self._until.get(scope, (0, ""))[0]:
             self._until[scope] = (until_ms, reason)
 
-    def standing(self, scopes: tuple[str, ...], now_ms: int) -> tuple[int, str] | None:
-        """The longest ban among the scopes that still stands."""
+    def in_force(self, scopes: tuple[str, ...], now_ms: int) -> tuple[int, str] | None:
+        """The longest ban of the scopes that is still in force, as (until_ms, reason)."""
         return max((ban for scope in scopes if (ban := self._until.get(scope)) and ban[0] > now_ms), default=None)

@@ -1,11 +1,9 @@
-"""One async HTTP client for a venue: budgets, time-outs, retries inside the minute, bans. Every request is one row."""
+"""The HTTP client of one venue: rate limits, time-outs, retries within the minute, bans. Each request is one row."""
 
 import asyncio
 import random
 import re
-import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -19,15 +17,17 @@ from ingest.declaration.reduction import Reduction
 from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row, canonical
 from ingest.recorder.budget import Bans, Budget
+from ingest.recorder.clock import as_text, now_ms
 
 USER_AGENT = "tidemark/0.1 (market data recorder)"
 BODY_LIMIT = 64 * 2**20
+"""Bytes; longer than any known body."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S, MOST_ATTEMPTS = 0.4, 8.0, 6
 BANNED_UNTIL = re.compile(r"banned until (\d{13})")
 
 
-class Answer(NamedTuple):
-    """What one attempt brought."""
+class Attempt(NamedTuple):
+    """The outcome of one attempt; `again` says whether another one may succeed, after `pause_s` if that is above 0."""
 
     status: int | None
     requested_ms: int
@@ -38,30 +38,20 @@ class Answer(NamedTuple):
     pause_s: float = 0.0
 
 
-def now_ms() -> int:
-    """Milliseconds since the epoch, UTC."""
-    return time.time_ns() // 1_000_000
-
-
-def clock(ms: int) -> str:
-    """A time as people read it, UTC."""
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
 class Client:
-    """Asks one venue. Venues share nothing, so that none can delay another."""
+    """Sends the requests to one venue. Venues share nothing, so that none can delay another."""
 
     def __init__(self, venue: Venue, venues_url: str | None, *, history: bool = False) -> None:
-        """`history`: with the share of each rate limit that is kept for the past, else with the recorder's."""
+        """`history`: use the share of each rate limit that is reserved for the backfill, else the recorder's."""
         self.venue = venue
         self.venues_url = venues_url
         self.budgets = {pool.name: Budget(pool, history=history) for pool in venue.pools}
         self.bans = Bans()
         self.held = 0
-        """Open requests that a rate limit or a ban holds back, or held back before they were sent."""
+        """Open requests that a rate limit or a ban delays, or delayed before they were sent."""
         self._slots = asyncio.Semaphore(venue.parallel)
-        # auto_decompress reads gzip and deflate, and br where its library is present. No Origin header: some venues
-        # slow down clients that look like a web page.
+        # aiohttp decompresses gzip and deflate, and br if its library is installed. No Origin header: some venues limit
+        # clients that look like a web page more strictly.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=venue.parallel, ttl_dns_cache=300, keepalive_timeout=75),
             headers={"User-Agent": USER_AGENT, "Accept": "application/json", **venue.headers},
@@ -77,7 +67,7 @@ class Client:
         await self._session.close()
 
     async def fetch(self, endpoint: Endpoint, request: Request, params: Mapping[str, Any], deadline: float) -> Row:
-        """Ask until there is an answer, asking again is useless, or the deadline (loop time) is reached."""
+        """Send a request until its response is final, a retry is useless, or the deadline (loop time, s) is reached."""
         held = 0
 
         def hold() -> None:
@@ -98,7 +88,7 @@ class Client:
         loop = asyncio.get_running_loop()
         text = canonical(params)
         attempts = 0
-        last = Answer(None, now_ms(), None, "not asked: the minute was over", None, again=True)
+        last = Attempt(None, now_ms(), None, "not asked: the minute was over", None, again=True)
 
         def row() -> Row:
             return Row(
@@ -118,16 +108,16 @@ class Client:
         def not_asked(reason: str) -> Row:
             nonlocal last
             if not attempts:
-                last = Answer(None, now_ms(), None, f"not asked: {reason}", None, again=False)
+                last = Attempt(None, now_ms(), None, f"not asked: {reason}", None, again=False)
             return row()
 
         while loop.time() < deadline and attempts < MOST_ATTEMPTS:
-            if ban := self.bans.standing(scopes, now_ms()):
+            if ban := self.bans.in_force(scopes, now_ms()):
                 until_ms, reason = ban
-                # Everybody who waits for the same ban would otherwise come back in the same millisecond.
+                # Without it all requests that wait for the same ban would be sent in the same millisecond.
                 pause_s = (until_ms - now_ms()) / 1000 + random.uniform(0, 0.5)
                 if loop.time() + pause_s >= deadline:
-                    return not_asked(f"{reason} until {clock(until_ms)}")
+                    return not_asked(f"{reason} until {as_text(until_ms)}")
                 hold()
                 await asyncio.sleep(pause_s)
                 continue
@@ -141,8 +131,8 @@ class Client:
                 async with asyncio.timeout_at(deadline):
                     await self._slots.acquire()
                 try:
-                    # A ban may have come while this request waited for its turn: then nothing is sent.
-                    if self.bans.standing(scopes, now_ms()):
+                    # Nothing is sent if a ban began while this request waited for its turn.
+                    if self.bans.in_force(scopes, now_ms()):
                         continue
                     attempts += 1
                     sent = True
@@ -162,7 +152,7 @@ class Client:
             await asyncio.sleep(pause_s)
         return row()
 
-    async def _attempt(self, endpoint: Endpoint, key: str, params: Mapping[str, Any], left_s: float) -> Answer:
+    async def _attempt(self, endpoint: Endpoint, key: str, params: Mapping[str, Any], left_s: float) -> Attempt:
         timeout_s = min(endpoint.timeout_s, left_s)
         url = url_of(endpoint.host, endpoint.path.replace("{key}", quote(key, safe="")), self.venues_url)
         post = {"data": orjson.dumps(params), "headers": {"Content-Type": "application/json"}}
@@ -181,12 +171,12 @@ class Client:
             ):
                 raw = await _whole(response, endpoint.reduce() if endpoint.reduce and response.status == 200 else None)
         except TimeoutError:
-            return Answer(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
+            return Attempt(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Answer(None, requested_ms, None, f"{type(error).__name__}: {error}", None, again=True)
+            return Attempt(None, requested_ms, None, f"{type(error).__name__}: {error}", None, again=True)
         return self._judge(response.status, response.headers, raw, requested_ms)
 
-    def _judge(self, status: int, headers: Mapping[str, str], raw: bytes, requested_ms: int) -> Answer:
+    def _judge(self, status: int, headers: Mapping[str, str], raw: bytes, requested_ms: int) -> Attempt:
         received_ms = now_ms()
         error = None
         try:
@@ -196,32 +186,32 @@ class Client:
             error = f"the body is not UTF-8 at byte {damage.start}: damaged characters are replaced"
         if status == 200 and not error:
             fault = self.venue.fault(body) if self.venue.fault else None
-            return Answer(status, requested_ms, received_ms, fault, body, again=fault is not None)
+            return Attempt(status, requested_ms, received_ms, fault, body, again=fault is not None)
         pause_s = _retry_after(headers, received_ms)
-        # Another 4xx stays what it is however often it is asked.
+        # A retry of any other 4xx has the same outcome.
         again = status >= 500 or status in (200, 408, 429)
         if status != 200:
             error = f"HTTP {status}" + (f" ({error})" if error else "")
-        return Answer(status, requested_ms, received_ms, error, body, again, pause_s)
+        return Attempt(status, requested_ms, received_ms, error, body, again, pause_s)
 
-    def _note_ban(self, endpoint: Endpoint, answer: Answer) -> None:
-        """A ban counts for the whole host (venues ban addresses), too many requests for the pool."""
-        if answer.received_ms is None or answer.status is None:
+    def _note_ban(self, endpoint: Endpoint, attempt: Attempt) -> None:
+        """A ban is in force for the whole host, because venues ban addresses; `too many requests` only for the pool."""
+        if attempt.received_ms is None or attempt.status is None:
             return
-        if answer.status in self.venue.ban_s:
-            pause_s = answer.pause_s or self.venue.ban_s[answer.status]
-            until_ms = answer.received_ms + int(pause_s * 1000)
-            if named := BANNED_UNTIL.search(answer.body or ""):
-                until_ms = max(until_ms if answer.pause_s else 0, int(named[1]))
-            self.bans.stay_away(endpoint.host, until_ms, f"{endpoint.host} banned us (HTTP {answer.status})")
-        elif answer.status == 429 or (answer.status == 503 and answer.pause_s):
-            until_ms = answer.received_ms + int((answer.pause_s or 1.0) * 1000)
-            reason = f"{endpoint.host} asked to wait (HTTP {answer.status})"
-            self.bans.stay_away(f"pool {endpoint.pool}", until_ms, reason)
+        if attempt.status in self.venue.ban_s:
+            pause_s = attempt.pause_s or self.venue.ban_s[attempt.status]
+            until_ms = attempt.received_ms + int(pause_s * 1000)
+            if named := BANNED_UNTIL.search(attempt.body or ""):
+                until_ms = max(until_ms if attempt.pause_s else 0, int(named[1]))
+            self.bans.add(endpoint.host, until_ms, f"{endpoint.host} banned us (HTTP {attempt.status})")
+        elif attempt.status == 429 or (attempt.status == 503 and attempt.pause_s):
+            until_ms = attempt.received_ms + int((attempt.pause_s or 1.0) * 1000)
+            reason = f"{endpoint.host} asked to wait (HTTP {attempt.status})"
+            self.bans.add(f"pool {endpoint.pool}", until_ms, reason)
 
 
 async def _whole(response: aiohttp.ClientResponse, reduction: Reduction | None) -> bytes:
-    """The body's bytes, or what the reduction leaves, unless there are more of them than any known answer has."""
+    """The bytes of the body, or of its reduction; ValueError if it is longer than BODY_LIMIT."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         size += len(chunk)
@@ -235,7 +225,7 @@ async def _whole(response: aiohttp.ClientResponse, reduction: Reduction | None) 
 
 
 def _retry_after(headers: Mapping[str, str], received_ms: int) -> float:
-    """Seconds to wait by the Retry-After header (a number or an HTTP date), or 0."""
+    """Seconds to wait according to the Retry-After header (a number or an HTTP date), or 0."""
     value = headers.get("Retry-After", "").strip()
     try:
         return max(0.0, float(value))

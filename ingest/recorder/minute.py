@@ -1,4 +1,4 @@
-"""One venue's minute: every due endpoint and key is asked, and each becomes exactly one row."""
+"""One minute of one venue: each due endpoint and key is requested, and becomes exactly one row."""
 
 import asyncio
 import logging
@@ -10,22 +10,23 @@ import orjson
 
 from ingest.declaration.endpoint import Endpoint, Request
 from ingest.landing.rows import Row, canonical
-from ingest.recorder.client import Client, now_ms
+from ingest.recorder.client import Client
+from ingest.recorder.clock import now_ms
 from ingest.recorder.schedule import Schedule
 
 log = logging.getLogger(__name__)
 
 MOST_PAGES = 50
 PATIENCE_S = 10.0
-"""How long a fan-out waits for a list that only narrows it."""
+"""Seconds that a fan-out waits for a list that only narrows it."""
 
 
 @dataclass
 class Progress:
-    """How far a venue's minute is."""
+    """The progress of a venue's minute."""
 
     open: int = 1
-    """Requests without an answer, and endpoints of which is not known yet what to ask; 1 before it has begun."""
+    """Requests without a response, and endpoints whose requests are not yet known; 1 before the minute has begun."""
 
 
 async def record_minute(
@@ -36,7 +37,7 @@ async def record_minute(
     emit: Callable[[Row], None],
     progress: Progress | None = None,
 ) -> None:
-    """Ask the venue everything that is due. Ends with the last row, at the deadline (loop time) at the latest."""
+    """Send all due requests to the venue; `emit` receives their rows. Ends by the deadline (loop time, s)."""
     tasks: dict[str, asyncio.Task[None]] = {}
     progress = progress or Progress()
 
@@ -64,9 +65,9 @@ async def record_minute(
             progress.open += len(requests) - 1
         if not requests:
             finish(_row(client, endpoint, Request("", tick_ms, 0), _no_keys(schedule, endpoint)))
-        await asyncio.gather(*(ask_for(endpoint, request) for request in requests))
+        await asyncio.gather(*(request_key(endpoint, request) for request in requests))
 
-    async def ask_for(endpoint: Endpoint, request: Request) -> None:
+    async def request_key(endpoint: Endpoint, request: Request) -> None:
         try:
             await _record(client, endpoint, request, deadline, finish)
         finally:
@@ -102,7 +103,7 @@ async def _record(
             params = {**params, **more}
         log.error("%s %s has more than %d pages", client.venue.name, endpoint.name, MOST_PAGES)
     except Exception as error:
-        # A body of another shape than declared, or a fault of the declaration: this key's, nobody else's.
+        # A body that does not have the declared shape, or an error in the declaration: it concerns this key only.
         log.exception("%s %s %s", client.venue.name, endpoint.name, request.key)
         finish(_row(client, endpoint, request, f"not asked: {error!r}"))
 
@@ -116,7 +117,7 @@ def _no_keys(schedule: Schedule, endpoint: Endpoint) -> str:
 
 
 def _row(client: Client, endpoint: Endpoint, request: Request, error: str) -> Row:
-    """A row for what was not asked."""
+    """A row for a request that was not sent."""
     params = canonical({})
     return Row(
         request.tick_ms, client.venue.name, endpoint.name, request.key, params, None, now_ms(), None, 0, error, None

@@ -1,4 +1,4 @@
-"""The recorder: every minute all venues are asked, streams are listened to, and what came is landed."""
+"""The recorder process: each minute it requests all venues' data and lands it, and it listens to their streams."""
 
 import asyncio
 import logging
@@ -14,7 +14,8 @@ from ingest.declaration.venue import Venue
 from ingest.landing.memory import stay_small
 from ingest.landing.outbox import Landed, Outbox
 from ingest.landing.rows import Row
-from ingest.recorder.client import Client, clock, now_ms
+from ingest.recorder.client import Client
+from ingest.recorder.clock import as_text, minute_start, now_ms
 from ingest.recorder.minute import Progress, record_minute
 from ingest.recorder.schedule import Schedule
 from ingest.recorder.shares import Shares
@@ -24,25 +25,26 @@ from ingest.venues import VENUES
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.1
+POLL_S = 0.1
+"""Seconds between looks at whether a minute is ready to be landed."""
 LAST_LANDING_S = 10.0
-"""How long the end of the process waits for its last landing."""
+"""Seconds that the end of the process waits for its last landing."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The recorder's beat in milliseconds."""
+    """The times of the recorder's minute, ms after its start unless said otherwise."""
 
     minute_ms: int = 60_000
     land_after_ms: int = 8_000
-    """At the latest: a minute is landed as soon as rate limits alone hold back what it lacks."""
+    """Latest time of a minute's first landing, which comes as soon as only rate limits delay the missing responses."""
     give_up_after_ms: int = 50_000
     least_ms: int = 20_000
-    """A first minute that begins late still gets this long."""
+    """The least time for a minute that starts late, such as the first one, ms."""
 
 
 class Recorder:
-    """One task per venue and minute, one per stream; none waits for another."""
+    """One task per venue and minute, and one per stream; none waits for another."""
 
     def __init__(
         self,
@@ -66,7 +68,9 @@ class Recorder:
         async with AsyncExitStack() as stack:
             for venue in self.venues:
                 self._clients[venue.name] = await stack.enter_async_context(Client(venue, self._venues_url))
-            work = asyncio.create_task(self._tick(self._floor(now_ms())) if once else self._forever())
+            work = asyncio.create_task(
+                self._record_minute(self._current_minute()) if once else self._record_until_cancelled()
+            )
             stopped = asyncio.create_task(stop.wait())
             await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
             stopped.cancel()
@@ -78,15 +82,15 @@ class Recorder:
                 await asyncio.gather(work, return_exceptions=True)
                 await self._last_landing()
 
-    async def _forever(self) -> None:
+    async def _record_until_cancelled(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             for stream in self._streams():
                 tasks.create_task(self._listen(stream))
-            # What an earlier run left behind is landed while the first minute is recorded.
+            # Rows that an earlier run left in the journal are landed while the first minute is recorded.
             tasks.create_task(self._land())
-            tick_ms = self._floor(now_ms())
+            tick_ms = self._current_minute()
             while True:
-                tasks.create_task(self._guarded_tick(tick_ms))
+                tasks.create_task(self._record_guarded(tick_ms))
                 tick_ms = await self._next_minute(tick_ms)
 
     def _streams(self) -> list[StreamRecorder]:
@@ -112,22 +116,22 @@ class Recorder:
                 await asyncio.sleep(5)
 
     async def _next_minute(self, tick_ms: int) -> int:
-        """Wait for the next boundary after the tick. The clock may be set meanwhile: look again every few seconds."""
+        """Wait for the next minute. The system clock may be set meanwhile, so it is read every few seconds."""
         while (left_ms := tick_ms + self.pace.minute_ms - now_ms()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(min(5.0, left_ms / 1000))
-        return self._floor(now_ms())
+        return self._current_minute()
 
-    def _floor(self, ms: int) -> int:
-        return ms // self.pace.minute_ms * self.pace.minute_ms
+    def _current_minute(self) -> int:
+        return minute_start(now_ms(), self.pace.minute_ms)
 
-    async def _guarded_tick(self, tick_ms: int) -> None:
+    async def _record_guarded(self, tick_ms: int) -> None:
         try:
-            await self._tick(tick_ms)
+            await self._record_minute(tick_ms)
         except Exception:
-            log.exception("minute %s", clock(tick_ms))
+            log.exception("minute %s", as_text(tick_ms))
 
-    async def _tick(self, tick_ms: int) -> None:
-        """Record one minute of all venues and land it: first what is there in time, then the stragglers."""
+    async def _record_minute(self, tick_ms: int) -> None:
+        """Record one minute of all venues and land it: first what arrives in time, then the late responses."""
         began, pace = monotonic(), self.pace
         self.state.last_tick_ms = tick_ms
         self.state.write(self._state_file)
@@ -145,13 +149,13 @@ class Recorder:
 
         try:
             while not all(map(prompt, tasks)) and monotonic() - began < pace.land_after_ms / 1000:  # noqa: ASYNC110
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(POLL_S)
             late = {task for task in tasks.values() if not task.done()}
-            await self._land_and_say(tick_ms, rows, late, began)
+            await self._land_and_log(tick_ms, rows, late, began)
             if late:
                 rows.clear()
                 await asyncio.wait(late)
-                await self._land_and_say(tick_ms, rows, set(), began)
+                await self._land_and_log(tick_ms, rows, set(), began)
         finally:
             for task in tasks.values():
                 task.cancel()
@@ -164,14 +168,14 @@ class Recorder:
 
         def emit(row: Row) -> None:
             counts[row.error is not None] += 1
-            # Without its body: the journal has that, and a slow venue's minute would hold it for long.
+            # Without its body: the journal has it, and the minute of a slow venue would keep it in memory for long.
             rows.append(row._replace(body=None))
             self._emit(row)
 
         try:
             await record_minute(self._clients[venue], self.schedules[venue], tick_ms, deadline, emit, progress)
         except Exception:
-            log.exception("%s: minute %s", venue, clock(tick_ms))
+            log.exception("%s: minute %s", venue, as_text(tick_ms))
         state = self.state.venues[venue]
         state.ok, state.failed = counts
 
@@ -193,12 +197,12 @@ class Recorder:
         self.state.write(self._state_file)
         return landed
 
-    async def _land_and_say(self, tick_ms: int, rows: list[Row], late: set[asyncio.Task[None]], began: float) -> None:
+    async def _land_and_log(self, tick_ms: int, rows: list[Row], late: set[asyncio.Task[None]], began: float) -> None:
         failed = sum(1 for row in rows if row.error)
         landed = await self._land() or Landed()
         log.info(
             "minute %s: %d rows of %d venues, %d failed%s; landed %d rows, %.1f MB, after %.1f s",
-            clock(tick_ms),
+            as_text(tick_ms),
             len(rows),
             len({row.venue for row in rows}),
             failed,
@@ -227,7 +231,7 @@ async def record(
 ) -> str | None:
     """Record into `home` (the recorder's folder) and land into `landing` until SIGTERM or SIGINT.
 
-    The result says why the last landing failed; its rows are then in the journal.
+    The result is why the last landing failed, or None; rows that were not landed are in the journal.
     """
     with lock(home):
         stop = asyncio.Event()
@@ -240,7 +244,7 @@ async def record(
 
 
 def run_recorder(home: Path, landing: str, venues_url: str | None, once: bool = False) -> int:
-    """The recorder as a process: its exit code. Progress goes to the log."""
+    """Run the recorder as a process, and return its exit code. Progress is logged."""
     stay_small()
     try:
         fault = asyncio.run(record(home, landing, venues_url, once))
@@ -250,5 +254,5 @@ def run_recorder(home: Path, landing: str, venues_url: str | None, once: bool = 
     except OSError as error:
         log.error("The recorder's folder %s cannot be used: %s", home, error.strerror or error)
         return 1
-    # One minute was asked for and is not in the landing; a recorder that is stopped lands it at its next start.
+    # With `once` the minute must be in the landing; a recorder that is stopped lands the rest at its next start.
     return 1 if once and fault else 0

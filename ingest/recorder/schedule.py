@@ -1,4 +1,4 @@
-"""What one venue is asked in one minute: cadence, fan-out over keys, the rotation of the rest, bars to catch up."""
+"""The requests of one venue in one minute: cadence, fan-out over keys, rotation of the other keys, missing bars."""
 
 import logging
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Catalogue:
-    """The keys that the newest good bodies list, per key source. Only these pairs are kept, not the bodies."""
+    """The keys in the newest good bodies of each key source. Only (key, rank) pairs are kept, not the bodies."""
 
     def __init__(self, venue: Venue) -> None:
         fan_outs = [endpoint.fan_out for endpoint in venue.endpoints if endpoint.fan_out]
@@ -22,7 +22,7 @@ class Catalogue:
         self._listed: dict[Keys, dict[str, dict[str, float]]] = {}
 
     def learn(self, row: Row) -> None:
-        """Read the keys out of a good body. Where it does not have the declared shape, the last keys stand."""
+        """Read the keys of a good body. If it does not have the declared shape, the previous keys remain."""
         readers = [source for source in self._sources if source.endpoint == row.endpoint]
         if not readers or row.status != 200 or row.error or row.body is None:
             return
@@ -38,7 +38,7 @@ class Catalogue:
                 log.warning("%s %s %s: keys unreadable: %r", row.venue, row.endpoint, row.key, error)
 
     def keys(self, source: Keys) -> dict[str, float] | None:
-        """Key → rank over all answers of the source; None while there was none."""
+        """Key → rank over all bodies of the source; None before the first one."""
         listed = self._listed.get(source)
         if listed is None:
             return None
@@ -49,7 +49,7 @@ class Catalogue:
         return ranks
 
     def ranked(self, fan_out: FanOut) -> list[str]:
-        """The keys of a fan-out, best first."""
+        """The keys of a fan-out, highest rank first."""
         keys = (self.keys(fan_out.of) if fan_out.of else None) or {}
         within = self.keys(fan_out.within) if fan_out.within else None
         without = (self.keys(fan_out.without) if fan_out.without else None) or {}
@@ -58,20 +58,20 @@ class Catalogue:
 
 
 class Schedule:
-    """Remembers when each endpoint and key was asked and answered last."""
+    """When each endpoint and key was last requested and answered, and so which are due."""
 
     def __init__(self, venue: Venue, minute_ms: int) -> None:
         self.venue = venue
         self.minute_ms = minute_ms
         self.catalogue = Catalogue(venue)
-        self._asked: dict[tuple[str, str], int] = {}
+        self._requested: dict[tuple[str, str], int] = {}
         self._answered: dict[tuple[str, str], int] = {}
         self._due: dict[str, int] = {}
         self._every_s = {endpoint.name: endpoint.every_s for endpoint in venue.endpoints}
         self._fanned = {endpoint.name for endpoint in venue.endpoints if endpoint.fan_out}
 
     def due(self, tick_ms: int) -> list[Endpoint]:
-        """The endpoints whose cadence has come round: all at the first tick, then at multiples of their cadence."""
+        """The endpoints that are due: all in the first minute, then each at the multiples of its `every_s`."""
         due = [endpoint for endpoint in self.venue.endpoints if tick_ms >= self._due.get(endpoint.name, 0)]
         for endpoint in due:
             period = max(1, endpoint.every_s // 60) * self.minute_ms
@@ -79,28 +79,27 @@ class Schedule:
         return due
 
     def unknown(self, endpoint: Endpoint) -> list[str]:
-        """Names of the endpoints that have not yet given the keys of this one, the decisive one first."""
+        """Names of the endpoints that have not yet provided the keys of this one, the source of its keys first."""
         fan_out = endpoint.fan_out
         wanted = (fan_out.of, fan_out.of and fan_out.of.times, fan_out.within, fan_out.without) if fan_out else ()
         return [source.endpoint for source in wanted if source and self.catalogue.keys(source) is None]
 
     def requests(self, endpoint: Endpoint, tick_ms: int) -> list[Request]:
-        """One Ask per request of this minute, best rank first."""
+        """The endpoint's requests of this minute, highest rank first."""
         fan_out = endpoint.fan_out
         keys = [""] if fan_out is None else [*fan_out.always, *self._chosen(endpoint, fan_out)]
         for key in keys:
-            self._asked[endpoint.name, key] = tick_ms
+            self._requested[endpoint.name, key] = tick_ms
         return [Request(key, tick_ms, self._bars(endpoint, key, tick_ms)) for key in keys]
 
     def done(self, row: Row) -> None:
-        """Take note of an outcome."""
+        """Note the outcome of a request."""
         if row.status == 200 and not row.error:
             self._answered[row.endpoint, row.key] = row.tick_ms
             self.catalogue.learn(row)
         elif row.endpoint not in self._fanned or not row.key:
-            # What is asked once an hour is asked again next minute when it failed, what is asked once a day (because it
-            # is large) after 24 minutes. Of a fan-out over keys one that never answers would have all the others asked
-            # every minute: it waits for its next turn.
+            # A failed hourly request is repeated in the next minute, a daily one (which is large) after 24 minutes.
+            # In a fan-out a key that always fails would cause all others to be repeated: it waits for its next turn.
             again_ms = row.tick_ms + max(
                 self.minute_ms, self._every_s.get(row.endpoint, 60) // 60 * self.minute_ms // 60
             )
@@ -113,9 +112,9 @@ class Schedule:
         top, rest = ranked[: fan_out.top], ranked[fan_out.top :]
         if fan_out.rest_s is None:
             return top
-        # The longest unasked first: even over the time, and right again after any change of ranks.
+        # The longest unrequested first: this spreads them evenly, whatever happens to the ranks.
         share = -(-len(rest) * max(60, endpoint.every_s) // fan_out.rest_s)
-        rest.sort(key=lambda key: self._asked.get((endpoint.name, key), 0))
+        rest.sort(key=lambda key: self._requested.get((endpoint.name, key), 0))
         return top + rest[:share]
 
     def _bars(self, endpoint: Endpoint, key: str, tick_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""A stream's topics shared out over several connections."""
+"""The topics of a stream, divided over several connections."""
 
 import logging
 from collections.abc import Iterable
@@ -7,9 +7,9 @@ log = logging.getLogger(__name__)
 
 
 class Shares:
-    """A topic stays on its connection as long as it is there; a new one goes to the connection with the fewest.
+    """Assigns topics to connections. A topic stays on its connection; a new one is assigned where there are fewest.
 
-    What is beyond `most` topics on every connection is left out.
+    When every connection has `most` topics, further ones are left out.
     """
 
     def __init__(self, connections: int, most: int | None) -> None:
@@ -18,7 +18,7 @@ class Shares:
         self._left_out = 0
 
     def of(self, connection: int, topics: Iterable[str]) -> set[str]:
-        """The connection's share of all topics, which come in order of importance."""
+        """The topics of one connection, out of all topics in order of importance."""
         topics = list(topics)
         for held in self._held:
             held.intersection_update(topics)

@@ -1,19 +1,19 @@
-"""The time during which a stream was listened to, as rows: fragments that touch, cut at every minute."""
+"""The listening time of a stream connection as rows: fragments without gaps between them, none across a minute."""
 
 from collections.abc import Callable
 
 import orjson
 
 from ingest.landing.rows import Row
-from ingest.recorder.client import now_ms
+from ingest.recorder.clock import minute_start, now_ms
 
 STOPPED = "the recorder was stopped"
 BUSY_MS, QUIET_MS = 1_000, 10_000
-"""A fragment with messages is written after a second, a quiet one after ten: a crash loses no more than that."""
+"""A fragment with messages is written after 1 s, one without after 10 s: a crash loses no more than that."""
 
 
 class Span:
-    """One connection's listening time. `emit` receives a row per fragment."""
+    """The listening time of one connection. `emit` receives a row per fragment."""
 
     def __init__(self, venue: str, name: str, key: str, minute_ms: int, emit: Callable[[Row], None]) -> None:
         self._row = Row(0, venue, name, key, "{}", 101, 0, None, 1, None, None)
@@ -25,7 +25,7 @@ class Span:
         self.opened_ms = self._start_ms
 
     def message(self, frame: str) -> None:
-        """Keep a frame as it came, with the time of its arrival."""
+        """Keep a frame as it is, with its time of arrival."""
         at_ms = self._now()
         self._cut_minutes(at_ms)
         self._messages.append((at_ms, frame))
@@ -38,13 +38,13 @@ class Span:
             self._write(at_ms, None)
 
     def close(self, reason: str) -> None:
-        """The listening ended."""
+        """Write the last fragment, with the reason of its end."""
         at_ms = self._now()
         self._cut_minutes(at_ms)
         self._write(at_ms, reason)
 
     def _now(self) -> int:
-        # The clock may be set back while a connection lasts; its fragments still follow each other.
+        # The system clock may be set back during a connection; its fragments must not overlap.
         self._last_ms = max(self._last_ms, now_ms())
         return self._last_ms
 
@@ -66,7 +66,7 @@ class Span:
             reason = f"{reason}; {note}" if reason else note
         self._emit(
             self._row._replace(
-                tick_ms=self._start_ms // self._minute_ms * self._minute_ms,
+                tick_ms=minute_start(self._start_ms, self._minute_ms),
                 requested_ms=self._start_ms,
                 received_ms=end_ms,
                 error=reason,

@@ -1,4 +1,4 @@
-"""What the recorder says about itself: the state file that `tidemark status` reads, and the lock on its folder."""
+"""The recorder's state file, which `tidemark status` reads, and the lock on its folder."""
 
 import fcntl
 import os
@@ -14,12 +14,12 @@ from ingest.recorder.span import STOPPED
 
 
 class RecorderBusy(Exception):
-    """Another recorder works in the same folder."""
+    """Another process works in the same folder."""
 
 
 @dataclass
 class VenueState:
-    """A venue's outcomes in its latest finished minute, and the last thing that went wrong."""
+    """The outcomes of a venue's latest finished minute, and its last error."""
 
     ok: int = 0
     failed: int = 0
@@ -30,7 +30,7 @@ class VenueState:
 
 @dataclass
 class State:
-    """Times are UTC epoch ms."""
+    """The state of the recorder; times are UTC epoch ms."""
 
     pid: int
     started_ms: int
@@ -41,7 +41,7 @@ class State:
     venues: dict[str, VenueState] = field(default_factory=dict)
 
     def note(self, row: Row) -> None:
-        """Remember what went well or wrong last."""
+        """Note the outcome of a row."""
         venue = self.venues[row.venue]
         if row.error is None:
             venue.last_ok_ms = row.received_ms
@@ -50,7 +50,7 @@ class State:
             venue.last_error_ms = row.received_ms or row.requested_ms
 
     def write(self, path: Path) -> None:
-        """Replace the file at once; a full disk costs the file's freshness and nothing else."""
+        """Replace the file atomically; on a full disk it stays as it was, and recording continues."""
         scratch = path.with_suffix(".tmp")
         with suppress(OSError):
             scratch.write_bytes(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2))
@@ -58,7 +58,7 @@ class State:
 
 
 def lock(home: Path, who: str = "recorder") -> TextIO:
-    """Hold the folder as long as the returned file is open: two recorders would land every row twice."""
+    """Lock the folder while the returned file is open: two recorders would land every row twice."""
     home.mkdir(parents=True, exist_ok=True)
     holder = (home / "lock").open("a+")
     try:

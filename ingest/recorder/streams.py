@@ -1,4 +1,4 @@
-"""WebSocket streams: always connected, with heartbeats, reconnects and topics that follow the venue's symbols."""
+"""WebSocket streams: permanent connections with heartbeats, reconnects, and topics that follow the venue's symbols."""
 
 import asyncio
 import logging
@@ -11,7 +11,8 @@ import aiohttp
 from ingest.declaration.endpoint import Stream
 from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row
-from ingest.recorder.client import USER_AGENT, now_ms
+from ingest.recorder.client import USER_AGENT
+from ingest.recorder.clock import minute_start, now_ms
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.shares import Shares
 from ingest.recorder.span import STOPPED, Span
@@ -21,13 +22,13 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 CONNECT_S, CONFIRM_S = 10.0, 10.0
 STEADY_MS = 60_000
-"""A connection that lasted this long starts the pauses anew."""
+"""A connection that lasted this long resets the pauses, ms."""
 PING_S = 30.0
 NAMED_TOPIC = re.compile(r"topic:\s*[\w.]*\.(\w+)")
 
 
 class StreamRecorder:
-    """Keeps one connection of a stream until it is cancelled; every fragment and every failed connect becomes a row."""
+    """Keeps one connection of a stream until it is cancelled; each fragment and each failed connection is a row."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class StreamRecorder:
         self._reason: str | None = None
 
     async def run(self) -> None:
-        """Connect, listen, and connect again after a pause that grows while connections fail."""
+        """Connect, listen, and reconnect after a pause that grows while connections fail."""
         failures = 0
         async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT, **self.venue.headers}) as session:
             while True:
@@ -71,14 +72,14 @@ class StreamRecorder:
                 await asyncio.sleep(pause_s)
 
     async def _connect(self, session: aiohttp.ClientSession) -> str:
-        """One connection from open to end; the reason of its end."""
+        """One connection from its start to its end; returns why it ended."""
         self._span, self._reason, self._subscribed, self._early = None, None, set(), []
         reason = STOPPED
         try:
             async with asyncio.timeout(CONNECT_S):
                 ws = await session.ws_connect(
                     self._url,
-                    # Where the venue asks for no heartbeat of its own, a WebSocket ping proves that it is there.
+                    # Without a heartbeat of the venue's own a WebSocket ping proves that the connection works.
                     heartbeat=None if self.stream.heartbeat else PING_S,
                     max_msg_size=2**24,
                     timeout=aiohttp.ClientWSTimeout(ws_close=2),
@@ -117,7 +118,7 @@ class StreamRecorder:
                     break
         finally:
             attendant.cancel()
-            # Its own failure (a send on a connection that just closed) says less than the reason below.
+            # Its own error (a send on a connection that just closed) says less than the reason below.
             await asyncio.gather(attendant, return_exceptions=True)
         if self._reason:
             return self._reason
@@ -152,7 +153,7 @@ class StreamRecorder:
         log.info("%s: listening", self._name)
 
     async def _attend(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """What is due while frames come or do not: fragments, heartbeats, new topics, the limits of a connection."""
+        """What is due whether frames arrive or not: fragments, heartbeats, new topics, the limits of a connection."""
         loop, stream = asyncio.get_running_loop(), self.stream
         began = self._heard = loop.time()
         beat = began
@@ -178,7 +179,7 @@ class StreamRecorder:
                 await self._follow_topics(ws)
 
     async def _follow_topics(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """Subscribe to symbols that appeared and leave those that disappeared."""
+        """Subscribe to new symbols and unsubscribe from those that no longer exist."""
         wanted, subscribe = self._wanted(), self.stream.subscribe
         if subscribe is None or wanted == self._subscribed:
             return
@@ -209,6 +210,6 @@ class StreamRecorder:
 
     def _failed(self, reason: str) -> None:
         at_ms = now_ms()
-        tick_ms = at_ms // self._minute_ms * self._minute_ms
+        tick_ms = minute_start(at_ms, self._minute_ms)
         name = self.stream.name
         self._emit(Row(tick_ms, self.venue.name, name, self._key, "{}", None, at_ms, at_ms, 1, reason, None))

@@ -43,8 +43,8 @@ def _klines(request: Request) -> dict[str, Any]:
 
 
 def _two_hours(request: Request) -> dict[str, Any]:
-    # Asked every hour: the settlement of the hour before is there even if this hour's comes late. Both together are
-    # fewer than the 1000 rows of one answer, which begins at the start.
+    # Requested every hour: the settlement of the previous hour is included even if this hour's is published late.
+    # Both are fewer than the 1000 rows of a response, which begins at startTime.
     return {"startTime": request.tick_ms - 2 * HOUR * 1000, "limit": 1000}
 
 
@@ -76,8 +76,8 @@ ASTER = Venue(
     name="aster",
     pools=(
         # https://github.com/asterdex/api-docs (futures API: exchangeInfo states 2400 weight a minute per IP; spot API:
-        # exchangeInfo shows 6000, the page's own enumeration 1200: the smaller is taken). A tenth is left to whoever
-        # else uses the same address.
+        # exchangeInfo shows 6000, the page's own enumeration 1200: the smaller is taken). A tenth is reserved
+        # for other clients at the same address.
         Pool("futures", 2160, 60, history=430),
         Pool("spot", 1080, 60, history=216),
     ),
@@ -90,7 +90,7 @@ ASTER = Venue(
         Endpoint("spot_tickers", SPOT, "/api/v1/ticker/24hr", "spot", weight=40),
         Endpoint("instruments", FUTURES, "/fapi/v1/exchangeInfo", "futures", every_s=HOUR, timeout_s=20),
         Endpoint("spot_instruments", SPOT, "/api/v1/exchangeInfo", "spot", every_s=HOUR, timeout_s=20),
-        # Not in the documents, but answered as on Binance: asked for the most traded only, so open interest is partial.
+        # Not documented, but it responds as on Binance. Only for the most traded: open interest is partial.
         Endpoint(
             "open_interest",
             FUTURES,
@@ -105,7 +105,7 @@ ASTER = Venue(
             "/fapi/v1/klines",
             "futures",
             _klines,
-            # Weight 1 as long as fewer than 100 bars are asked.
+            # Weight 1 as long as fewer than 100 bars are requested.
             bars=Bars(most=99),
             fan_out=FanOut(of=TRADED, within=FUNDED, without=HALTED, top=100, rest_s=HOUR),
         ),

@@ -53,7 +53,7 @@ def _leg_marks(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _expiries(body: Body) -> Iterator[tuple[str, float]]:
-    # BTC-260327-90000-C: coin and day are what open interest is asked by.
+    # BTC-260327-90000-C: open interest is requested by coin and day.
     named = {tuple(row["symbol"].split("-")[:2]) for row in body["optionSymbols"]}
     return ((f"{coin}-{day}", 0.0) for coin, day in named if coin in COINS)
 
@@ -87,8 +87,8 @@ HOUR = 3600
 FUNDED, NOT_TRADING = Keys("funding", _funded), Keys("instruments", _not_trading)
 PERPS = FanOut(of=Keys("perp_tickers", _traded), within=FUNDED, without=NOT_TRADING)
 POSITIONED = replace(PERPS, top=50, rest_s=HOUR)
-"""The most traded every time, all others once an hour."""
-# The book of what is held most, in USD: contracts come per symbol, their price in the list of all.
+"""The most traded each time, all others once an hour."""
+# The order books of the highest open interest in USD: contracts are published per symbol, prices in one list.
 MOST_HELD = FanOut(
     of=Keys("open_interest", _held_in_tether, times=Keys("funding", _marks)),
     within=FUNDED,
@@ -113,7 +113,7 @@ def _ratio(name: str, path: str) -> Endpoint:
 
 
 EVERY_COIN = 60
-"""In a demo the daily bars of every coin: coins are ranked by them."""
+"""Markets in the small fetch of a demo: daily bars of every coin, because coins are ranked by them."""
 
 
 def kline_span(interval: str) -> Callable[[Piece], dict[str, Any]]:
@@ -190,8 +190,8 @@ BINANCE = Venue(
     name="binance",
     pools=(
         # https://developers.binance.com/docs/derivatives/usds-margined-futures/general-info (2400 weight a minute per
-        # IP) and https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits (6000). A tenth is left
-        # to whoever else uses the same address.
+        # IP) and https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits (6000). A tenth is
+        # reserved for other clients at the same address.
         Pool("futures", 2160, 60, history=430),
         Pool("spot", 5400, 60, history=1080),
         # fundingRate and fundingInfo share 500 requests in 5 minutes per IP (page of fundingInfo).
@@ -210,7 +210,7 @@ BINANCE = Venue(
         Endpoint("funding_intervals", FUTURES, "/fapi/v1/fundingInfo", "funding_info"),
         Endpoint("spot_tickers", SPOT, "/api/v3/ticker/24hr", "spot", weight=80),
         Endpoint("instruments", FUTURES, "/fapi/v1/exchangeInfo", "futures", every_s=HOUR, timeout_s=20),
-        # Without who may trade what (a parameter since 2024-10-17): most of the answer, and nothing that is used.
+        # Without permission sets (a parameter since 2024-10-17): they are most of the body, and not used.
         Endpoint(
             "spot_instruments",
             SPOT,
@@ -228,7 +228,7 @@ BINANCE = Venue(
             "/fapi/v1/klines",
             "futures",
             _klines,
-            # Weight 1 as long as fewer than 100 bars are asked.
+            # Weight 1 as long as fewer than 100 bars are requested.
             bars=Bars(most=99),
             fan_out=replace(PERPS, top=100, rest_s=HOUR),
         ),
@@ -278,7 +278,7 @@ BINANCE = Venue(
         Endpoint(
             "order_books", FUTURES, "/fapi/v1/depth", "futures", _ladder, every_s=120, weight=10, fan_out=MOST_HELD
         ),
-        # The spot pairs of what is held most: weight 50 up to 1000 levels (page of the order book).
+        # The spot pairs of the perps with the highest open interest; up to 1000 levels weigh 50 (order book page).
         Endpoint(
             "index_books",
             SPOT,

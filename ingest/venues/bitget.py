@@ -15,7 +15,7 @@ from ingest.declaration.venue import Venue
 API, STREAMS = "api.bitget.com", "ws.bitget.com"
 PERPS = ("USDT-FUTURES", "USDC-FUTURES", "COIN-FUTURES")
 NO_DATA = "40054"
-"""A symbol that the ratios do not cover: an answer without rows, not a failure."""
+"""A symbol that the ratios do not cover: a response without rows, not a failure."""
 CODE = re.compile(r'"code"\s*:\s*"(\w+)"')
 MOST_RATIOS = 50
 HOUR = 3600
@@ -32,7 +32,7 @@ def _traded_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _most_traded(body: Body) -> list[tuple[str, float]]:
-    """The USDT perps that the ratios are asked for."""
+    """The USDT perps whose ratios are requested."""
     if not body["data"] or body["data"][0]["category"] != "USDT-FUTURES":
         return []
     return sorted(_traded(body), key=lambda row: -row[1])[:MOST_RATIOS]
@@ -140,7 +140,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
 BITGET = Venue(
     name="bitget",
     # Limits count per path and IP (https://www.bitget.com/docs/uta/quick-start: 20 a second unless the path's page says
-    # otherwise, and 6000 a minute over all paths). A tenth is left to whoever else uses the same address.
+    # otherwise, and 6000 a minute over all paths). A tenth is reserved for other clients at the same address.
     pools=(
         Pool("market", 18, 1, history=2),
         Pool("perp_candles", 18, 1),
@@ -204,8 +204,8 @@ BITGET = Venue(
                 rest_s=HOUR,
             ),
         ),
-        # One a second and path: the 50 most traded USDT perps, each every 5 minutes. An answer holds the last 30
-        # buckets, so that a missed turn loses nothing.
+        # One request per second and path: the 50 most traded USDT perps, each every 5 minutes. A response has the last
+        # 30 buckets, so that a missed turn loses nothing.
         Endpoint(
             "long_short_accounts",
             API,
@@ -222,7 +222,7 @@ BITGET = Venue(
             _ratio,
             fan_out=FanOut(of=Keys("perp_tickers", _most_traded), top=0, rest_s=300),
         ),
-        # The spot pairs of what is held most, down to 150 levels
+        # The spot pairs of the perps with the highest open interest, down to 150 levels
         # (https://www.bitget.com/api-doc/spot/market/Get-Orderbook).
         Endpoint(
             "index_books",

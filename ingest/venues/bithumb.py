@@ -20,7 +20,7 @@ ERROR = re.compile(r'^\s*\{\s*"error"\s*:')
 
 
 def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
-    # Among the coins stands the answer's "date".
+    # One of the keys beside the coins is "date".
     coins = ((f"KRW-{coin}", row) for coin, row in body["data"].items() if coin != "date")
     return ((market, float(row["acc_trade_value_24H"])) for market, row in coins if market not in COVERED)
 
@@ -57,7 +57,7 @@ BITHUMB = Venue(
     fault=_fault,
     endpoints=(
         Endpoint("spot_instruments", API, "/v1/market/all", "market", {"isDetails": "true"}, every_s=3600),
-        # All won markets in one answer is API 1.2 (https://apidocs.bithumb.com/v1.2.0/reference); /v1/ticker takes at
+        # All won markets in one response is API 1.2 (https://apidocs.bithumb.com/v1.2.0/reference); /v1/ticker takes at
         # most 200 named markets since 2026-10-13 (https://apidocs.bithumb.com/changelog).
         Endpoint("spot_tickers", API, "/public/ticker/ALL_KRW", "ticker"),
         # https://apidocs.bithumb.com/reference/분minute-캔들-조회: at most 200, newest first.

@@ -55,7 +55,7 @@ def _next_cursor(body: Body) -> dict[str, Any] | None:
 
 
 def _fault(body: str) -> str | None:
-    """Bybit answers 200 also when it refuses: retCode says so (10006 = too many visits)."""
+    """Bybit responds with status 200 to refused requests too; retCode says so (10006 = too many visits)."""
     found = RET_CODE.search(body[:400])
     if found is None or found[1] == "0":
         return None
@@ -167,7 +167,7 @@ def _account_ratio_history(period: Literal["1h", "1d"], days: int) -> History:
 BYBIT = Venue(
     name="bybit",
     # 600 requests in 5 seconds per IP over all hosts' paths (https://bybit-exchange.github.io/docs/v5/rate-limit); the
-    # answer to more is 403 and about 10 minutes of it. A fifth is left to whoever else uses the same address.
+    # response to more is 403, for about 10 minutes. A fifth is reserved for other clients at the same address.
     pools=(Pool("ip", 480, 5, history=96),),
     ban_s={403: 600},
     fault=_fault,
@@ -243,7 +243,7 @@ BYBIT = Venue(
             every_s=120,
             fan_out=FanOut(of=Keys("perp_tickers", _held_in_tether), without=NOT_TRADING, top=20),
         ),
-        # The spot pairs of what is held most.
+        # The spot pairs of the perps with the highest open interest.
         Endpoint(
             "index_books",
             API,
@@ -267,7 +267,7 @@ BYBIT = Venue(
             every_s=300,
             fan_out=FanOut(of=Keys("perp_tickers", _tether_perps), without=NOT_TRADING, top=0, rest_s=HOUR),
         ),
-        # What was settled since the last answer; a day of it after a start.
+        # The settlements since the last response; after a start those of a day.
         Endpoint(
             "settlements",
             API,
@@ -290,7 +290,7 @@ BYBIT = Venue(
             heartbeat_s=20,
             skip=_is_pong,
             refused=_refused,
-            # The answers to our pings count as signs of life, so a live connection is never silent for a minute.
+            # Its replies to our pings count as frames, so a live connection is never silent for a minute.
             silence_s=60,
         ),
     ),

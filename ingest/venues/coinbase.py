@@ -13,7 +13,7 @@ from ingest.declaration.venue import Venue
 
 API = "api.exchange.coinbase.com"
 COVERED = ("BTC-USD", "ETH-USD")
-"""Products that are asked whatever the lists say: the premium is made of them."""
+"""Products that are always requested: the premium is computed from them."""
 
 
 def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
@@ -68,7 +68,7 @@ def _bar_history(interval: Literal["1h", "1d"], top: int, days: int, sample: int
 COINBASE = Venue(
     name="coinbase",
     # 10 requests a second per IP, 15 in a burst (https://docs.cdp.coinbase.com/exchange/rest-api/rate-limits); a fifth
-    # is left to whoever else uses the same address.
+    # is reserved for other clients at the same address.
     pools=(Pool("ip", 8, 1, history=2),),
     endpoints=(
         # https://docs.cdp.coinbase.com/api-reference/exchange-api/rest-api/products/get-all-known-trading-pairs

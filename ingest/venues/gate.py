@@ -18,7 +18,7 @@ LIQUIDATIONS = "futures.public_liquidates"
 
 
 def _contracts(body: Body) -> Iterator[tuple[str, float]]:
-    # What hangs on a single contract is recorded of those settled in USDT: of the others there is one.
+    # Requests per contract are made only for those settled in USDT; there is one other contract.
     rows = (row for row in body if row["contract"].endswith("_USDT"))
     return ((row["contract"], float(row["volume_24h_quote"] or 0)) for row in rows)
 
@@ -113,7 +113,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
 GATE = Venue(
     name="gate",
     # 200 requests in 10 seconds per endpoint and IP (https://www.gate.com/docs/developers/apiv4/en/#frequency-limit-rule);
-    # a tenth is left to whoever else uses the same address.
+    # a tenth is reserved for other clients at the same address.
     pools=(
         *(Pool(name, 180, 10) for name in POOLS),
         *(Pool(name, 180, 10, history=36) for name in WITH_HISTORY),
@@ -157,7 +157,7 @@ GATE = Venue(
                 rest_s=HOUR,
             ),
         ),
-        # Long/short ratios, positions and taker flow of a contract in one answer.
+        # Long/short ratios, positions and taker flow of a contract in one response.
         Endpoint(
             "contract_stats",
             API,
@@ -168,7 +168,7 @@ GATE = Venue(
             bars=Bars(usual=10, most=120),
             fan_out=_perps(50),
         ),
-        # The spot pairs of what is held most.
+        # The spot pairs of the perps with the highest open interest.
         Endpoint(
             "index_books",
             API,

@@ -28,7 +28,7 @@ LIQUIDATORS = (
 )
 VAULTS = {*LIQUIDATORS, "0xdfc24b077bc1425ad1dea75bcb6f8158e10df303"}
 TRACKED, BY_VALUE, BATCH = 500, 300, 50
-"""Wallets whose positions are followed: so many of them by account value, the others by what they traded in a week."""
+"""Wallets whose positions are followed: so many of them by account value, the others by their volume of a week."""
 DEXES = ("xyz", "flx", "hyna", "km", "vntl", "cash")
 """Builder-deployed dexes on which the wallets' positions are followed."""
 
@@ -195,7 +195,7 @@ HYPERLIQUID = Venue(
             every_s=HOUR,
             weight=20,
         ),
-        # What was settled since the last answer, a day of it after a start; one more per 20 rows.
+        # The settlements since the last response, after a start those of a day; weighs one more per 20 rows.
         Endpoint(
             "settlements",
             API,
@@ -210,7 +210,7 @@ HYPERLIQUID = Venue(
         ),
         # The file behind the venue's own page: every wallet that ever mattered, some 40 MB for 46,000 rows, of which
         # the greatest by value and by volume are kept. All of it would be much of what a day records, and nothing
-        # here ever looks at a wallet of less rank; the address is undocumented and is asked once a day.
+        # uses a wallet of lower rank; the address is undocumented and is requested once a day.
         Endpoint(
             "leaderboard",
             STATS,
@@ -220,7 +220,7 @@ HYPERLIQUID = Venue(
             timeout_s=50,
             reduce=partial(BestRows, "leaderboardRows", "ethAddress", (_account_value, _week_volume), 1000),
         ),
-        # The positions of 50 wallets in one answer, in the order of the request; not documented, but what many use.
+        # The positions of 50 wallets in one response, in the order of the request; not documented, but widely used.
         # All of them every five minutes, two batches a minute; on the builders' dexes once an hour.
         Endpoint(
             "wallet_positions",
@@ -262,7 +262,7 @@ HYPERLIQUID = Venue(
     streams=(
         # Five of the ten users that an address may listen to
         # (https://hyperliquid.gitbook.io/hyperliquid-docs/for-developers/api/rate-limits-and-user-limits). A connection
-        # that heard nothing for 60 s is closed by the venue; the answers to our pings count as signs of life.
+        # that sent nothing for 60 s is closed by the venue; its replies to our pings count as frames.
         Stream(
             "liquidator_fills",
             API,

@@ -52,7 +52,7 @@ def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _fault(body: str) -> str | None:
-    """KuCoin answers 200 also to some requests that it refuses: the code says so."""
+    """KuCoin responds with status 200 to some refused requests too; the code says so."""
     found = CODE.search(body[:200]) or CODE.search(body[-200:])
     if found is None or found[1] == "200000":
         return None
@@ -70,7 +70,7 @@ def _perp_candles(request: Request) -> dict[str, Any]:
 
 
 def _spot_candles(request: Request) -> dict[str, Any]:
-    # Seconds; the end does not belong to the answer.
+    # Seconds; the end is exclusive.
     begin = (request.tick_ms - request.bars * MINUTE_MS) // 1000
     return {"symbol": request.key, "type": "1min", "startAt": begin, "endAt": request.tick_ms // 1000}
 
@@ -109,7 +109,7 @@ def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
         SPOT,
         "/api/v1/market/candles",
         "public",
-        # Seconds; the end does not belong to the answer.
+        # Seconds; the end is exclusive.
         lambda piece: {
             "symbol": piece.key,
             "type": "1hour" if interval == "1h" else "1day",
@@ -133,7 +133,7 @@ def _open_interest_span(piece: Piece) -> dict[str, Any]:
 KUCOIN = Venue(
     name="kucoin",
     # Public requests share 2000 weight in 30 seconds per IP, futures and spot; each page names its endpoint's weight
-    # (https://www.kucoin.com/docs-new/rate-limit). A tenth is left to whoever else uses the same address.
+    # (https://www.kucoin.com/docs-new/rate-limit). A tenth is reserved for other clients at the same address.
     pools=(Pool("public", 1800, 30, history=360),),
     # 403 is the web firewall.
     ban_s={403: 300},
@@ -168,7 +168,7 @@ KUCOIN = Venue(
                 rest_s=HOUR,
             ),
         ),
-        # The spot pairs of what is held most; deeper books than 100 levels need a key.
+        # The spot pairs of the perps with the highest open interest; more than 100 levels need an API key.
         Endpoint(
             "index_books",
             SPOT,

@@ -1,4 +1,4 @@
-"""Lighter: perpetuals and spot. Markets are asked by number; a key is `<market_id>:<symbol>`."""
+"""Lighter: perpetuals and spot. Markets are requested by number; a key is `<market_id>:<symbol>`."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -59,7 +59,7 @@ def _subscribe(operation: str, keys: list[str]) -> list[str]:
 
 
 def _no_data(frame: str) -> bool:
-    """The greeting, answers to pings, and trades none of which was a liquidation: tens of frames a second."""
+    """The welcome message, replies to pings, and trades without a liquidation: tens of frames a second."""
     head = frame[:200]
     if '"update/trade"' in frame:
         return '"liquidation_trades":[{' not in frame.replace(" ", "")
@@ -101,8 +101,8 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
 LIGHTER = Venue(
     name="lighter",
     # 60 requests in any minute per IP without an account (https://apidocs.lighter.xyz/docs/rate-limits). Two bulk
-    # requests, 40 + 5 candles and every fifth minute 5 fundings make 52; what other minutes leave lets failures be
-    # asked again.
+    # requests, 40 + 5 candles and every fifth minute 5 fundings make 52; the rest is for
+    # retries.
     pools=(Pool("ip", 56, 60, history=4),),
     fault=_fault,
     endpoints=(

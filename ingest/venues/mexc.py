@@ -50,7 +50,7 @@ def _spot_not_trading(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _fault(body: str) -> str | None:
-    """The contract API answers 200 also when it refuses (code 510: too frequent)."""
+    """The contract API responds with status 200 to refused requests too (code 510: too frequent)."""
     return body[:200] if REFUSED.match(body[:60]) else None
 
 
@@ -124,7 +124,8 @@ MEXC = Venue(
     pools=(
         # Contracts: 20 requests in 2 seconds per path and IP, the list of contracts once in 5 seconds
         # (https://www.mexc.com/api-docs/futures/market-endpoints). Spot: weight 300 in 10 seconds per IP
-        # (https://www.mexc.com/api-docs/spot-v3/general-info). A tenth is left to whoever else uses the same address.
+        # (https://www.mexc.com/api-docs/spot-v3/general-info). A tenth is reserved for other
+        # clients at the same address.
         Pool("market", 18, 2, history=2),
         Pool("kline", 18, 2, history=4),
         Pool("settlements", 18, 2, history=4),
@@ -163,7 +164,7 @@ MEXC = Venue(
                 rest_s=HOUR,
             ),
         ),
-        # The spot pairs of what is held most.
+        # The spot pairs of the perps with the highest open interest.
         Endpoint(
             "index_books",
             API,

@@ -64,7 +64,7 @@ def _liquidation_topic(_: Body) -> Iterator[tuple[str, float]]:
 
 
 def _fault(body: str) -> str | None:
-    """OKX answers 200 also when it refuses: code says so (50011 = too many requests)."""
+    """OKX responds with status 200 to refused requests too; code says so (50011 = too many requests)."""
     found = CODE.search(body[:400])
     if found is None or found[1] == "0":
         return None
@@ -131,7 +131,7 @@ POSITIONED = FanOut(of=Keys("perp_tickers", _tether_swaps), without=NOT_LIVE, to
 HOURLY = FanOut(of=SWAPS, without=NOT_LIVE, top=0, rest_s=HOUR)
 """Nothing every minute: all swaps once an hour, spread over it."""
 EIGHT_HOURS = Bars(usual=10, most=495)
-"""Minutes of five-minute buckets: 100 of them at most in one answer."""
+"""Minutes of five-minute buckets: at most 100 of them in a response."""
 OPTIONS = FanOut(always=("BTC-USD", "ETH-USD"))
 
 
@@ -139,7 +139,7 @@ def _ratio(name: str, pool: str, path: str) -> Endpoint:
     return Endpoint(name, API, path, pool, _buckets, every_s=300, fan_out=POSITIONED, bars=EIGHT_HOURS)
 
 
-NAMED: dict[str, str] = {"1h": "1H", "1d": "1Dutc"}
+INTERVAL_NAMES: dict[str, str] = {"1h": "1H", "1d": "1Dutc"}
 
 
 def _first_column(body: Body) -> list[int]:
@@ -156,7 +156,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         # Both ends are exclusive; older documents state 100 rows, newer ones 300.
         lambda piece: {
             "instId": piece.key,
-            "bar": NAMED[interval],
+            "bar": INTERVAL_NAMES[interval],
             "after": piece.end_ms,
             "before": piece.begin_ms - 1,
             "limit": piece.rows,
@@ -180,7 +180,7 @@ def _statistic_history(
         pool,
         lambda piece: {
             "instId": piece.key,
-            "period": NAMED[interval],
+            "period": INTERVAL_NAMES[interval],
             "begin": piece.begin_ms - 1,
             "end": piece.end_ms,
             "limit": piece.rows,
@@ -200,7 +200,7 @@ def _statistic_history(
 OKX = Venue(
     name="okx",
     # Limits are per path and IP (https://www.okx.com/docs-v5/en/, "Rate Limit" of each path; some count per
-    # instrument only, which is never less). A tenth or more is left to whoever else uses the same address.
+    # instrument only, which is never less). A tenth or more is reserved for other clients at the same address.
     pools=(
         # One pool for all bulk lists: 20 in 2 s, of which mark-price and funding-rate (10 in 2 s) take one each.
         Pool("bulk", 16, 2, history=2),
@@ -216,7 +216,7 @@ OKX = Venue(
         Pool("taker", 5, 2, history=1),
         Pool("open_interest_history", 9, 2, history=7),
     ),
-    # Above a limit the answer is 429 with code 50011; 403 comes from the web firewall in front of the API.
+    # Above a limit the response is 429 with code 50011; 403 comes from the web firewall in front of the API.
     ban_s={403: 300},
     fault=_fault,
     endpoints=(
@@ -324,7 +324,7 @@ OKX = Venue(
             every_s=300,
             fan_out=FanOut(of=Keys("perp_tickers", _indices), top=0, rest_s=HOUR),
         ),
-        # What was settled since the last answer; a day of it after a start.
+        # The settlements since the last response; after a start those of a day.
         Endpoint(
             "settlements",
             API,
@@ -343,7 +343,7 @@ OKX = Venue(
             "/ws/v5/public",
             topics=Keys("perp_tickers", _liquidation_topic),
             subscribe=_subscribe,
-            # Without any frame for 30 s OKX closes; the answers to our pings count as signs of life.
+            # Without any frame for 30 s OKX closes; its replies to our pings count as frames.
             heartbeat="ping",
             heartbeat_s=20,
             skip=_is_pong,

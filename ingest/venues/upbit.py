@@ -33,13 +33,13 @@ def utc(ms: int) -> str:
 UPBIT = Venue(
     name="upbit",
     pools=(
-        # 10 requests a second per IP and group (https://docs.upbit.com/kr/reference/rate-limits). A fifth is left to
-        # whoever else uses the same address.
+        # 10 requests a second per IP and group (https://docs.upbit.com/kr/reference/rate-limits). A fifth is
+        # reserved for other clients at the same address.
         Pool("market", 8, 1),
         Pool("ticker", 8, 1, history=1),
         Pool("candle", 8, 1, history=2),
     ),
-    # Whoever goes on after 429 is blocked with 418; the answer says for how long (same page).
+    # A client that continues after 429 is blocked with 418; the response says for how long (same page).
     ban_s={418: 60},
     endpoints=(
         Endpoint("spot_instruments", API, "/v1/market/all", "market", {"is_details": "true"}, every_s=3600),

@@ -9,7 +9,7 @@ from ingest.backfill.backfill import backfill
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.venue import Venue
-from ingest.recorder.client import now_ms
+from ingest.recorder.clock import now_ms
 from ingest.recorder.state import RecorderBusy
 from ingest.venues import VENUES
 from orchestration.config.settings import Settings

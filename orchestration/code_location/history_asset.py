@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from ingest.backfill.covered import Covered
-from ingest.recorder.client import clock
+from ingest.recorder.clock import as_text
 from ingest.recorder.state import RecorderBusy
 from orchestration.code_location.assets import FETCHING, HISTORY
 from orchestration.code_location.history import WrongRequest, fetch, offered, sentence, wanted
@@ -82,7 +82,7 @@ def _spans(settings: Settings, venue: str, kind: str) -> dict[str, Any]:
         covered.close()
     found: dict[str, Any] = {"markets": markets}
     if first_ms is not None and last_ms is not None:
-        found |= {"from": clock(first_ms), "to": clock(last_ms)}
+        found |= {"from": as_text(first_ms), "to": as_text(last_ms)}
     return found
 
 

@@ -1,7 +1,7 @@
-"""Option chains of the simulated market: which options of a coin are listed, and what each is worth and holds.
+"""Option chains of the simulated market: the listed options of a coin, their prices, greeks and open interest.
 
 Implied variance is an SSVI surface whose total variance grows with time: no butterfly and no calendar arbitrage. The
-options of a coin are the same at every venue; what each holds is the venue's own share.
+options of a coin are the same at every venue; only the open interest is the venue's own share.
 """
 
 from dataclasses import dataclass, replace
@@ -47,15 +47,15 @@ class Chain:
 
 
 def expiry_name(expiry_ms: int) -> str:
-    """6DEC25"""
+    """The day of an expiry, such as 6DEC25."""
     day = datetime.fromtimestamp(expiry_ms / 1000, UTC)
     return f"{day.day}{day:%b%y}".upper()
 
 
 def expiries(now_ms: int) -> list[tuple[int, int, float]]:
-    """(expiry, listing, strike step) of what is listed: days, weeks, months and quarters, to 08:00 UTC.
+    """(expiry, listing, strike step) of the listed expiries: daily, weekly, monthly and quarterly, at 08:00 UTC.
 
-    An expiry that is several of these lives as the longest.
+    One that is several of these has the life of the longest.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).replace(hour=8, minute=0, second=0, microsecond=0)
     found = []
@@ -96,7 +96,7 @@ def surface(total: Floats, moneyness: Floats, skew: float) -> Floats:
 
 
 def _strikes(prices: Floats, years: Floats, volatility: float, step: float) -> Floats:
-    """Strikes that were opened around the prices at some times of an expiry's life, years before its end.
+    """The strikes around the prices at several times (years before the end) of an expiry's life.
 
     The gap is a share of the round number (1, 2.5 or 5) below the first price.
     """
@@ -132,7 +132,7 @@ def _listed(world: World, coin: str, asset: int, now_ms: int) -> tuple[Floats, I
 
 
 def _held(world: World, venue: str, of: Chain, minute: int, coins: float) -> tuple[Floats, Floats]:
-    """Open interest and volume of the day in coins: most lies out of the money, and more the longer it is listed."""
+    """Open interest and 24 h volume in coins: most is out of the money; it grows with the time since the listing."""
     now_ms = minute * MINUTE_MS
     kinds = np.where(of.call, "C", "P").tolist()
     names = [f"{a}-{b:.8g}-{c}" for a, b, c in zip(of.expiry_ms.tolist(), of.strike.tolist(), kinds, strict=True)]
@@ -150,7 +150,7 @@ def _held(world: World, venue: str, of: Chain, minute: int, coins: float) -> tup
 
 
 def chain(world: World, venue: str, coin: str, minute: int, held_coins: float) -> Chain:
-    """The chain of a coin at a venue where options on `held_coins` coins are open in all."""
+    """The chain of a coin at a venue whose open interest in all its options is `held_coins` coins."""
     return world.remembered(
         f"chain {venue} {coin} {held_coins}", minute, lambda at: _chain(world, venue, coin, at, held_coins), 2
     )

@@ -1,4 +1,4 @@
-"""Order books: the ladder of a market around its last price at any time."""
+"""Order books of the simulated market at any time."""
 
 import math
 
@@ -11,7 +11,7 @@ from sandbox.market.world import World
 _GAP = 3e-5  # of the price between two levels of a deep market, where the tick allows it
 _DEEP_USD = 5e8  # traded a day from which on a market is deep; the levels of a thinner one lie wider apart
 _WIDEST = 30.0  # so many times
-_RESTS_MS = 500  # a book is the same for so long
+_RESTS_MS = 500  # a book does not change for so long
 _LEVELS_SPAN = 8192
 _DEEP = 500  # levels that hold what rests near the price; they grow thicker up to here
 _MEAN_WEIGHT = 0.2 + 3.0 / 5.0
@@ -50,6 +50,6 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
 
 
 def texts(side: Floats, price: str, size: str) -> orjson.Fragment:
-    """The levels of a side in JSON, as the formats write them: all at once, for books are long."""
+    """The levels of a side in JSON; one formatting call for all of them, because books are long."""
     shown = ",".join([f'["{price}","{size}"]'] * len(side)) % tuple(side.ravel().tolist())
     return orjson.Fragment(f"[{shown}]")

@@ -1,4 +1,4 @@
-"""How traders are positioned: long shares of accounts and positions, and taker volumes, of any bucket of any year."""
+"""Positioning of traders in the simulated market: long shares of accounts and positions, and taker volumes."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ def long_fraction(world: World, rows: Ints, kind: str, minutes: Ints) -> Floats:
 
 
 def long_of_late(world: World, row: int, kind: str, minutes: Ints) -> Floats:
-    """The same of one row at the starts of buckets, the newest of which are made for all of a venue's rows."""
+    """`long_fraction` of one row at bucket starts; the newest are computed for all rows of the venue at once."""
     return world.of_late(f"long {kind}", row, minutes, lambda rows, at: long_fraction(world, rows, kind, at))
 
 

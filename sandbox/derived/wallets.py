@@ -1,8 +1,9 @@
-"""Wallets of the simulated market: what each holds at any minute, where it is liquidated, and whether it was.
+"""Wallets of the simulated market: their positions at any minute, the liquidation prices, and which were liquidated.
 
-A wallet has a few seats. A seat's time is cut into cells; in each cell it opens one isolated position on one of the
-great markets, and closes it, unless the mark price comes to the liquidation price first. Sides lean as the top
-traders of `positioning` do. Everything of a cell follows from its number, so any minute of any year is at hand.
+A wallet has a few seats, and the time of a seat is divided into cells. In each cell the seat opens one isolated
+position in one of the largest markets and closes it, unless the mark price reaches the liquidation price first. Sides
+follow the top traders of `positioning`. A cell's position is computed from its number, so that any minute of any year
+is available.
 """
 
 from collections.abc import Iterator
@@ -22,11 +23,11 @@ from sandbox.market.world import World
 DAY = 1440
 SEATS = 4
 WALLETS = {"small": 600, "full": 3000}
-_MARKETS = 24  # the most traded of the venue's own book
-_OF_DEX = 6  # the most traded of the largest other book
+_MARKETS = 24  # the most traded of the venue's own dex
+_OF_DEX = 6  # the most traded of the largest other dex
 _SHORTEST, _LONGEST = 3 * 60, 8 * DAY  # minutes of a cell
 _LEVERAGES = np.array([2, 3, 5, 10, 10, 20, 25, 40])
-_OF_OPEN_INTEREST = 0.35  # what the wallets hold, longs and shorts together
+_OF_OPEN_INTEREST = 0.35  # share of the wallets' positions, longs and shorts together
 _BACKSTOP = 0.3  # of the liquidations are taken over by a liquidator; the others trade in the market
 
 
@@ -48,11 +49,11 @@ class Positions:
     backstop: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
     def where(self, chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> "Positions":
-        """Those that are chosen."""
+        """The chosen positions."""
         return Positions(*(getattr(self, one.name)[chosen] for one in fields(self)))
 
     def each(self) -> Iterator[dict[str, Any]]:
-        """One by one, by the columns' names."""
+        """Each position as a dict by the columns' names."""
         names = [one.name for one in fields(self)]
         for values in zip(*(getattr(self, name).tolist() for name in names), strict=True):
             yield dict(zip(names, values, strict=True))
@@ -75,7 +76,7 @@ class Wallets:
 
     @cached_property
     def rows(self) -> Ints:
-        """The markets that are traded: listed for long, the largest first; then those of the largest other book."""
+        """The markets of the positions: long listed ones, the largest first, then those of the largest other dex."""
         universe = self.world.universe
         old = ANCHOR_MS - 60 * DAY * MINUTE_MS
         found = [
@@ -91,8 +92,8 @@ class Wallets:
 
     @cached_property
     def _edges(self) -> Floats:
-        """Cumulated chances [seats of a wallet, markets]: each seat has markets of its own, so that no two of a wallet
-        are on the same; the last seat has those of the other book."""
+        """Cumulative probabilities [seats of a wallet, markets]. Each seat has its own markets, so that a wallet has no
+        two positions in one; the last seat has those of the other dex."""
         listings = self.world.universe.listings
         other = np.array([bool(listings[row].group) for row in self.rows.tolist()])
         share = np.sqrt(self.world.universe.volume_usd[self.rows])
@@ -163,7 +164,7 @@ class Wallets:
 
     @cached_property
     def _usual_size(self) -> Floats:
-        """The mean size of a position in each market: together a share of what is open there."""
+        """The mean size of a position in each market; together they are a share of its open interest."""
         held = open_interest(self.world.market, self.rows, np.array([ANCHOR_MS // MINUTE_MS]))[:, 0] * 2
         chance = np.diff(self._edges, axis=1, prepend=0.0).sum(axis=0)
         # Six of ten are open at a time.
@@ -218,7 +219,7 @@ class Wallets:
         return self._current
 
     def open_at(self, now_ms: int, wallet: int | None = None) -> Positions:
-        """What is open at a time: of all wallets, or of one."""
+        """The positions open at a time (UTC epoch ms), of all wallets or of one."""
         found = self.cells_at(now_ms // MINUTE_MS)
         chosen = (found.opened_ms <= now_ms) & (now_ms < found.closed_ms)
         if wallet is not None:
@@ -226,7 +227,7 @@ class Wallets:
         return found.where(chosen)
 
     def between(self, start_ms: int, end_ms: int, wallet: int | None = None) -> Positions:
-        """Positions of the cells that lie in a time, wholly or in part: of all wallets, or of one."""
+        """The positions of the cells that overlap a span (UTC epoch ms), of all wallets or of one."""
         _, lengths, phases = self._seats
         seats = np.arange(len(lengths)) if wallet is None else np.arange(wallet * SEATS, (wallet + 1) * SEATS)
         first = (start_ms // MINUTE_MS + phases[seats]) // lengths[seats]

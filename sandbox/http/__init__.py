@@ -1,1 +1,1 @@
-"""The HTTP and WebSocket side of the sandbox: routing, rate limits, faults, replay of recorded bodies."""
+"""The sandbox over HTTP and WebSocket: routing, rate limits, faults, replay of recorded bodies."""

@@ -1,4 +1,4 @@
-"""Rate limits per client address: what has been used of which pool, and who is over the limit or banned."""
+"""Rate limits per client address: the used weight of each pool, and which addresses are over the limit or banned."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A limit: so much weight in a window."""
+    """A rate limit: the weight allowed in a window."""
 
     limit: int
     window_ms: int
@@ -15,7 +15,7 @@ class Pool:
 
 @dataclass(slots=True)
 class Use:
-    """What one address has used of one pool; a refusal may ban it."""
+    """The use of one pool by one address; a refusal may ban the address."""
 
     window: tuple[int, int] = (-1, -1)
     used: int = 0
@@ -27,7 +27,7 @@ class Use:
 class Limits:
     """Counts weight by (address, pool).
 
-    A window ends when either the simulated or the real one does, so that a fixed clock never locks a client out.
+    A window ends when either the simulated or the real one does, so that a fixed clock never blocks a client for ever.
     """
 
     def __init__(self, pools: Mapping[str, Pool], enforced: bool = True) -> None:
@@ -45,7 +45,7 @@ class Limits:
         return use
 
     def exceeded(self, pool: str, address: str, now_ms: int) -> Use | None:
-        """The use of an address that is over the limit or banned; None if it may ask."""
+        """The use of an address that is over the limit or banned; None if it may send."""
         if not self._enforced:
             return None
         use = self._use(pool, address, now_ms)

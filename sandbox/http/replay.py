@@ -1,4 +1,4 @@
-"""Replay: a folder of recorded responses with a `replay.json` that says what is asked for and what answers."""
+"""Replay: a folder of recorded responses, with a `replay.json` that says which request each one answers."""
 
 import gzip
 import zlib
@@ -21,7 +21,7 @@ class ReplayError(ValueError):
 
 @dataclass(slots=True)
 class Recorded:
-    """One entry: what it matches, and the bytes that it answers."""
+    """One entry: the requests that it matches, and the answer to them."""
 
     venue: str
     method: str
@@ -37,7 +37,7 @@ class Recorded:
         return self.body is None or contains(body, self.body)
 
     def weight(self) -> int:
-        """How specific the entry is: the number of values that it fixes."""
+        """How specific the entry is: the number of values that a request must have."""
         return len(self.params) + _leaves(self.body)
 
 
@@ -75,7 +75,7 @@ class Replay:
         return alike[min(turn, len(alike) - 1)]
 
     def missing(self, venue: str | None, method: str, path: str, query: dict[str, str], body: Any) -> Answer:
-        """The 404 that says what was asked and what there is."""
+        """The 404 that lists what was requested and what is recorded."""
         known = sorted({f"{one.venue} {one.method} {one.path}" for one in self.responses})
         known += sorted({f"{one.venue} WebSocket {one.path}" for one in self.streams})
         asked = {"venue": venue, "method": method, "path": path, "params": query, "body": body}
@@ -130,7 +130,7 @@ def _checked(entry: Any, where: str) -> dict[str, Any]:
 
 
 def load_replay(folder: Path) -> Replay:
-    """Read `replay.json` of a folder with all its bodies; ReplayError is one clear sentence."""
+    """Read `replay.json` of a folder with all its bodies; ReplayError says what is wrong with it."""
     source = folder / "replay.json"
     try:
         content = orjson.loads(source.read_bytes())

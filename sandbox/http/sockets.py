@@ -1,4 +1,4 @@
-"""WebSocket connections: a client's place in the hub, sockets that are subscribed to by message, recorded frames."""
+"""WebSocket connections: connections in the hub, sockets with subscriptions by message, recorded frames."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from sandbox.http.streams import Connection, Reply, message
 
 @asynccontextmanager
 async def connected(sandbox: Sandbox, request: Request[Any, Any], ws: Websocket) -> AsyncIterator[Connection]:
-    """Register the client and send it what is offered, until it leaves."""
+    """Register the client and send it its frames, until it disconnects."""
     venue, _, path = sandbox.split(request.path)
     connection = Connection(venue or "", path, transport(request).abort)
 

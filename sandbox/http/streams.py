@@ -1,4 +1,4 @@
-"""The WebSocket streams: which liquidations a venue's frames are made of, and the connections that they go to."""
+"""The WebSocket streams: the liquidations in a venue's frames, and the connections that receive them."""
 
 import asyncio
 from bisect import bisect_right
@@ -53,7 +53,7 @@ def liquidations_of(world: World, venue: str, minute: int, window_ms: int = 0) -
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One WebSocket client: what it wants, and what waits to be sent to it."""
+    """One WebSocket client: its topics, and the frames that wait to be sent."""
 
     venue: str
     path: str
@@ -71,11 +71,11 @@ class Connection:
 
 
 Reply = Callable[[Connection, str], str | None]
-"""What a venue answers to a client's text, None for nothing; it changes the connection's topics."""
+"""The venue's reply to a client's message, or None; it changes the connection's topics."""
 
 
 def message(text: Any) -> dict[str, Any]:
-    """A client's text as a JSON object; empty if it is none."""
+    """A client's message as a JSON object; empty if it is none."""
     try:
         value = orjson.loads(text)
     except (orjson.JSONDecodeError, TypeError):
@@ -84,7 +84,7 @@ def message(text: Any) -> dict[str, Any]:
 
 
 class Hub:
-    """All WebSocket connections, and the pulse that sends frames when they are due."""
+    """All WebSocket connections, and the task that sends frames when they are due."""
 
     def __init__(
         self, world: World | None, clock: Clock, frames: Mapping[str, Callable[[World, int], list[Frame]]]
@@ -97,7 +97,7 @@ class Hub:
         self._pulsing: asyncio.Task[None] | None = None
 
     def drop(self, wanted: Callable[[Connection], bool]) -> None:
-        """Cut the matching connections off without a close frame."""
+        """Reset the matching connections without a close frame."""
         for connection in [one for one in self.connections if wanted(one)]:
             connection.drop()
 
@@ -123,11 +123,11 @@ class Hub:
         return world.remembered(f"frames {venue}", minute, lambda at: sorted(make(world, at), key=_due), 3)
 
     def start(self) -> None:
-        """Begin to send, inside the running event loop."""
+        """Start to send, inside the running event loop."""
         self._pulsing = asyncio.create_task(self._pulse())
 
     def stop(self) -> None:
-        """End the pulse and cut all connections off."""
+        """Stop sending and reset all connections."""
         if self._pulsing is not None:
             self._pulsing.cancel()
         self.drop(lambda _: True)
@@ -138,7 +138,7 @@ class Hub:
             await asyncio.sleep(_PULSE_S)
 
     def follow(self) -> None:
-        """Send what the clock has reached; a jump back starts again from there, a long jump forward skips."""
+        """Send the frames up to the clock's time; a jump back continues there, a long jump forward skips frames."""
         now, sent = self._clock.now_ms(), self._sent_ms
         if now < sent:
             sent = now

@@ -1,1 +1,1 @@
-"""The simulated market: prices, open interest, funding, liquidations, options, wallets; any minute, in any order."""
+"""The simulated market: its listings, prices, open interest, funding and liquidations at any minute, in any order."""

@@ -1,4 +1,4 @@
-"""The sandbox's clock: wall time, wall time moved by an offset, or a fixed time that a test sets."""
+"""The sandbox's clock: wall time, wall time with an offset, or a fixed time."""
 
 import time
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Clock:
-    """`fixed_ms` wins over the offset."""
+    """`fixed_ms` takes precedence over the offset."""
 
     offset_ms: int = 0
     fixed_ms: int | None = None
@@ -16,7 +16,7 @@ class Clock:
         return self.fixed_ms if self.fixed_ms is not None else time.time_ns() // 1_000_000 + self.offset_ms
 
     def set(self, wanted: dict[str, object]) -> None:
-        """Apply {"now_ms": n} (fixed), {"start_ms": n} (runs on from n), {"offset_ms": n} or {"mode": "wall"}."""
+        """Apply {"now_ms": n} (fixed), {"start_ms": n} (continues from n), {"offset_ms": n} or {"mode": "wall"}."""
         if wanted == {"mode": "wall"}:
             self.offset_ms, self.fixed_ms = 0, None
             return

@@ -28,7 +28,7 @@ class Liquidations:
 
 
 def open_interest(market: Market, rows: Ints, minutes: Ints) -> Floats:
-    """Single-sided open interest in raw base units [rows, minutes]; moves within percents a day."""
+    """Single-sided open interest in raw base units [rows, minutes]; it changes by a few percent a day."""
     world = market.universe
     own = 0.6 + 0.8 * uniform(market.market_keys[rows], np.array([0]), 31)
     level = world.volume_usd[rows] * 0.35 / market.base_usd[rows] * own
@@ -48,7 +48,7 @@ def funding_hours(market: Market, rows: Ints, minutes: Ints) -> Ints:
 
 
 def funding_rate(market: Market, rows: Ints, minutes: Ints, hours: Ints) -> Floats:
-    """The current rate per interval: premium plus the clamped interest, so calm markets sit on the baseline."""
+    """The current rate per interval: premium plus the clamped interest, so that calm markets have the baseline rate."""
     premium = market.premium(rows, minutes) * 3.0
     rate_8h = premium + np.clip(_INTEREST_8H - premium, -_CLAMP_8H, _CLAMP_8H)
     rate = np.clip(rate_8h * hours / 8.0, -FUNDING_CAP, FUNDING_CAP)

@@ -32,7 +32,7 @@ class Listing:
     decimals: int
     lot_decimals: int  # negative where a lot is tens or thousands of raw base units
     intervals: tuple[tuple[int, int], ...] = ()  # (from ms, hours), oldest first; perps only
-    group: str = ""  # a dex of its own, or what else a venue must know; such markets are rare in the small universe
+    group: str = ""  # a dex of its own, or another property of the venue's; the small universe has few such markets
     index: int = 0  # position or token index where the venue has one
     contract_size: float = 1.0  # raw base units of one contract, USD if inverse; for venues that count contracts
     inverse: bool = False  # margined and settled in the coin
@@ -48,7 +48,7 @@ def coins() -> list[Asset]:
 
 
 def dates(identity: str, rank: int, delisted_share: float = 0.14) -> tuple[int, int]:
-    """Listing and delisting time, on the hour: old for the great coins, some still in the future."""
+    """Listing and delisting time, on the hour: long ago for the largest coins, in the future for some."""
     oldest, youngest = (2600, 1500) if rank < 15 else (2400, 300) if rank < 60 else (1960, 60)
     age = youngest + (oldest - youngest) * fraction("age", identity) ** 1.4
     if rank >= 15 and fraction("future", identity) < 0.05:
@@ -73,7 +73,7 @@ def lot_decimals(price_usd: float) -> int:
 def intervals(
     identity: str, listed_ms: int, settled: int, before: int, changed_share: float = 0.25
 ) -> tuple[tuple[int, int], ...]:
-    """The funding interval through the market's life: a share of markets changes it, some hastily for two days."""
+    """The funding intervals of a market's life: some markets change theirs once, some for two days only."""
     life: list[tuple[int, int]] = [(0, settled)]
     if settled != before and fraction("changes", identity) < changed_share:
         change = listed_ms + int((20 + 1200 * fraction("change", identity)) * 3) * 8 * HOUR_MS
@@ -85,7 +85,7 @@ def intervals(
 
 
 def size(identity: str, asset: Asset, share: float) -> float:
-    """USD a day on one market: the asset's size times the venue's share, with a spread of its own."""
+    """USD a day on one market: the asset's volume times the venue's share, with a random factor."""
     return max(2_000.0, asset.volume_usd * share * (0.6 + 0.8 * fraction("size", identity)))
 
 

@@ -63,13 +63,13 @@ class Market:
         daily = np.hypot(self._beta * _FACTOR_DAILY, [asset.daily_vol for asset in universe.assets])
         self.minute_vol = np.maximum(daily / DAY**0.5, 1e-5)  # per asset: typical |log return| of a minute
         self._lean = uniform(self.market_keys, np.array([0]), 99) * 2e-4 - 1e-4
-        # Sizes hang on prices at the anchor: a size needs no second walk, and only its scale matters.
+        # Sizes depend on the prices at the anchor: only their scale matters, and no second walk is needed.
         prices = np.array([asset.price for asset in universe.assets])
         self.quote_usd, self.base_usd = prices[universe.quote], prices[universe.coin] * universe.units
-        self.heat = 0.3 + 1.9 * uniform(self.coin_keys, np.array([0]), 98) ** 3  # how far funding strays, per asset
+        self.heat = 0.3 + 1.9 * uniform(self.coin_keys, np.array([0]), 98) ** 3  # spread of the funding rate, per asset
 
     def asset_logs(self, wanted: Ints, minutes: Ints) -> Floats:
-        """Log USD prices [assets, minutes]; a long run of a few assets' minutes or hours is remembered in blocks."""
+        """Log USD prices [assets, minutes]; long runs of minutes or hours of a few assets are cached in blocks."""
         stride = int(minutes[1] - minutes[0]) if len(minutes) > 1 else 0
         long = len(minutes) * stride >= _LONG_RUN and stride in (1, 60) and len(wanted) <= _FEW_ASSETS
         if not long or not (np.diff(minutes) == stride).all():
@@ -97,7 +97,7 @@ class Market:
         return found
 
     def _shared(self, minutes: Ints) -> tuple[Floats, Floats]:
-        """What all assets share: how loud the minutes are, and the path of the whole market."""
+        """(volatility of the minutes, path of the whole market): what all assets share."""
         loud = np.exp(0.9 * walk(self._factor_key[1:], minutes, ((480, 1.0), (60, 0.4)))[0])
         octaves = growing(_PERIODS)
         factor = walk(self._factor_key[:1], minutes, octaves, _SHORT, loud)[0] * (_FACTOR_DAILY * _PER_MINUTE)
@@ -110,7 +110,7 @@ class Market:
         return logs
 
     def premium(self, rows: Ints, minutes: Ints) -> Floats:
-        """Perpetual over index as a fraction [rows, minutes]; also what funding is made of."""
+        """Premium of the perpetual over its index, as a fraction [rows, minutes]; funding follows from it."""
         heat = self.heat[self.universe.coin[rows]] * 2.2e-4
         return walk(self.premium_keys[rows], minutes, PREMIUM_OCTAVES) * heat[:, None] + 0.5e-4
 

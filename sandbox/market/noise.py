@@ -1,4 +1,4 @@
-"""Hash-seeded value noise: any point of any series is computed directly, in any order, with no state."""
+"""Hash-seeded value noise: any point of a series is computed directly, in any order, without state."""
 
 from hashlib import blake2b
 from typing import Any
@@ -18,7 +18,7 @@ Octaves = tuple[tuple[int, float], ...]  # (period in steps, amplitude)
 
 
 def key(*parts: object) -> int:
-    """A 64-bit key of a name; keys hang on names, so that adding a series changes no other one."""
+    """A 64-bit key of a name; keys depend on names only, so that adding a series changes no other one."""
     return int.from_bytes(blake2b("\x1f".join(map(str, parts)).encode(), digest_size=8).digest(), "little")
 
 
@@ -49,13 +49,13 @@ def uniform(series: Keys, cells: NDArray[Any], label: int = 0) -> Floats:
 
 
 def _tailed(u: Floats) -> Floats:
-    """Uniform in [-1, 1) bent towards fat tails: most minutes are quiet, some are not."""
+    """Uniform numbers in [-1, 1) transformed to have fat tails."""
     squared = u * u
     return u * (0.55 + 1.2 * squared * squared)
 
 
 def in_a_row(steps: Ints) -> bool:
-    """Whether the steps follow each other without a gap."""
+    """Whether the steps are consecutive."""
     return len(steps) > 1 and bool(steps[-1] - steps[0] == len(steps) - 1) and bool((np.diff(steps) == 1).all())
 
 
@@ -80,7 +80,7 @@ def _points(series: Keys, steps: Ints, period: int, label: int, tailed: bool) ->
 
 
 def _run(series: Keys, steps: Ints, period: int, label: int, tailed: bool) -> Floats:
-    """The same to the last bit for steps that follow each other: cell by cell, without looking up each step's cell."""
+    """The same to the last bit for consecutive steps: cell by cell, without looking up the cell of each step."""
     begin, end = int(steps[0]), int(steps[-1]) + 1
     first, last = begin // period, (end - 1) // period
     lattice = _lattice(series, np.arange(first, last + 2), label, tailed)

@@ -1,4 +1,4 @@
-"""The market at this minute for all rows at once, cached; what the wire formats read."""
+"""The simulated market at a minute, for all rows at once and cached: what the wire formats read."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -60,7 +60,7 @@ class World:
         self._kept: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
     def remembered(self, kind: str, at: int, make: Callable[[int], T], keep: int) -> T:
-        """What `make(at)` gives; the newest `keep` of a kind are held."""
+        """The result of `make(at)`, cached: the newest `keep` of each kind."""
         found = self._kept.pop((kind, at), None)
         if found is None:
             old = [key for key in self._kept if key[0] == kind]
@@ -101,7 +101,7 @@ class World:
         return float(found[0])
 
     def _new(self, hour: int) -> bool:
-        """Whether all rows' bars of this hour are worth remembering."""
+        """Whether the bars of all rows in this hour are cached."""
         return hour > self.clock.now_ms() // 3_600_000 - _NEWEST_HOURS
 
     def bars(self, row: int, first_minute: int, minutes: int) -> Bars:
@@ -119,10 +119,10 @@ class World:
         return _cut(found, 0, start, start + minutes)
 
     def of_late(self, kind: str, row: int, minutes: Ints, make: Callable[[Ints, Ints], Floats]) -> Floats:
-        """`make(rows, minutes)[0]` of one row, at the starts of buckets; `kind` names what `make` makes.
+        """`make(rows, minutes)[0]` of one row, at the starts of buckets; `kind` names the result of `make`.
 
-        The markets of a venue are asked in turn for the same newest buckets: each of those is made once, for all of
-        the venue's derivatives.
+        The markets of a venue are requested in turn for the same newest buckets: each bucket is computed once, for all
+        of the venue's derivatives.
         """
         now = self.clock.now_ms() // MINUTE_MS
         if minutes.min() < now - _LATE_MINUTES or minutes.max() > now or (minutes % _LATE_STEP).any():
@@ -141,7 +141,7 @@ class World:
         """Quote volume from the hour's start to each of its minutes [rows, 61]."""
 
         def make(at: int) -> Floats:
-            # The hour of a day ago is asked for nothing else: it shall not take the place of a new one.
+            # The hour of a day ago is needed for nothing else, so it must not displace a newer one.
             bars = self.hour(at) if self._new(at) else self.market.bars(self.all_rows, at)
             volume = bars.quote_volume
             return np.concatenate([np.zeros((len(volume), 1)), np.cumsum(volume, axis=1)], axis=1)
@@ -206,7 +206,7 @@ def _cut(bars: Bars, row: int, start: int, end: int) -> Bars:
 
 
 def _joined(parts: list[Bars]) -> Bars:
-    """Bars that follow each other as one."""
+    """Consecutive bars, concatenated."""
     if len(parts) == 1:
         return parts[0]
     columns = [field.name for field in fields(Bars)[1:]]

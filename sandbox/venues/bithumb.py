@@ -39,7 +39,7 @@ class Bithumb:
         return json_answer(self.won.tickers(rows, request.now_ms))
 
     def all_tickers(self, request: Request) -> Answer:
-        """GET /public/ticker/ALL_KRW of API 1.2: texts by coin, and the date among them."""
+        """GET /public/ticker/ALL_KRW of API 1.2: one object per coin, with numbers as text, and the date."""
         world, rows = self.won.world, self.won.listed(request.now_ms)
         state, last, day = (
             world.minute(request.now_ms // 60_000),

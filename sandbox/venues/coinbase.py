@@ -20,7 +20,7 @@ GRANULARITIES = (60, 300, 900, 3600, 21_600, 86_400)
 MOST = 300
 BOOK_LEVELS = 3000
 DUST_USD = 1.0
-"""A minute that turns over less had no trade, and has no row."""
+"""USD; a minute of less volume had no trade, and has no row."""
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
@@ -46,13 +46,13 @@ class Coinbase:
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
     def products(self, request: Request) -> Answer:
-        """GET /products; what is delisted stays in the list."""
+        """GET /products; delisted products remain in the list."""
         listings = self.world.universe.listings
         return json_answer([_product(listings[row], request.now_ms) for row in self.rows
                             if listings[row].listed_ms <= request.now_ms])  # fmt: skip
 
     def stats(self, request: Request) -> Answer:
-        """GET /products/stats: 24 hours and 30 days of every product; what no longer trades has no last price."""
+        """GET /products/stats: 24 hours and 30 days of every product; a delisted one has no last price."""
         state, last = self.world.minute(request.now_ms // MINUTE_MS), self.world.last(request.now_ms)
         month = self.world.remembered("coinbase month", request.now_ms // DAY_MS, self._month, 2)
         out: dict[str, Any] = {}
@@ -71,7 +71,7 @@ class Coinbase:
         return json_answer(out)
 
     def _month(self, day: int) -> Any:
-        """Coins traded in 30 days up to this one, about: the USD of the days at the price of the last."""
+        """Approximate volume of the last 30 days in coins: the USD of all days at the last day's price."""
         rows = np.array(self.rows, dtype=np.int64)
         quote = self.world.market.hour_volumes(rows, np.arange((day - 30) * 24, day * 24)).sum(axis=1)
         return quote / np.exp(self.world.market.price_logs(rows, np.array([day * 1440]))[:, 0])
@@ -134,7 +134,7 @@ class Coinbase:
 
 
 def _levels(side: Floats, price: str) -> list[tuple[str, str, int]]:
-    """The levels of a side with how many orders there are."""
+    """The levels of a side, each with its number of orders."""
     prices, sizes = ((" ".join([form] * len(side)) % tuple(column.tolist())).split()
                      for form, column in zip((price, "%.8f"), side.T, strict=True))  # fmt: skip
     orders = 1 + (side[:, 1] * 1e8).astype(np.int64) % 4

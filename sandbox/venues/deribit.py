@@ -64,7 +64,7 @@ def options(of: Chain, linear: bool) -> Iterator[Option]:
 
 
 def _on_tick(price: float, tick: float, up: bool) -> float | None:
-    """A quote's price, or none: what is worth less than a tick has no bid."""
+    """The price rounded to the tick; None for a bid below one tick."""
     if isnan(price):
         return None
     ticks = -int(-price // tick) if up else int(price // tick)

@@ -112,7 +112,7 @@ class Fx:
 
 
 def noticed_ms(now_ms: int) -> int:
-    """The bank's last notice: one a minute, none from Saturday 02:00 to Monday 08:30 in Seoul."""
+    """Time of the bank's last rate (UTC epoch ms): one a minute, none from Saturday 02:00 to Monday 08:30 in Seoul."""
     minute = now_ms // MINUTE_MS * MINUTE_MS
     # 1970-01-01 was a Thursday: this counts from Monday 00:00 in Seoul.
     inside = (minute + SEOUL_MS + 3 * DAY_MS) % (7 * DAY_MS)

@@ -1,1 +1,1 @@
-"""Formats that several venues share: number spellings, candle rows, settlements, the Korean markets."""
+"""Parts of the wire formats that several venues share: endpoints, numbers, candles, settlements, won markets."""

@@ -1,4 +1,4 @@
-"""Candles of any interval out of the simulated one-minute bars; shared by the venues' candle endpoints."""
+"""Candles of any interval, aggregated from the simulated one-minute bars, for the venues' candle endpoints."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def _grouped(bars: Bars, step: int) -> Columns:
         part[0] for part in (bars.open, bars.high, bars.low, bars.close, bars.volume, bars.quote_volume, bars.trades)
     )
     bought = quote * bars.taker_buy[0]
-    # Most of what is asked: a candle is a bar.
+    # The most frequent request: a candle is a bar.
     columns = [opened, high, low, closed, base, quote, trades, bought] if step == 1 else [
         opened[::step], high.reshape(-1, step).max(axis=1), low.reshape(-1, step).min(axis=1), closed[step - 1 :: step],
         *(part.reshape(-1, step).sum(axis=1) for part in (base, quote, trades, bought)),
@@ -85,7 +85,7 @@ def candles(
 
 
 def _run(world: World, row: int, columns: Columns, start_ms: int, step: int, now_ms: int) -> None:
-    """Cut the last candle, of `step` minutes, off at this millisecond."""
+    """Truncate the last candle, of `step` minutes, at this millisecond: it is still running."""
     minute, inside = divmod(now_ms, MINUTE_MS)
     first = start_ms // MINUTE_MS
     # The minute that runs; a candle of one minute is that bar.

@@ -1,4 +1,4 @@
-"""Binance's order books, the constituents of its indices, and the funding that was settled."""
+"""Binance's order books, index constituents, and settled funding rates."""
 
 from collections.abc import Callable
 from itertools import groupby
@@ -107,7 +107,7 @@ class Depth:
         return self._settled(paid[:most] if start is not None else paid[-most:], last)
 
     def _paid_among(self, first_ms: int, last_ms: int) -> list[tuple[int, int, float]]:
-        """(settled ms, row, rate) of all perpetuals in [first, last]; paid is the rate of the minute before."""
+        """(settled ms, row, rate) of all perpetuals in [first, last]; the rate is that of the minute before."""
         market, out = self.world.market, []
         for hour in range(-(-first_ms // HOUR_MS), last_ms // HOUR_MS + 1):
             before = np.array([hour * 60 - 1])

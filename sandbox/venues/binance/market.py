@@ -23,7 +23,7 @@ NO_SYMBOL = "Mandatory parameter 'symbol' was not sent, was empty/null, or malfo
 
 
 class Binance:
-    """The endpoints over one world, of Binance or of a venue that speaks its format."""
+    """The endpoints over one world, of Binance or of a venue with the same wire format."""
 
     def __init__(self, world: World, venue: str = "binance") -> None:
         self.world = world
@@ -86,7 +86,7 @@ class Binance:
         return answer
 
     def premium_index(self, request: Request) -> Answer:
-        """GET premiumIndex; dated contracts and settled ones are in it, as the venue has them."""
+        """GET premiumIndex; like the venue's it includes dated and settled contracts."""
         symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
             return failure(-1121, "Invalid symbol.")
@@ -149,7 +149,7 @@ class Binance:
         return json_answer({"symbol": symbol, "openInterest": held, "time": request.now_ms})
 
     def klines(self, market: str) -> Any:
-        """GET klines; the running candle is the last one, as the venue has it."""
+        """GET klines; like the venue's the last candle is the running one."""
         known, most = self.by_symbol[market], 1500 if market == "futures" else 1000
 
         def answer(request: Request) -> Answer:

@@ -12,7 +12,7 @@ from sandbox.wire.numbers import trimmed
 
 EAPI, POOL = "eapi.binance.com", "binance_eapi"
 HELD = {"BTC": 11_000.0, "ETH": 85_000.0}
-"""Coins that are open in all; a contract is one coin."""
+"""Open interest of all options together, in coins, by coin; a contract is one coin."""
 LIMIT = 400
 
 

@@ -1,4 +1,4 @@
-"""Bitget on the wire, what was: candles of perpetuals and spot, positioning (API v2), settlements (API v3)."""
+"""Simulated Bitget, the past: candles of perpetuals and spot, positioning (API v2), settlements (API v3)."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1h": 60, "2h": 120, "4h": 240, "6h":
 
 
 class History:
-    """The endpoints that look back."""
+    """The endpoints of the past over one world."""
 
     def __init__(self, bitget: Bitget) -> None:
         self.bitget = bitget

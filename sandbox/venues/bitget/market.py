@@ -1,4 +1,4 @@
-"""Bitget on the wire, what is now: instruments, tickers, funding and index components (API v3)."""
+"""Simulated Bitget, the present: instruments, tickers, funding and index components (API v3)."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ class Bitget:
         self.kind = {asset.name: asset.kind for asset in world.universe.assets}
 
     def wanted(self, request: Request) -> list[int] | None:
-        """The rows of the asked category, or of the one symbol in it; None if there is no such thing."""
+        """The rows of the requested category, or of one symbol in it; None if there is none."""
         name, symbol = request.query.get("category", ""), request.query.get("symbol")
         if symbol:
             row = self.by_symbol.get(name, {}).get(symbol)

@@ -11,7 +11,7 @@ _BAN_MS = 600_000
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
-    """403, and ten minutes without access."""
+    """403, and a ban of ten minutes."""
     use.banned_until_ms = max(use.banned_until_ms, now_ms + _BAN_MS)
     body = {"retCode": 10006, "retMsg": "Too many visits. Exceeded the API Rate Limit.", "result": {},
             "retExtInfo": {}, "time": now_ms}  # fmt: skip

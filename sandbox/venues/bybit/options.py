@@ -9,7 +9,7 @@ from sandbox.wire.endpoint import Answer, Request
 from sandbox.wire.numbers import trimmed
 
 HELD = {"BTC": 21_000.0, "ETH": 190_000.0}
-"""Coins that are open in all."""
+"""Open interest of all options together, in coins, by coin."""
 
 
 def instruments(of: Chain) -> list[str]:

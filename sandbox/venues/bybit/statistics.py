@@ -135,7 +135,7 @@ class Statistics:
         return envelope(result, now_ms)
 
     def index_components(self, request: Request) -> Answer:
-        """GET index-price-components of an index that is named as the USDT perpetual on it."""
+        """GET index-price-components of an index, which has the name of its USDT perpetual."""
         name = request.query.get("indexName", "")
         row = self.by_symbol["linear"].get(name)
         minute = request.now_ms // 60_000

@@ -10,13 +10,13 @@ _LIMIT, _WINDOW_MS = 200, 10_000
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
-    """429 until the window is over; nobody is banned."""
+    """429 until the window is over; no address is banned."""
     text = f"Request Rate limit Exceeded ({pool.limit})"
     return json_answer({"label": "TOO_MANY_REQUESTS", "message": text}, 429)
 
 
 def headers(pool: str, used: int) -> dict[str, str]:
-    """What is left of the endpoint's limit."""
+    """The rate-limit headers: what remains of the endpoint's limit."""
     return {"X-Gate-RateLimit-Limit": str(_LIMIT), "X-Gate-RateLimit-Requests-Remain": str(max(0, _LIMIT - used))}
 
 

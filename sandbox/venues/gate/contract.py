@@ -40,7 +40,7 @@ class GateContract:
         self.pairs = {listings[row].symbol: row for row in world.universe.rows("gate", "spot").tolist()}
 
     def _row(self, request: Request, name: str = "contract") -> int | None:
-        """The asked contract, if it was ever listed."""
+        """The requested contract, if it was ever listed."""
         row = self.perps.get(request.query["settle"], {}).get(request.query.get(name, ""))
         return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= request.now_ms else None
 
@@ -60,7 +60,7 @@ class GateContract:
         ])  # fmt: skip
 
     def spot_book(self, request: Request) -> Answer:
-        """GET /spot/order_book; the id comes on request."""
+        """GET /spot/order_book; with the id if it is requested."""
         row = self.pairs.get(request.query.get("currency_pair", ""))
         if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
             return failure("INVALID_CURRENCY_PAIR", "Invalid currency pair")

@@ -132,7 +132,7 @@ def _shown(one: Listing, now_ms: int) -> bool:
 
 
 def _contract(one: Listing) -> dict[str, Any]:
-    """What does not change from minute to minute."""
+    """The fields that do not change from minute to minute."""
     ended = 0 if one.delisted_ms == NEVER_MS else one.delisted_ms // 1000
     return {
         "name": one.symbol, "type": "inverse" if one.inverse else "direct",

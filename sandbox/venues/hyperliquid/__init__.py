@@ -1,4 +1,4 @@
-"""Hyperliquid on the wire: POST /info with its types, core and HIP-3 dexes, spot."""
+"""Simulated Hyperliquid: POST /info with its types, core and HIP-3 dexes, spot."""
 
 from collections.abc import Callable
 from hashlib import blake2b
@@ -27,7 +27,7 @@ _UNREADABLE = b"Failed to deserialize the JSON body into the target type"
 
 
 def unreadable() -> Answer:
-    """What the venue says to a body that it does not know."""
+    """The venue's answer to a body that it cannot read."""
     return Answer(_UNREADABLE, 422, content_type="text/plain; charset=utf-8")
 
 
@@ -215,7 +215,7 @@ class Hyperliquid:
 
 
 def endpoints(world: World) -> list[Endpoint]:
-    """The endpoint of Hyperliquid, and the file that its statistics are."""
+    """The endpoint of Hyperliquid, and its statistics file."""
     stats = HyperliquidWallets(world)
     return [
         Endpoint("hyperliquid", HOST, "/info", Hyperliquid(world).info, "hyperliquid", 20, "POST"),

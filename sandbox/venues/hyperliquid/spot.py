@@ -36,7 +36,7 @@ def _token(name: str, index: int, size_decimals: int, full_name: str | None) -> 
 
 
 def spot_meta(world: World, now_ms: int) -> dict[str, Any]:
-    """Pairs and tokens; a delisted pair leaves the universe, its token and its context stay."""
+    """Pairs and tokens; a delisted pair leaves the universe, but its token and context remain."""
     universe = []
     tokens = [_token(name, index, 8 if index == 0 else 2, None if index == 0 else name)
               for index, name in COLLATERAL.items()]  # fmt: skip

@@ -60,7 +60,7 @@ class HyperliquidWallets:
         return wallets_of(self.world)
 
     def _cash(self, wallets: Wallets) -> Floats:
-        """USDC that is in no position, by wallet: many have little, some have much."""
+        """USDC outside any position, by wallet: little for most, much for some."""
         series = keys(["cash"], self.world.market.seed, "hyperliquid")
         cash: Floats = 4_000.0 / (uniform(series, np.arange(wallets.count), 1) + 0.0004) ** 1.05
         return cash
@@ -133,7 +133,7 @@ class HyperliquidWallets:
         return json_answer(found, weight=20 + len(found) // 20)
 
     def fills_of(self, address: str, start_ms: int, end_ms: int) -> list[dict[str, Any]]:
-        """The fills of a wallet or a liquidator in a time, oldest first."""
+        """The fills of a wallet or a liquidator within a span, oldest first."""
         wallets, out = self.wallets, list[dict[str, Any]]()
         if address in LIQUIDATORS:
             # Of what the seats hold now: some days' worth, which is what a liquidator's newest fills are.
@@ -148,7 +148,7 @@ class HyperliquidWallets:
         return sorted(out, key=lambda fill: (fill["time"], fill["tid"]))
 
     def fill(self, one: dict[str, Any], part: str) -> dict[str, Any]:
-        """One fill: the opening, the end, or (taken) the end as the liquidator sees it."""
+        """One fill: of the opening, of the end, or with `taken` of the end as the liquidator's fill."""
         wallets, listing = self.wallets, self.world.universe.listings[one["row"]]
         opens = part == "opened"
         at = one["opened_ms"] if opens else one["closed_ms"]

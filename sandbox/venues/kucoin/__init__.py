@@ -3,7 +3,7 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.kucoin import futures, held, spot
+from sandbox.venues.kucoin import futures, open_interest, spot
 from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 _PUBLIC = Pool(2000, 30_000)  # futures and spot together
@@ -18,14 +18,14 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 
 def headers(pool: str, used: int) -> dict[str, str]:
-    """What is left of the pool."""
+    """The rate-limit headers: what remains of the pool."""
     limit = _PUBLIC.limit
     return {"gw-ratelimit-limit": str(limit), "gw-ratelimit-remaining": str(max(0, limit - used))}
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [*futures.endpoints(world), *held.endpoints(world), *spot.endpoints(world)]
+    return [*futures.endpoints(world), *open_interest.endpoints(world), *spot.endpoints(world)]
 
 
 SIMULATED = SimulatedVenue(

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.landing.rows import Row
 from ingest.recorder import streams
-from ingest.recorder.client import now_ms
+from ingest.recorder.clock import now_ms
 from ingest.recorder.schedule import Schedule
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.binance import BINANCE

@@ -13,7 +13,8 @@ from aiohttp import web
 from ingest.declaration.endpoint import Endpoint, Pool, Request
 from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
-from ingest.recorder.client import Client, now_ms
+from ingest.recorder.client import Client
+from ingest.recorder.clock import now_ms
 from ingest.venues import VENUES
 from ingest.venues.bybit import BYBIT
 from tests.support.servers.loopback_venue import HOST, Seen, Server, serving
@@ -152,7 +153,7 @@ def test_retry_after_is_waited_for() -> None:
 
     async def two(client: Client, server: Server) -> Any:
         first = asyncio.create_task(fetch(client, 10))
-        while not client.bans.standing(("pool pool",), now_ms()):  # noqa: ASYNC110
+        while not client.bans.in_force(("pool pool",), now_ms()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return await asyncio.gather(first, fetch(client, 10, other="1"))
 
@@ -182,7 +183,7 @@ def test_a_ban_lasts_as_long_as_the_body_says() -> None:
 
     async def work(client: Client, server: Server) -> Any:
         first = await fetch(client)
-        assert (client.bans.standing((HOST,), now_ms()) or (0, ""))[0] == until_ms
+        assert (client.bans.in_force((HOST,), now_ms()) or (0, ""))[0] == until_ms
         return first, await fetch(client, 10)
 
     (_, row), _ = run(lambda _, n: web.Response(status=418, text=body) if n == 1 else web.json_response([]), work)

@@ -45,7 +45,7 @@ def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
             continue
         for number, key in enumerate(schedule.catalogue.ranked(fan_out)):
             then_ms = tick_ms - number % (fan_out.rest_s // 60) * MINUTE
-            schedule._asked.setdefault((endpoint.name, key), then_ms)
+            schedule._requested.setdefault((endpoint.name, key), then_ms)
             schedule._answered.setdefault((endpoint.name, key), then_ms)
 
 

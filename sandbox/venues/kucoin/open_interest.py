@@ -13,7 +13,7 @@ _INTERVALS = {"5min": 5, "15min": 15, "30min": 30, "1hour": 60, "4hour": 240, "1
 _MOST = 200
 
 
-class Held:
+class OpenInterest:
     """The endpoint over one world."""
 
     def __init__(self, world: World) -> None:
@@ -50,4 +50,4 @@ class Held:
 
 def endpoints(world: World) -> list[Endpoint]:
     """The path of open interest with its weight."""
-    return [Endpoint("kucoin", HOST, "/api/ua/v1/market/open-interest", Held(world).open_interest, POOL, 10)]
+    return [Endpoint("kucoin", HOST, "/api/ua/v1/market/open-interest", OpenInterest(world).open_interest, POOL, 10)]

@@ -1,4 +1,4 @@
-"""The server: every declared endpoint on Sanic, each request answered from one edition."""
+"""The Sanic application: endpoints, MCP tools and pages; each response comes from one edition."""
 
 import asyncio
 import gc
@@ -13,9 +13,9 @@ from sanic.response import HTTPResponse
 from sanic.worker.loader import AppLoader
 
 from serve.contract.endpoint import Endpoint
-from serve.contract.errors import closest, shown
+from serve.contract.errors import quote, suggestion
 from serve.endpoints import all_endpoints
-from serve.http.replies import METHODS, on_exception
+from serve.http.responses import METHODS, on_exception
 from serve.http.sanic import NormalizedRequest
 from serve.http.service import Service, Setup
 
@@ -33,7 +33,7 @@ DOCS = {
 
 
 def bare_app(name: str) -> Sanic[Any, Any]:
-    """Sanic as it is set up here, without anything to serve."""
+    """A Sanic application with this server's settings and no routes."""
     app: Sanic[Any, Any] = Sanic(name, request_class=NormalizedRequest, configure_logging=False)
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
@@ -60,33 +60,33 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
         ctx = request.app.ctx
         if ctx.mcp is None:
-            made = await asyncio.to_thread(_mcp, ctx.service, setup)
-            ctx.mcp = ctx.mcp or made
+            created = await asyncio.to_thread(_mcp, ctx.service, setup)
+            ctx.mcp = ctx.mcp or created
         answer: HTTPResponse = await ctx.mcp.handle(request, too_large)
         return answer
 
     app.add_route(mcp, MCP_PATH, methods=("POST", "OPTIONS"), name="mcp")
 
     @app.exception(MethodNotAllowed, PayloadTooLarge)
-    async def another_method(request: Request, exception: SanicException) -> HTTPResponse:
-        # Errors of /mcp are JSON-RPC, those too that Sanic finds before it is asked.
+    async def error_before_handler(request: Request, exception: SanicException) -> HTTPResponse:
+        # Errors of /mcp are JSON-RPC, also those that Sanic raises before the handler runs.
         if request.path.rstrip("/") == MCP_PATH:
             return await mcp(request, isinstance(exception, PayloadTooLarge))
         return on_exception(request, exception)
 
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
-        message = f"there is no {shown(request.path)}; GET / lists what there is{closest(request.path, paths)}"
+        message = f"there is no {quote(request.path)}; GET / lists what there is{suggestion(request.path, paths)}"
         service: Service = request.app.ctx.service
-        return await service.missing(request, message)
+        return await service.not_found(request, message)
 
     @app.before_server_start
     async def start(app: Sanic[Any, Any]) -> None:
-        # Here and not before: DuckDB is not fork-safe, and each worker has its own.
+        # Not earlier: DuckDB is not fork-safe, and each worker opens its own.
         app.ctx.service = Service(setup)
         app.ctx.mcp = None
         await app.ctx.service.store.start()
-        # What is there now stays: a collection that walks over all of it stops every request for a tenth of a second.
+        # What exists now stays: each collection of it would stop all requests for a tenth of a second.
         gc.collect()
         gc.freeze()
 
@@ -98,7 +98,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
 
 
 def _mcp(service: Service, setup: Setup) -> Any:
-    # Imported at its first use, beside the requests that run: the protocol's types take as long as all else together.
+    # Imported at the first use, in a thread: importing the protocol's types takes as long as all other imports.
     from serve.mcp.server import Mcp
 
     return Mcp(service, setup.public_hosts, setup.mcp_revision)
@@ -129,10 +129,10 @@ async def _page(request: Request, page: Path) -> HTTPResponse:
 
 
 def run_server(setup: Setup, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT; running requests end first.
+    """Serve until SIGTERM or SIGINT, after which running requests end first.
 
-    One worker is this very process. Several are processes of their own behind one port, and share the counters and the
-    finished answers in Redis.
+    One worker runs in this process. Several run in processes of their own behind one port, and share request counters
+    and cached responses in Redis.
     """
     if setup.workers == 1:
         create_app(setup).run(host=host, port=port, single_process=True, access_log=False, motd=False)

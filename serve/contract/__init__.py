@@ -1,1 +1,1 @@
-"""What an endpoint is declared with: parameters, bodies, errors, and the OpenAPI text made of them."""
+"""How an endpoint is declared: parameters, bodies, errors, and the OpenAPI document derived from them."""

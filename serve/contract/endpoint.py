@@ -23,9 +23,9 @@ Offline = Callable[[Values, Unavailable, Path], Body]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path. `ttl` seconds a client may keep an answer; None: never kept, because it looks at the clock.
+    """One path. Clients may cache a response for `ttl` seconds; None: not at all, because it depends on the clock.
 
-    `budget` names what its requests count against (limits.BUDGETS); None: they are not counted.
+    `budget` is the rate limit that its requests count against (limits.BUDGETS); None: they are not counted.
     """
 
     path: str
@@ -70,9 +70,9 @@ def endpoint(
     """Declare the decorated function as what answers GET `path` (parameters of the path in braces).
 
     The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
-    from the parsed values, the edition, and whether a valid key came with them: equal questions must give equal
-    queries, for they are the cache key. `offline` answers without a readable replica, told why and from which folder;
-    without it that is a 503. Every endpoint may also answer 401 and, if it has a budget, 429.
+    from the parsed values, the edition, and whether the request has a valid key; equal requests must have equal
+    queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and the
+    folder of replicas; without it the response is a 503. Every endpoint may also return 401 and, with a budget, 429.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:

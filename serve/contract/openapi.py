@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the endpoint declarations and the metric definitions."""
+"""The OpenAPI 3.1 document, derived from the endpoint declarations and the metric definitions."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from serve.contract.parameters import Param
 from serve.replica.catalog import Catalog, Metric
 
 API_VERSION = "2026-10-20"
-ABOUT = (
+DESCRIPTION = (
     "Market data of crypto derivatives and spot, recorded every minute. Read-only. "
     "Times are UTC epoch milliseconds, fractions are 0.1 for 10 %, unknown values are null."
 )
@@ -21,21 +21,24 @@ STATUS_TEXT = {
     304: "Unchanged since the ETag in If-None-Match.",
     400: "A parameter is unknown, repeated, malformed or out of range; the message says which and what is allowed.",
     401: "The API key is unknown or revoked. No key is needed.",
-    404: "Not tracked.",
-    429: "The budget of this minute is spent; ask again after Retry-After seconds.",
-    503: "The data cannot be read now; ask again after Retry-After seconds.",
+    404: "Unknown coin, market or path.",
+    429: "The rate limit of this minute is exceeded; retry after Retry-After seconds.",
+    503: "The data cannot be read now; retry after Retry-After seconds.",
 }
 ERROR = {"$ref": "#/components/schemas/Error"}
 HEADERS = {
-    "ETag": {"schema": {"type": "string"}, "description": "Strong validator of this body in this content coding."},
+    "ETag": {"schema": {"type": "string"}, "description": "Strong validator of this body in this content encoding."},
     "Cache-Control": {"schema": {"type": "string"}},
 }
 BUDGET_HEADERS = {
-    "X-RateLimit-Limit": {"schema": {"type": "integer"}, "description": "Requests a minute."},
+    "X-RateLimit-Limit": {"schema": {"type": "integer"}, "description": "Requests per minute."},
     "X-RateLimit-Remaining": {"schema": {"type": "integer"}},
     "X-RateLimit-Reset": {"schema": {"type": "integer"}, "description": "Seconds to the end of this minute's window."},
-    "RateLimit-Policy": {"schema": {"type": "string"}, "description": "The budget, as the IETF draft writes it."},
-    "RateLimit": {"schema": {"type": "string"}, "description": "What is left of it, as the IETF draft writes it."},
+    "RateLimit-Policy": {"schema": {"type": "string"}, "description": "The budget, in the syntax of the IETF draft."},
+    "RateLimit": {
+        "schema": {"type": "string"},
+        "description": "What remains of the budget, in the syntax of the IETF draft.",
+    },
 }
 RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
 
@@ -49,7 +52,7 @@ def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
         "info": {
             "title": "Tidemark",
             "version": API_VERSION,
-            "description": ABOUT + _metrics(catalog),
+            "description": DESCRIPTION + _metrics(catalog),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "tags": [{"name": name, "description": text} for name, text in groups.items()],
@@ -69,10 +72,10 @@ def describe(endpoints: Iterable[Endpoint], catalog: Catalog) -> dict[str, Any]:
 
 
 def _metrics(catalog: Catalog) -> str:
-    return "\n\nMetrics:\n" + "\n".join(map(_line, catalog.metrics)) if catalog.metrics else ""
+    return "\n\nMetrics:\n" + "\n".join(map(_metric_line, catalog.metrics)) if catalog.metrics else ""
 
 
-def _line(metric: Metric) -> str:
+def _metric_line(metric: Metric) -> str:
     also = f" Also called {', '.join(metric.aliases)}." if metric.aliases else ""
     text = metric.description or metric.title
     return f"- `{metric.name}` ({', '.join(metric.fields)}; {metric.unit or 'no unit'}): {text}{also}"

@@ -1,4 +1,4 @@
-"""Parameters of endpoints: how each kind is read, what it allows, and how OpenAPI describes it."""
+"""Parameters of endpoints: how each kind is parsed, what it allows, and its JSON Schema."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from serve.contract.errors import ApiError, BadParameter, closest, nearest, shown
+from serve.contract.errors import ApiError, BadParameter, nearest, quote, suggestion
 from serve.contract.schemas import Schema
 from serve.replica.catalog import VENUES, Catalog
 from serve.replica.units import UNIT_MS
@@ -15,7 +15,7 @@ Values = dict[str, Any]
 
 DURATION = re.compile(r"([1-9][0-9]{0,6})([mhdwy])", re.ASCII)
 EPOCH_MS = re.compile(r"[0-9]{1,15}", re.ASCII)
-LAST_MS = 4_102_444_800_000  # 2100-01-01, beyond which a time is a slip of the unit
+LAST_MS = 4_102_444_800_000  # 2100-01-01: a later time has the wrong unit
 MAX_FIELDS = 40
 MAX_WORD = 64
 KEY_PARAMETER = "api_key"
@@ -23,7 +23,7 @@ KEY_PARAMETER = "api_key"
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter. `read` turns its text into a value or raises BadParameter(name, text, …)."""
+    """One parameter. `read(name, text)` returns its value or raises BadParameter."""
 
     description: str
     read: Callable[[str, str], Any]
@@ -33,13 +33,13 @@ class Param:
     example: str | None = None
 
     def schema_for(self, catalog: Catalog) -> Schema:
-        """The JSON Schema of the parameter as this edition allows it."""
+        """The JSON Schema of the parameter in this edition."""
         schema = self.schema(catalog) if callable(self.schema) else self.schema
         return schema if self.default is None else {**schema, "default": self.default}
 
 
 def one_of(description: str, *choices: str, default: str | None = None) -> Param:
-    """A word out of a fixed set."""
+    """One of fixed words."""
 
     def read(name: str, text: str) -> str:
         if text not in choices:
@@ -50,13 +50,13 @@ def one_of(description: str, *choices: str, default: str | None = None) -> Param
 
 
 class Duration(int):
-    """A length in milliseconds, and the text that it was given as."""
+    """A duration in milliseconds, with the text that it was parsed from."""
 
     text: str
 
 
 def duration(description: str, example: str) -> Param:
-    """A span such as 6h, 30d, 12w or 1y, in milliseconds."""
+    """A duration such as 6h, 30d, 12w or 1y, in milliseconds."""
 
     def read(name: str, text: str) -> Duration:
         match = DURATION.fullmatch(text)
@@ -81,7 +81,7 @@ def epoch_ms(description: str) -> Param:
 
 
 def metric() -> Param:
-    """A metric's canonical name or alias; which there are is in the edition's catalog."""
+    """A metric's canonical name or alias, from the edition's catalog."""
     words = _word("use one of the metric names")
     return Param(
         "Metric: a canonical name or an alias.",
@@ -92,7 +92,7 @@ def metric() -> Param:
 
 
 def coin(description: str) -> Param:
-    """A coin symbol, checked as far as it can be without an edition."""
+    """A coin symbol; whether it is tracked depends on the edition."""
     check = _word("use a coin symbol such as BTC")
 
     def read(name: str, text: str) -> str:
@@ -104,7 +104,7 @@ def coin(description: str) -> Param:
 
 
 def coins(description: str, least: int, most: int, max_chars: int = 256) -> Param:
-    """Distinct coin symbols, comma-separated; one that is repeated, in any case, counts once."""
+    """Distinct coin symbols, comma-separated; repetitions in any case count once."""
     allowed = f"use {least} to {most} distinct coin symbols, comma-separated, such as BTC,ETH"
     one = coin("")
 
@@ -122,7 +122,7 @@ def coins(description: str, least: int, most: int, max_chars: int = 256) -> Para
 
 
 def market(description: str) -> Param:
-    """A market selector venue:perp|spot:SYMBOL, checked as far as it can be without an edition."""
+    """A market as venue:perp|spot:SYMBOL; whether it exists depends on the edition."""
     allowed = f"use venue:perp|spot:SYMBOL with a venue of {', '.join(VENUES)}"
     check = _word(allowed)
 
@@ -135,7 +135,7 @@ def market(description: str) -> Param:
         return text
 
     pattern = f"^({'|'.join(VENUES)}):(perp|spot):\\S+$"
-    # Not an example of the parameter, which forms fill in: a market is asked for instead of a coin.
+    # In the schema, because Swagger UI fills a parameter's own example in: market is an alternative to base.
     schema = {"type": "string", "pattern": pattern, "examples": ["binance:perp:BTCUSDT"]}
     return Param(description, read, schema)
 
@@ -155,13 +155,13 @@ def _word(allowed: str) -> Callable[[str, str], str]:
 
 
 def read_values(params: Mapping[str, Param], path_values: Mapping[str, str], query_string: str) -> Values:
-    """The values of a request by parameter name; unknown, repeated, empty and malformed ones are a 400."""
+    """The values of a request by parameter; unknown, repeated, empty and malformed ones raise a 400."""
     given: dict[str, str] = {}
     queryable = [name for name in params if name not in path_values]
     for name, text in _pairs(query_string):
         if name not in queryable:
-            hint = _allowed(queryable) + closest(name, [*queryable, KEY_PARAMETER])
-            raise ApiError(400, f"{shown(name)} is not a parameter here; {hint}")
+            hint = _allowed(queryable) + suggestion(name, [*queryable, KEY_PARAMETER])
+            raise ApiError(400, f"{quote(name)} is not a parameter here; {hint}")
         if name in given:
             raise BadParameter(name, text, "give it once")
         given[name] = text
@@ -180,7 +180,7 @@ def read_values(params: Mapping[str, Param], path_values: Mapping[str, str], que
 
 
 def without_key(query_string: str) -> tuple[list[str], str]:
-    """The values of api_key in a query string, and the string without them: a key is no part of the question."""
+    """The values of api_key in a query string, and the string without them, which is part of the cache key."""
     parts = query_string.split("&")
     split = [(part, *map(unquote_plus, part.partition("=")[::2])) for part in parts]
     given = [value for _, name, value in split if name == KEY_PARAMETER]

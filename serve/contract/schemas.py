@@ -1,4 +1,4 @@
-"""JSON Schemas of what is served: the words that endpoints and tools describe their responses with."""
+"""JSON Schema fragments with which endpoints and tools describe their responses."""
 
 from typing import Any
 

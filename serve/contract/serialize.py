@@ -1,4 +1,4 @@
-"""Columns to bytes: JSON by orjson straight from NumPy arrays, tables by Arrow; never a Python loop over points."""
+"""Serialization: NumPy arrays to JSON by orjson, Arrow tables to Parquet and Arrow; no Python loop over points."""
 
 import io
 import json
@@ -13,15 +13,15 @@ JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
-PACKED_ALREADY = (PARQUET,)
+COMPRESSED_TYPES = (PARQUET,)
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
 @dataclass(frozen=True)
 class Body:
-    """A finished answer. `degraded`: made without readable data, so nobody may keep it, or only for its own `ttl`.
+    """A serialized response body. `degraded`: made without readable data, so it is cached only if it has a `ttl`.
 
-    `ttl` seconds it may be kept, where that depends on the question; None: as long as its endpoint says.
+    `ttl`: seconds that clients may cache it, where that depends on the query; None: the endpoint's `ttl`.
     """
 
     data: bytes
@@ -36,8 +36,8 @@ def json_body(content: dict[str, Any], degraded: bool = False, ttl: int | None =
 
 
 def significant(values: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, Any]:
-    """Numbers rounded to so many significant digits; 0 and NaN stay. Powers of ten that are whole numbers are exact, so
-    the result is the double nearest to the rounded decimal."""
+    """Numbers rounded to significant digits; 0 and NaN stay. Scaled only by whole powers of ten, which are exact, so
+    that the result is the double nearest to the rounded decimal."""
     size = np.where(np.isfinite(values) & (values != 0), np.abs(values), 1.0)
     places = np.clip(digits - 1 - np.floor(np.log10(size)), -300, 300)
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
@@ -46,30 +46,30 @@ def significant(values: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, An
 
 
 def strict_json(text: bytes) -> bytes:
-    """JSON as DuckDB writes it, made strict: it spells a NaN or an infinity of a double out, JSON knows neither."""
+    """DuckDB's JSON as strict JSON: DuckDB writes NaN and infinities, which become null."""
     if b"NaN" in text or b"Infinity" in text:
         return orjson.dumps(json.loads(text))
     return text
 
 
-def parquet_body(table: pa.Table, about: dict[str, Any]) -> Body:
-    """A Parquet file; `about` is JSON in its metadata under `tidemark`."""
-    # Imported at its first use: it takes a tenth of a second, and most requests ask for JSON.
+def parquet_body(table: pa.Table, metadata: dict[str, Any]) -> Body:
+    """A Parquet file; `metadata` is in the file's metadata, as JSON under `tidemark`."""
+    # Imported at the first use: it takes a tenth of a second, and most responses are JSON.
     from pyarrow import parquet
 
     out = io.BytesIO()
-    parquet.write_table(_about(table, about), out, compression="zstd")
+    parquet.write_table(_with_metadata(table, metadata), out, compression="zstd")
     return Body(out.getvalue(), PARQUET)
 
 
-def arrow_body(table: pa.Table, about: dict[str, Any]) -> Body:
-    """An Arrow IPC stream; `about` is JSON in the schema's metadata under `tidemark`."""
+def arrow_body(table: pa.Table, metadata: dict[str, Any]) -> Body:
+    """An Arrow IPC stream; `metadata` is in the schema's metadata, as JSON under `tidemark`."""
     out = io.BytesIO()
-    table = _about(table, about)
+    table = _with_metadata(table, metadata)
     with pa.ipc.new_stream(out, table.schema) as writer:
         writer.write_table(table)
     return Body(out.getvalue(), ARROW)
 
 
-def _about(table: pa.Table, about: dict[str, Any]) -> pa.Table:
-    return table.replace_schema_metadata({"tidemark": orjson.dumps(about)})
+def _with_metadata(table: pa.Table, metadata: dict[str, Any]) -> pa.Table:
+    return table.replace_schema_metadata({"tidemark": orjson.dumps(metadata)})

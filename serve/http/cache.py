@@ -1,4 +1,4 @@
-"""Finished answers of the current edition, bounded in bytes; equal questions asked at once are answered once."""
+"""Cached responses of the current edition, bounded in bytes; simultaneous equal requests are computed once."""
 
 import asyncio
 import hashlib
@@ -12,10 +12,10 @@ from weakref import WeakValueDictionary
 import orjson
 from aiocache import SimpleMemoryCache
 
-from serve.http.redis import Shared
+from serve.http.redis import RedisStore
 
 MAX_BYTES = 32 * 1024 * 1024
-# What workers share: for about as long as an edition lasts, and nothing huge.
+# Shared in Redis: for about as long as an edition lasts, and nothing huge.
 SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 
 
@@ -25,8 +25,8 @@ def encode_headers(headers: Mapping[str, str]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A body in one content coding, with the headers that belong to it."""
+class StoredResponse:
+    """A body in one content encoding, with its headers."""
 
     data: bytes
     headers: dict[str, str]
@@ -37,63 +37,67 @@ class Stored:
         return encode_headers({**self.headers, "content-length": str(len(self.data))})
 
     @cached_property
-    def unchanged_lines(self) -> bytes:
+    def not_modified_lines(self) -> bytes:
         """The headers of a 304 as they are sent: those that do not describe a body."""
         return encode_headers({name: value for name, value in self.headers.items() if not name.startswith("content-")})
 
     def dump(self) -> bytes:
-        """For another worker: the headers as one line of JSON, then the body."""
+        """As bytes for Redis: the headers as one line of JSON, then the body."""
         return orjson.dumps(self.headers) + b"\n" + self.data
 
 
-def load(text: bytes) -> Stored:
+def load(text: bytes) -> StoredResponse:
     """What `dump` wrote."""
     headers, _, data = text.partition(b"\n")
-    return Stored(data, orjson.loads(headers))
+    return StoredResponse(data, orjson.loads(headers))
 
 
 class ResponseCache:
-    """aiocache's memory store with the bound that it lacks (aiocache #429), and one build per key at a time.
+    """aiocache's memory store with the size limit that it lacks (aiocache #429), and one computation per key at a time.
 
-    Keys begin with the edition, so an answer of one edition is never given for another. With `shared`, what another
-    worker has made is taken from there, and what is made here is put there.
+    Keys begin with the edition, so that a response of one edition is never served for another. With `redis`, workers
+    share what they compute.
     """
 
-    def __init__(self, max_bytes: int = MAX_BYTES, shared: Shared | None = None) -> None:
-        self.shared = shared
+    def __init__(self, max_bytes: int = MAX_BYTES, redis: RedisStore | None = None) -> None:
+        self.redis = redis
         self.store: Any = SimpleMemoryCache(timeout=None)
-        # What the store holds, and for as long as it does, found without waiting: its own `get` is a dozen calls.
-        self._held: WeakValueDictionary[str, Stored] = WeakValueDictionary()
+        # Finds what the store holds without awaiting the store's `get`, which is a dozen calls.
+        self._held: WeakValueDictionary[str, StoredResponse] = WeakValueDictionary()
         self.max_bytes = max_bytes
         self.size = 0
         self._sizes: OrderedDict[str, int] = OrderedDict()
-        self._building: dict[str, asyncio.Task[Stored]] = {}
+        self._building: dict[str, asyncio.Task[StoredResponse]] = {}
 
-    def get(self, key: str) -> Stored | None:
-        """What is kept under `key`."""
+    def get(self, key: str) -> StoredResponse | None:
+        """The cached response of `key`."""
         return self._held.get(key)
 
-    async def build(self, key: str, make: Callable[[], Awaitable[Stored]], local: bool = False) -> Stored:
-        """What is kept under `key`, or else made by one of those who ask; the others wait for that one.
+    async def build(
+        self, key: str, make: Callable[[], Awaitable[StoredResponse]], local: bool = False
+    ) -> StoredResponse:
+        """The cached response of `key`; without one, the first caller computes it and the others wait for that.
 
-        A failure is raised to everyone who waits and is not kept. `local`: of no use to other workers.
+        A failure is raised to all of them and not cached. `local`: not shared with other workers.
         """
-        kept = self.get(key)
-        if kept is not None:
-            return kept
+        cached = self.get(key)
+        if cached is not None:
+            return cached
         task = self._building.get(key)
         if task is None:
-            task = asyncio.create_task(self._make(key, make, None if local else self.shared))
+            task = asyncio.create_task(self._make(key, make, None if local else self.redis))
             self._building[key] = task
             task.add_done_callback(lambda _: self._building.pop(key, None))
-        # Shielded: a client that goes away must not take the answer from the others.
+        # Shielded: a client that disconnects must not cancel it for the others.
         return await asyncio.shield(task)
 
-    async def _make(self, key: str, make: Callable[[], Awaitable[Stored]], shared: Shared | None) -> Stored:
-        known = await shared.get(f"answer:{_short(key)}") if shared else None
+    async def _make(
+        self, key: str, make: Callable[[], Awaitable[StoredResponse]], redis: RedisStore | None
+    ) -> StoredResponse:
+        known = await redis.get(f"answer:{_short(key)}") if redis else None
         made = load(known) if known else await make()
-        if shared and not known and len(made.data) <= SHARED_BYTES and "max-age" in made.headers["cache-control"]:
-            await shared.set(f"answer:{_short(key)}", made.dump(), SHARED_S)
+        if redis and not known and len(made.data) <= SHARED_BYTES and "max-age" in made.headers["cache-control"]:
+            await redis.set(f"answer:{_short(key)}", made.dump(), SHARED_S)
         if len(made.data) <= self.max_bytes // 2:
             await self.store.set(key, made)
             self._held[key] = made
@@ -106,7 +110,7 @@ class ResponseCache:
         return made
 
     async def clear(self) -> None:
-        """Forget everything (a new edition has come)."""
+        """Drop everything: a new edition is served."""
         self._sizes.clear()
         self.size = 0
         await self.store.clear()

@@ -1,4 +1,4 @@
-"""Who asks: a client's address behind trusted proxies, read by the C library, because every request needs it."""
+"""A client's address behind trusted proxies. Parsed by the C library, because every request needs it."""
 
 import ipaddress
 import socket
@@ -9,8 +9,8 @@ from sanic import Request
 MAPPED = bytes(10) + b"\xff\xff"  # before an IPv4 address that is written as IPv6
 
 
-class Clients:
-    """Tells clients apart."""
+class ClientAddresses:
+    """Identifies clients by their addresses."""
 
     def __init__(self, trusted_proxies: tuple[str, ...] = ()) -> None:
         networks = [ipaddress.ip_network(text) for text in trusted_proxies]
@@ -22,7 +22,7 @@ class Clients:
         self._is_proxy = lru_cache(maxsize=1024)(self._trusts)
 
     def name(self, request: Request) -> str:
-        """The nearest address that is no trusted proxy, in one spelling. An IPv6 client owns its whole /64."""
+        """The nearest address that is not a trusted proxy, normalized. An IPv6 client is its whole /64."""
         text = request.ip
         address = None
         if self._is_proxy(text):
@@ -32,15 +32,15 @@ class Clients:
                 if not (hop := hop.strip()):
                     continue
                 hop = _without_port(hop)
-                nearer = _packed(hop)
+                nearer = _parse(hop)
                 if nearer is None:
                     break
                 text, address = hop, nearer
-                if not self._among_proxies(nearer):
+                if not self._is_trusted(nearer):
                     break
         if ":" not in text:
-            return text  # there is one way to write IPv4
-        address = address or _packed(text)
+            return text  # IPv4 has one spelling
+        address = address or _parse(text)
         if address is None:
             return text
         if len(address) == 4:
@@ -48,10 +48,10 @@ class Clients:
         return socket.inet_ntop(socket.AF_INET6, address[:8] + bytes(8)) + "/64"
 
     def _trusts(self, text: str) -> bool:
-        address = _packed(text)
-        return address is not None and self._among_proxies(address)
+        address = _parse(text)
+        return address is not None and self._is_trusted(address)
 
-    def _among_proxies(self, address: bytes) -> bool:
+    def _is_trusted(self, address: bytes) -> bool:
         number = int.from_bytes(address, "big")
         return any(number & mask == start for mask, start in self._proxies[len(address)])
 
@@ -63,12 +63,12 @@ def _without_port(hop: str) -> str:
     return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
-def _packed(text: str) -> bytes | None:
-    """The bytes of an address; None for what is none."""
+def _parse(text: str) -> bytes | None:
+    """The bytes of an address; None for any other text."""
     try:
         if ":" not in text:
             return socket.inet_pton(socket.AF_INET, text)
         address = socket.inet_pton(socket.AF_INET6, text.strip("[]").partition("%")[0])
-    except (OSError, ValueError):  # ValueError: characters that no address has
+    except (OSError, ValueError):  # ValueError: not ASCII, or a null character
         return None
     return address[12:] if address.startswith(MAPPED) else address

@@ -1,4 +1,4 @@
-"""Content codings: which one a client wants, and bodies packed by it."""
+"""Content encodings: negotiation, and compression."""
 
 from functools import lru_cache
 from typing import Literal
@@ -10,12 +10,12 @@ import pyarrow as pa
 LEVELS = {"zstd": 1, "br": 1, "gzip": 1}
 CODECS: dict[str, Literal["zstd", "brotli", "gzip"]] = {"zstd": "zstd", "br": "brotli", "gzip": "gzip"}
 IDENTITY = "identity"
-MIN_PACKED = 1024
+MIN_COMPRESSED_BYTES = 1024
 
 
 @lru_cache(maxsize=256)
-def coding_of(accept_encoding: str) -> str:
-    """The coding that the client weighs highest; of equals the best. `identity` where it takes none of ours."""
+def choose_encoding(accept_encoding: str) -> str:
+    """The encoding with the highest q-value, of equals the best; `identity` if the client accepts none of ours."""
     weights: dict[str, float] = {}
     for part in accept_encoding.lower().split(","):
         name, _, parameter = part.partition(";")
@@ -29,7 +29,7 @@ def coding_of(accept_encoding: str) -> str:
     return best if offered[best] > 0 and offered[best] >= weights.get(IDENTITY, 0.0) else IDENTITY
 
 
-def packed(data: bytes, coding: str) -> bytes:
-    """The same in a coding."""
-    codec = pa.Codec(CODECS[coding], compression_level=LEVELS[coding])
+def compress(data: bytes, encoding: str) -> bytes:
+    """The compressed body."""
+    codec = pa.Codec(CODECS[encoding], compression_level=LEVELS[encoding])
     return codec.compress(data, asbytes=True)

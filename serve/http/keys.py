@@ -1,7 +1,7 @@
-"""API keys: made, listed and revoked by the operator's command line, recognised by the server.
+"""API keys: created, listed and revoked by the command line, checked by the server.
 
-The file holds the SHA-256 of each key and nothing that gives it back. Servers read it again when it has changed, so
-that a revocation holds within a second.
+The file holds only the SHA-256 of each key. Servers reload the file when it has changed, so that a revocation takes
+effect within a second.
 """
 
 import fcntl
@@ -18,18 +18,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 PREFIX = "tm_"
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 MAX_NAME = 80
 log = logging.getLogger("tidemark.serve")
 
 
 class KeyFileError(ValueError):
-    """The file of keys cannot be used, or does not hold what was asked for: one sentence for the operator."""
+    """The file of keys is unusable, or has no such key: one sentence for the operator."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key as it is kept. `revoked_ms` None: it is valid."""
+    """One key as stored. `revoked_ms` None: it is valid."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class Key:
 
 
 def digest(key: str) -> str:
-    """What is kept of a key. The key has 256 random bits, so a plain hash cannot be searched."""
+    """The stored hash of a key. A key has 256 random bits, so a plain hash cannot be reversed by guessing."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -54,7 +54,7 @@ def read_keys(path: Path) -> list[Key]:
 
 
 def create_key(path: Path, name: str) -> tuple[Key, str]:
-    """Make a key; returns its record and the key itself, which is nowhere else."""
+    """Create a key; returns its record and the key itself, which is stored nowhere."""
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise KeyFileError(f"a key's name has 1 to {MAX_NAME} printable characters, got {name!r}")
     text = PREFIX + secrets.token_urlsafe(32)
@@ -67,7 +67,7 @@ def create_key(path: Path, name: str) -> tuple[Key, str]:
 
 
 def revoke_key(path: Path, key_id: str) -> Key:
-    """Make a key invalid for good."""
+    """Revoke a key permanently."""
     with _changing(path) as keys:
         for position, key in enumerate(keys):
             if key.id == key_id:
@@ -79,7 +79,7 @@ def revoke_key(path: Path, key_id: str) -> Key:
 
 @contextmanager
 def _changing(path: Path) -> Iterator[list[Key]]:
-    """The keys to change; written as a whole when the block ends well. One command at a time."""
+    """The keys, to be modified; the whole file is replaced if the block succeeds. One process at a time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -98,17 +98,17 @@ def _now_ms() -> int:
 
 
 class KeyRing:
-    """The valid keys as a server knows them."""
+    """The valid keys, reloaded from the file when it changes."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._valid: tuple[tuple[bytes, str], ...] = ()
         self._signature: tuple[int, ...] | None = None
-        self._looked = float("-inf")
+        self._checked = float("-inf")
 
     def find(self, text: str) -> str | None:
-        """The id of a valid key; None for any other text. Takes equally long whichever key it is."""
-        self._look()
+        """The id of a valid key; None for any other text. In constant time for all keys."""
+        self._reload()
         asked = digest(text).encode()
         found = None
         for sha256, key_id in self._valid:
@@ -116,11 +116,11 @@ class KeyRing:
                 found = key_id
         return found
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         now = time.monotonic()
-        if self.path is None or now - self._looked < LOOK_S:
+        if self.path is None or now - self._checked < CHECK_INTERVAL_S:
             return
-        self._looked = now
+        self._checked = now
         try:
             stat = self.path.stat()
             signature = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
@@ -133,7 +133,7 @@ class KeyRing:
         try:
             keys = read_keys(self.path)
         except KeyFileError as error:
-            # Nobody is let in by a file that cannot be understood.
+            # An unreadable file admits nobody.
             log.error("no key is valid: %s", error)
             keys = []
         self._valid = tuple((key.sha256.encode(), key.id) for key in keys if key.revoked_ms is None)

@@ -7,11 +7,11 @@ import orjson
 from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR
 from sanic.response import HTTPResponse
 
-from serve.contract.errors import DEEP, as_json, shown
+from serve.contract.errors import NESTED_TOO_DEEPLY, as_json, quote
 from serve.contract.serialize import JSON
-from serve.http.replies import NO_STORE
+from serve.http.responses import NO_STORE
 
-SHOWN_CHARS = 200  # of a received value that an error repeats as it is
+REPEATED_CHARS = 200  # of a received value that an error repeats as it is
 
 
 class RpcError(Exception):
@@ -72,13 +72,13 @@ def response(number: int | str, result: bytes, headers: Mapping[str, str]) -> HT
 
 def error_response(error: RpcError, number: int | str | None, headers: Mapping[str, str]) -> HTTPResponse:
     """An error; `number` None where the request could not be read."""
-    told: dict[str, Any] = {"code": error.code, "message": error.message.encode("utf-8", "replace").decode()}
+    content: dict[str, Any] = {"code": error.code, "message": error.message.encode("utf-8", "replace").decode()}
     if error.data:
-        told["data"] = {name: _short(value) for name, value in error.data.items()}
-    body = orjson.dumps({"jsonrpc": "2.0", "id": number, "error": told})
+        content["data"] = {name: _short(value) for name, value in error.data.items()}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": number, "error": content})
     return HTTPResponse(body, error.status, {"cache-control": NO_STORE, **error.headers, **headers}, JSON)
 
 
 def _short(value: Any) -> Any:
     text = as_json(value)
-    return value if len(text) <= SHOWN_CHARS and text != DEEP else shown(text)
+    return value if len(text) <= REPEATED_CHARS and text != NESTED_TOO_DEEPLY else quote(text)

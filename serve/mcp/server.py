@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from sanic import Request
 from sanic.response import HTTPResponse
 
-from serve.contract.errors import ApiError, closest, nearest, shown, wrong
+from serve.contract.errors import ApiError, argument_details, nearest, quote, suggestion
 from serve.contract.openapi import API_VERSION
 from serve.contract.parameters import without_key
-from serve.http.cache import Stored
+from serve.http.cache import StoredResponse
 from serve.http.limits import Admission
 from serve.http.service import RETRY_AFTER_S, Service
 from serve.mcp import modern as mcp_modern
@@ -71,8 +71,8 @@ class Asked:
         """Count it, once; raises the 429 of a spent budget."""
         if not self.counted:
             self.counted = True
-            told = await admission.charge(self.request, budget, self.key_id if budget == "series" else None)
-            self.headers.update(told.headers)
+            rate_limit = await admission.charge(self.request, budget, self.key_id if budget == "series" else None)
+            self.headers.update(rate_limit.headers)
 
 
 class Mcp:
@@ -110,10 +110,10 @@ class Mcp:
         them here without its user's knowledge. Pages that may ask are told so."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if _hostname(f"//{host}") not in self.hosts:
-            raise RpcError(403, REFUSED, f"Host {shown(host)} is not this server: see TIDEMARK_PUBLIC_HOSTS")
+            raise RpcError(403, REFUSED, f"Host {quote(host)} is not this server: see TIDEMARK_PUBLIC_HOSTS")
         if origin is not None:
             if _hostname(origin) not in self.hosts:
-                raise RpcError(403, REFUSED, f"Origin {shown(origin)} may not ask: see TIDEMARK_PUBLIC_HOSTS")
+                raise RpcError(403, REFUSED, f"Origin {quote(origin)} may not ask: see TIDEMARK_PUBLIC_HOSTS")
             headers |= {
                 "access-control-allow-origin": origin,
                 "access-control-expose-headers": EXPOSED,
@@ -122,8 +122,8 @@ class Mcp:
 
     async def _answer(self, request: Request, message: Message, headers: dict[str, str]) -> HTTPResponse:
         key_id = self.service.admission.key_in_header(request)
-        told = {name.lower(): value.strip() for name, value in request.headers.items()}
-        version = told.get("mcp-protocol-version")
+        rate_limit = {name.lower(): value.strip() for name, value in request.headers.items()}
+        version = rate_limit.get("mcp-protocol-version")
         modern = self.modern and mcp_modern.speaks(message, version)
         spoken = mcp_modern.REVISION if modern else version if version in REVISIONS else REVISIONS[0]
         asked = Asked(request, message, key_id, spoken, headers)
@@ -135,7 +135,7 @@ class Mcp:
             if message.id is None:
                 return HTTPResponse(status=202, headers=headers)
             if modern:
-                mcp_modern.check(message, told)
+                mcp_modern.check(message, rate_limit)
             result = await (self._call(asked) if message.method == "tools/call" else self._result(asked))
         except RpcError as error:
             if modern:
@@ -149,7 +149,7 @@ class Mcp:
             return
         if self.modern:
             raise mcp_modern.unsupported(version, (mcp_modern.REVISION, *REVISIONS))
-        text = f"MCP-Protocol-Version {shown(version)} is not served; use one of {', '.join(REVISIONS)}"
+        text = f"MCP-Protocol-Version {quote(version)} is not served; use one of {', '.join(REVISIONS)}"
         raise RpcError(400, INVALID_REQUEST, text, {"supported": list(REVISIONS), "requested": version})
 
     async def _result(self, asked: Asked) -> bytes:
@@ -168,7 +168,7 @@ class Mcp:
         elif message.method == "tools/list":
             if message.params.get("cursor") is not None:
                 allowed = "leave it out: all tools are on one page"
-                data = wrong("cursor", message.params["cursor"], allowed)
+                data = argument_details("cursor", message.params["cursor"], allowed)
                 raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
             edition = self.service.store.edition
             catalog = edition.catalog if edition else Catalog()
@@ -182,7 +182,7 @@ class Mcp:
         message = asked.message
         methods = mcp_modern.METHODS if asked.version == mcp_modern.REVISION else METHODS
         if message.method not in methods:
-            text = f"method {shown(message.method)} is not served{closest(message.method, methods)}"
+            text = f"method {quote(message.method)} is not served{suggestion(message.method, methods)}"
             raise RpcError(200, METHOD_NOT_FOUND, f"{text}; there are {', '.join(methods)}")
         try:
             validate_client_request(message.method, asked.version, message.params)
@@ -190,7 +190,9 @@ class Mcp:
             first = error.errors()[0]
             name = ".".join(map(str, first["loc"]))
             value = None if first["type"] == "missing" else first["input"]
-            raise RpcError(200, INVALID_PARAMS, f"{name}: {first['msg']}", wrong(name, value, first["msg"])) from None
+            raise RpcError(
+                200, INVALID_PARAMS, f"{name}: {first['msg']}", argument_details(name, value, first["msg"])
+            ) from None
 
     async def _call(self, asked: Asked) -> bytes:
         """The result of a tool call. One with wrong arguments counts as any other method does."""
@@ -228,13 +230,13 @@ class Mcp:
         """The answer of this edition, made at most twice: while it is fresh, and when it is no more."""
         origin = f"{request.scheme}://{request.headers['host']}"
 
-        async def kept(stale: bool) -> Stored:
-            def compute(reader: Reader) -> Stored:
+        async def kept(stale: bool) -> StoredResponse:
+            def compute(reader: Reader) -> StoredResponse:
                 found = tool.answer(query, reader)
                 until = {} if found.fresh_until_ms is None else {"fresh-until": str(found.fresh_until_ms)}
-                return Stored(envelope(found, edition, stale, origin), {"cache-control": "max-age=60", **until})
+                return StoredResponse(envelope(found, edition, stale, origin), {"cache-control": "max-age=60", **until})
 
-            async def make() -> Stored:
+            async def make() -> StoredResponse:
                 return await self.service.store.execute(edition, compute)
 
             asked = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
@@ -258,10 +260,10 @@ def _check_http(request: Request, too_large: bool) -> None:
         raise RpcError(400, INVALID_REQUEST, "a key in the URL is not read here: send it in the header X-API-Key")
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if sent != "application/json":
-        raise RpcError(415, INVALID_REQUEST, f"Content-Type {shown(sent)} is not read; send application/json")
+        raise RpcError(415, INVALID_REQUEST, f"Content-Type {quote(sent)} is not read; send application/json")
     wanted = [part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "*/*").split(",")]
     if not any(kind in ACCEPTED for kind in wanted):
-        text = f"Accept {shown(', '.join(wanted))} cannot be met; send Accept: application/json, text/event-stream"
+        text = f"Accept {quote(', '.join(wanted))} cannot be met; send Accept: application/json, text/event-stream"
         raise RpcError(406, INVALID_REQUEST, text)
     if too_large or len(request.body) > MAX_REQUEST:
         raise RpcError(413, INVALID_REQUEST, f"the body is too large: at most {MAX_REQUEST} bytes are read")
@@ -277,13 +279,13 @@ def _hostname(url: str) -> str | None:
 def _tool(name: str) -> Tool:
     if name not in BY_NAME:
         allowed = f"use one of {', '.join(BY_NAME)}"
-        message = f"name: there is no tool {shown(name)}; {allowed}{closest(name, BY_NAME)}"
-        raise RpcError(200, INVALID_PARAMS, message, wrong("name", name, allowed, nearest(name, BY_NAME)))
+        message = f"name: there is no tool {quote(name)}; {allowed}{suggestion(name, BY_NAME)}"
+        raise RpcError(200, INVALID_PARAMS, message, argument_details("name", name, allowed, nearest(name, BY_NAME)))
     return BY_NAME[name]
 
 
 def _wrong_arguments(error: RpcError | ApiError) -> RpcError:
-    return error if isinstance(error, RpcError) else RpcError(200, INVALID_PARAMS, error.message, error.about)
+    return error if isinstance(error, RpcError) else RpcError(200, INVALID_PARAMS, error.message, error.details)
 
 
 def _tool_result(text: bytes, failed: bool, version: str) -> bytes:
@@ -293,5 +295,5 @@ def _tool_result(text: bytes, failed: bool, version: str) -> bytes:
     result = b'{%b"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":%b}' % parts
     if len(result) > MAX_RESULT:
         allowed = f"the answer would be larger than {MAX_RESULT} bytes: ask for a shorter range or a coarser step"
-        raise ApiError(400, allowed, about=wrong("range", None, allowed))
+        raise ApiError(400, allowed, details=argument_details("range", None, allowed))
     return result

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from serve.contract.errors import ApiError, closest, nearest, shown, wrong
+from serve.contract.errors import ApiError, argument_details, nearest, quote, suggestion
 from serve.contract.parameters import Param, Values
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import OPTIONS
@@ -103,14 +103,14 @@ class Tool:
         for name, value in given.items():
             if name not in self.params:
                 allowed = f"{self.name} takes {', '.join(names)}"
-                message = f"{shown(name)} is not an argument; {allowed}{closest(name, names)}"
-                raise ApiError(400, message, about=wrong(name, value, allowed, nearest(name, names)))
+                message = f"{quote(name)} is not an argument; {allowed}{suggestion(name, names)}"
+                raise ApiError(400, message, details=argument_details(name, value, allowed, nearest(name, names)))
         values: Values = {}
         for name, param in self.params.items():
             value = given.get(name)
             if value is None and param.required:
                 message = f"{name}: a value is required: {param.description}"
-                raise ApiError(400, message, about=wrong(name, None, param.description))
+                raise ApiError(400, message, details=argument_details(name, None, param.description))
             values[name] = param.default if value is None else param.read(name, value)
         return values
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from serve.contract.errors import ApiError, BadParameter, wrong
+from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.parameters import Values
 from serve.queries.time_range import (
     POINT_LIMIT,
@@ -100,11 +100,11 @@ def _selected(values: Values, metric: Metric, edition: Edition) -> Selected:
         return Selected(None, None, None, metric.fixed_type)
     if len(given) != 1:
         got = " and ".join(given) or "neither"
-        about = wrong("base, market", got, "exactly one of them")
-        raise ApiError(400, f"base, market: give exactly one of them, got {got}", about=about)
+        about = argument_details("base, market", got, "exactly one of them")
+        raise ApiError(400, f"base, market: give exactly one of them, got {got}", details=about)
     if given[0] not in metric.selectors:
         only = f"{metric.name} takes {' or '.join(metric.selectors)} only"
-        raise ApiError(400, f"{given[0]}: {only}", about=wrong(given[0], values[given[0]], only))
+        raise ApiError(400, f"{given[0]}: {only}", details=argument_details(given[0], values[given[0]], only))
     if given == ["market"]:
         return _market(values, metric, edition)
     base = edition.base(values["base"])

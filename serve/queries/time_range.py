@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log
 
-from serve.contract.errors import ApiError, BadParameter, wrong
+from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.parameters import Duration
 from serve.replica.catalog import Tier
 from serve.replica.units import UNIT_MS, Span
@@ -19,7 +19,11 @@ def span_of(start: int | None, end: int | None, length: int | None, now: int) ->
         return Span(end - (length or DEFAULT_RANGE_MS), end)
     if end is None:
         if length is None:
-            raise ApiError(400, "start: needs end or range beside it", about=wrong("start", start, "with end or range"))
+            raise ApiError(
+                400,
+                "start: needs end or range beside it",
+                details=argument_details("start", start, "with end or range"),
+            )
         # A start after as_of means a range of which nothing is known yet: empty, not wrong.
         return Span(start, max(start, min(start + length, now)))
     if end <= start:
@@ -34,8 +38,8 @@ def check_length(span: Span, asked: Duration | None, max_days: int, max_days_wit
     if (asked or span.end - span.start) > most * UNIT_MS["d"]:
         more = f" ({max_days_with_key}d with an API key)" if max_days_with_key > most else ""
         got = asked.text if asked else f"{(span.end - span.start) / UNIT_MS['d']:.6g}d"
-        about = wrong("range", got, f"at most {most}d{more}", f"{most}d")
-        raise ApiError(400, f"range: {got} is too long; at most {most}d{more}", about=about)
+        about = argument_details("range", got, f"at most {most}d{more}", f"{most}d")
+        raise ApiError(400, f"range: {got} is too long; at most {most}d{more}", details=about)
 
 
 def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, limit: int = POINT_LIMIT) -> Tier:
@@ -46,8 +50,10 @@ def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, lim
     fitting = [tier for tier in tiers if tier.step_ms >= wanted_ms and points(span, tier.step_ms) < limit]
     if not fitting:
         longest = max(tier.step_ms for tier in tiers) * (limit - 2) // UNIT_MS["d"]
-        about = wrong("range", f"{(span.end - span.start) / UNIT_MS['d']:.6g}d", f"at most {longest}d", f"{longest}d")
-        raise ApiError(400, f"range: too long for the coarsest step; at most {longest}d", about=about)
+        about = argument_details(
+            "range", f"{(span.end - span.start) / UNIT_MS['d']:.6g}d", f"at most {longest}d", f"{longest}d"
+        )
+        raise ApiError(400, f"range: too long for the coarsest step; at most {longest}d", details=about)
     for tier in fitting:
         if tier.keep_days is None or span.start >= now - tier.keep_days * UNIT_MS["d"]:
             return tier

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from serve.contract.errors import ApiError, BadParameter, wrong
+from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.parameters import Param, Values, coin, duration, one_of, venue
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import MAX_SAFE, at_least, ids, in_order, known_coin, text, utc_time, whole
@@ -72,8 +72,8 @@ def resolve_feed(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
     length = values["range"] or (None if start is not None and end is not None else HOUR)
     span = span_of(start, end, length, edition.as_of_ms)
     if span.end - span.start > DAY:
-        about = wrong("range", f"{(span.end - span.start) / HOUR:.6g}h", "at most 24h", "24h")
-        raise ApiError(400, "range: the window may be at most 24h long; ask for several windows", about=about)
+        about = argument_details("range", f"{(span.end - span.start) / HOUR:.6g}h", "at most 24h", "24h")
+        raise ApiError(400, "range: the window may be at most 24h long; ask for several windows", details=about)
     return FeedQuery(start=span.start, end=span.end, **filters, limit=values["limit"], after=None)
 
 

@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from serve.http.cache import ResponseCache, Stored
+from serve.http.cache import ResponseCache, StoredResponse
 
 
-def body(size: int) -> Stored:
+def body(size: int) -> StoredResponse:
     """An answer of so many bytes."""
-    return Stored(b"x" * size, {})
+    return StoredResponse(b"x" * size, {})
 
 
 @pytest.mark.requirement("cache:bounded")
 async def test_the_oldest_answers_make_room() -> None:
     cache = ResponseCache(max_bytes=1000)
 
-    async def make(size: int) -> Stored:
+    async def make(size: int) -> StoredResponse:
         return body(size)
 
     for number in range(20):
@@ -34,7 +34,7 @@ async def test_the_oldest_answers_make_room() -> None:
 async def test_equal_questions_are_built_once_even_if_the_first_client_leaves() -> None:
     cache, begun, go, built = ResponseCache(), asyncio.Event(), asyncio.Event(), []
 
-    async def make() -> Stored:
+    async def make() -> StoredResponse:
         built.append(1)
         begun.set()
         await go.wait()
@@ -53,10 +53,10 @@ async def test_equal_questions_are_built_once_even_if_the_first_client_leaves() 
 async def test_a_failure_is_told_to_all_and_not_kept() -> None:
     cache = ResponseCache()
 
-    async def fail() -> Stored:
+    async def fail() -> StoredResponse:
         raise ValueError("no")
 
-    async def make() -> Stored:
+    async def make() -> StoredResponse:
         return body(1)
 
     results = await asyncio.gather(*(cache.build("key", fail) for _ in range(3)), return_exceptions=True)

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from serve.http.replies import on_exception
+from serve.http.responses import on_exception
 from tests.support.replica.replica import AS_OF_MS, CATALOG, publish
 from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import Api, free_port, running

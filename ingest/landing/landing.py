@@ -179,7 +179,7 @@ class Landing:
         return self._pipeline
 
     def _open(self) -> Any:
-        # dlt reads these when it is imported, which is here because readers of committed loads need no dlt.
+        # dlt reads these when it starts. It is imported here because readers of committed loads need no dlt.
         os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
         os.environ["RUNTIME__LOG_LEVEL"] = "CRITICAL"
         os.environ["RESTORE_FROM_DESTINATION"] = "false"

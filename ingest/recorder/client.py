@@ -114,7 +114,7 @@ class Client:
         while loop.time() < deadline and attempts < MOST_ATTEMPTS:
             if ban := self.bans.in_force(scopes, now_ms()):
                 until_ms, reason = ban
-                # Without it all requests that wait for the same ban would be sent in the same millisecond.
+                # The random part spreads out all the requests that wait for the same ban.
                 pause_s = (until_ms - now_ms()) / 1000 + random.uniform(0, 0.5)
                 if loop.time() + pause_s >= deadline:
                     return not_asked(f"{reason} until {as_text(until_ms)}")

@@ -14,7 +14,7 @@ HOUR = 3600
 
 
 def _traded(body: Body) -> Iterator[tuple[str, float]]:
-    # Symbols that begin with TEST are the venue's own tests; a count of 0 is a market that has ceased to trade.
+    # Symbols that begin with TEST are the venue's own tests; a count of 0 is a market that no longer trades.
     return (
         (row["symbol"], float(row["quoteVolume"]))
         for row in body
@@ -126,7 +126,7 @@ ASTER = Venue(
             ),
         ),
         Endpoint("settlements", FUTURES, "/fapi/v1/fundingRate", "futures", _two_hours, every_s=HOUR),
-        # Documented for v3 alone. Every symbol once an hour, nine a minute.
+        # Documented for v3 only. Every symbol once an hour, nine a minute.
         Endpoint(
             "index_components",
             FUTURES,

@@ -15,7 +15,7 @@ OPTIONS, COINS = "eapi.binance.com", ("BTC", "ETH")
 
 
 def _traded(body: Body) -> Iterator[tuple[str, float]]:
-    # The 24 h ticker also lists delivery contracts ("BTCUSDT_260327") and symbols that have long ceased to trade.
+    # The 24 h ticker also lists delivery contracts ("BTCUSDT_260327") and symbols that no longer trade.
     return ((row["symbol"], float(row["quoteVolume"])) for row in body if "_" not in row["symbol"] and row["count"])
 
 
@@ -198,7 +198,7 @@ BINANCE = Venue(
         Pool("funding_info", 450, 300, history=400),
         # 1000 requests in 5 minutes per IP for all of /futures/data (pages of the ratios).
         Pool("statistics", 900, 300, history=180),
-        # The options' limit is what their exchangeInfo says; the least that it is known to have said is 400 a minute
+        # The options' limit is stated by their exchangeInfo; the lowest known value is 400 a minute
         # (https://developers.binance.com/docs/derivatives/options-trading/market-data/Exchange-Information).
         Pool("options", 300, 60),
     ),

@@ -194,7 +194,7 @@ BYBIT = Venue(
             every_s=HOUR,
             timeout_s=20,
         ),
-        # Options on these coins, of every settlement.
+        # The options of these coins, whatever they are settled in.
         Endpoint(
             "option_tickers",
             API,

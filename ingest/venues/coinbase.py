@@ -17,7 +17,7 @@ COVERED = ("BTC-USD", "ETH-USD")
 
 
 def _others_traded(body: Body) -> Iterator[tuple[str, float]]:
-    # Dollars of a day: coins at the last price. A product without a trade today has no figures.
+    # 24 h volume in USD: coins times the last price. A product without a trade in 24 h has no figures.
     for product, stats in body.items():
         day = stats.get("stats_24hour", {})
         if product.endswith("-USD") and product not in COVERED and day.get("last"):
@@ -74,7 +74,7 @@ COINBASE = Venue(
         # https://docs.cdp.coinbase.com/api-reference/exchange-api/rest-api/products/get-all-known-trading-pairs
         Endpoint("spot_instruments", API, "/products", "ip", every_s=3600, timeout_s=20),
         # The documented /products/{id}/stats for all products at once. This form is not documented, so the products
-        # that matter are also asked for one by one.
+        # that matter are also requested one by one.
         Endpoint("spot_tickers", API, "/products/stats", "ip"),
         Endpoint("product_tickers", API, "/products/{key}/ticker", "ip", fan_out=FanOut(always=COVERED)),
         # At most 300, newest first; minutes without a trade have no row
@@ -94,8 +94,8 @@ COINBASE = Venue(
                 rest_s=3600,
             ),
         ),
-        # Level 2 is the whole book, of a great product some ten thousand levels down to a cent. What lies further than
-        # 6 % from the price is not kept, because no band is wider than 5 %
+        # Level 2 is the whole book, of a large product some ten thousand levels down to a cent. Levels further
+        # than 6 % from the price are dropped, because no band is wider than 5 %
         # (https://docs.cdp.coinbase.com/api-reference/exchange-api/rest-api/products/get-product-book).
         Endpoint(
             "index_books",

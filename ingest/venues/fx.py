@@ -23,7 +23,7 @@ def _dates(body: Body) -> list[int]:
 
 FX = Venue(
     name="fx",
-    # Neither says a limit: one request a minute and one an hour, and few more after a failure.
+    # Neither documents a limit: one request a minute and one an hour, plus a few after a failure.
     pools=(Pool("bank", 6, 60), Pool("daily", 6, 60, history=3)),
     endpoints=(
         # KEB Hana Bank's rate as Upbit's site loads it: undocumented, still on weekends, sometimes down.

@@ -35,7 +35,7 @@ def _everything(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _closed(body: Body) -> Iterator[tuple[str, float]]:
-    # What is delisted stays in the list for a while, without any position.
+    # Delisted contracts remain in the list for a while, without any position.
     return ((row["name"], 0.0) for row in body if row["in_delisting"] and not float(row["position_size"]))
 
 
@@ -118,7 +118,7 @@ GATE = Venue(
         *(Pool(name, 180, 10) for name in POOLS),
         *(Pool(name, 180, 10, history=36) for name in WITH_HISTORY),
     ),
-    # Without it sizes are cut to whole contracts, and may be 0 for a contract that trades in fractions.
+    # Without it sizes are truncated to whole contracts, and may be 0 for a contract that trades in fractions.
     headers={"X-Gate-Size-Decimal": "1"},
     endpoints=(
         Endpoint("perp_tickers", API, "/api/v4/futures/{key}/tickers", "tickers", fan_out=BY_SETTLEMENT),

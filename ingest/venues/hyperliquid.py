@@ -34,7 +34,7 @@ DEXES = ("xyz", "flx", "hyna", "km", "vntl", "cash")
 
 
 def _dexes(body: Body) -> Iterator[tuple[str, float]]:
-    # The first entry is null: the core dex, asked without a name.
+    # The first entry is null: the core dex, requested without a name.
     return ((dex["name"], 0.0) for dex in body if dex)
 
 
@@ -184,7 +184,7 @@ HYPERLIQUID = Venue(
             bars=Bars(most=120),
             fan_out=FanOut(of=Keys("perp_tickers", _listed), top=12, rest_s=HOUR),
         ),
-        # What the builders say their coins are: stocks, indices, commodities, crypto, fx, ...
+        # The categories that the builders give their coins: stocks, indices, commodities, crypto, fx, ...
         Endpoint(
             "perp_annotations",
             API,
@@ -208,9 +208,9 @@ HYPERLIQUID = Venue(
             bars=Bars(usual=180, most=1440),
             fan_out=FanOut(of=Keys("perp_tickers", _listed), top=0, rest_s=8 * HOUR),
         ),
-        # The file behind the venue's own page: every wallet that ever mattered, some 40 MB for 46,000 rows, of which
-        # the greatest by value and by volume are kept. All of it would be much of what a day records, and nothing
-        # uses a wallet of lower rank; the address is undocumented and is requested once a day.
+        # The file behind the venue's leaderboard page: 46,000 wallets in some 40 MB, of which the largest by account
+        # value and by volume are kept. The whole file would be a large part of a day's recording, and wallets of lower
+        # rank are not used. The address is undocumented; it is requested once a day.
         Endpoint(
             "leaderboard",
             STATS,
@@ -244,8 +244,8 @@ HYPERLIQUID = Venue(
             fan_out=FanOut(of=Keys("leaderboard", _batches_of_dexes), top=0, rest_s=HOUR),
             timeout_s=20,
         ),
-        # What each tracked wallet traded since it was asked last (2000 fills at most): once in two hours, because a
-        # page of a busy wallet weighs up to 120.
+        # The fills of each tracked wallet since its last request (at most 2000), once in two hours because a page of an
+        # active wallet weighs up to 120.
         Endpoint(
             "wallet_fills",
             API,

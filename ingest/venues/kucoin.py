@@ -32,13 +32,13 @@ def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
     for row in _open(body):
         if row["quoteCurrency"] == "USDT":
             held = float(row["openInterest"] or 0) * float(row["multiplier"]) * float(row["markPrice"] or 0)
-            # Futures alone call bitcoin XBT.
+            # Only the futures API calls bitcoin XBT.
             base = "BTC" if row["baseCurrency"] == "XBT" else row["baseCurrency"]
             yield from ((leg, held) for leg in legs(base, "-"))
 
 
 def _indices(body: Body) -> Iterator[tuple[str, float]]:
-    # Which index a contract follows is known here alone, so the key says both.
+    # Only this body names the index of a contract, so the key has both.
     return ((f"{row['symbol']} {row['indexSymbol']}", 0.0) for row in _open(body) if row.get("indexSymbol"))
 
 
@@ -93,7 +93,7 @@ def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
             "to": piece.end_ms - 1,
         },
         lambda body: [int(row[0]) for row in body["data"]],
-        # 500 rows today, 200 by older documents.
+        # 500 rows at present, 200 according to older documents.
         most=200,
         order="span",
         days=days,

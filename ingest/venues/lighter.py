@@ -39,7 +39,7 @@ def _candles(request: Request) -> dict[str, Any]:
 
 
 def _fundings(request: Request) -> dict[str, Any]:
-    # Seconds here. Twelve hours, so that no settlement is missed when a turn, each fourth hour, comes late.
+    # Seconds here. Twelve hours, so that no settlement is missed when a request, every fourth hour, is late.
     second = request.tick_ms // 1000
     span = {"start_timestamp": second - 12 * HOUR, "end_timestamp": second, "count_back": 0}
     return {"market_id": _market(request.key), "resolution": "1h", **span}
@@ -93,7 +93,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         order="span",
         days=days,
         top=top,
-        # Four requests a minute: a demo's minute has no more.
+        # The backfill has four requests a minute, too few for more in a demo.
         sample=2 if interval == "1d" and endpoint == "perp_bars" else 0,
     )
 
@@ -127,7 +127,7 @@ LIGHTER = Venue(
             bars=Bars(most=200),
             fan_out=FanOut(of=Keys("perp_tickers", _spot), top=1, rest_s=HOUR),
         ),
-        # Every hour each market settles; all of them in turn within four.
+        # Each market settles every hour, and is requested once in four hours.
         Endpoint(
             "settlements",
             API,

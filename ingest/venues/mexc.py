@@ -24,7 +24,7 @@ def _traded(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _held_legs(body: Body) -> Iterator[tuple[str, float]]:
-    # Contracts at their price; how much one is stands in the list of contracts.
+    # Open contracts times their price; the size of a contract is in the list of contracts.
     for row in body["data"]:
         if row["symbol"].endswith("_USDT"):
             held = float(row["holdVol"] or 0) * float(row["fairPrice"] or 0)

@@ -38,7 +38,7 @@ def _index_quotes(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _held_pairs(body: Body) -> Iterator[tuple[str, float]]:
-    # The spot pairs under each swap that is held in USDT; oiUsd came later than the other fields.
+    # The spot pairs under each swap quoted in USDT; oiUsd was added later than the other fields.
     for row in body["data"]:
         if row["instId"].endswith("-USDT-SWAP"):
             base = row["instId"].removesuffix("-USDT-SWAP")

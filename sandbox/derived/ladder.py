@@ -8,12 +8,12 @@ import orjson
 from sandbox.market.noise import Floats, uniform
 from sandbox.market.world import World
 
-_GAP = 3e-5  # of the price between two levels of a deep market, where the tick allows it
-_DEEP_USD = 5e8  # traded a day from which on a market is deep; the levels of a thinner one lie wider apart
-_WIDEST = 30.0  # so many times
+_GAP = 3e-5  # between two levels of a deep market, as a share of the price, where the tick allows it
+_DEEP_USD = 5e8  # USD a day from which a market is deep; the levels of a thinner one are further apart
+_WIDEST = 30.0  # times the gap of a deep market, at most
 _RESTS_MS = 500  # a book does not change for so long
 _LEVELS_SPAN = 8192
-_DEEP = 500  # levels that hold what rests near the price; they grow thicker up to here
+_DEEP = 500  # levels with the orders near the price; sizes grow up to this one
 _MEAN_WEIGHT = 0.2 + 3.0 / 5.0
 _WEIGHT = _MEAN_WEIGHT * (_DEEP + _DEEP**2 / 120)  # of these levels together
 
@@ -29,8 +29,8 @@ def ladder(world: World, row: int, levels: int, now_ms: int) -> tuple[Floats, Fl
     lot = 1.0 / float(universe.lot_scale[row])
     cells = (now_ms // _RESTS_MS) * _LEVELS_SPAN + np.arange(levels)
     series = market.bar_keys[[row]][:, None]
-    # So much of the day's volume rests in the deep levels, which share it by weight: a level is the same however many
-    # are asked for. Where levels lie wider apart each holds more, or what rests within a band would fall with them.
+    # A share of the day's volume rests in the deep levels, divided by weight: a level does not depend on how many are
+    # requested. Where levels are further apart each is larger, so that a band around the price holds as much.
     volume_usd = float(universe.volume_usd[row])
     wider = min(max(math.sqrt(_DEEP_USD / max(volume_usd, 1.0)), 1.0), _WIDEST)
     resting = volume_usd * 0.004 * wider / float(market.quote_usd[row]) / last

@@ -9,9 +9,9 @@ from sandbox.market.world import World
 
 _OCTAVES = ((15, 0.01), (240, 0.10), (2880, 0.25), (40_320, 0.35))
 _MOODS = {  # kind: (usual lean to the long side, follows the price, follows the premium)
-    "accounts": (0.35, -0.16, 0.06),  # the many buy what falls
+    "accounts": (0.35, -0.16, 0.06),  # most accounts buy falling coins
     "top_accounts": (0.20, -0.05, 0.05),
-    "top_positions": (0.05, 0.12, 0.04),  # the large money goes with the price
+    "top_positions": (0.05, 0.12, 0.04),  # large positions follow the price
 }
 _LATELY = np.arange(0, 60, 10)  # minutes ago
 _WIDTH = 0.3  # shares stay within 0.5 ± this

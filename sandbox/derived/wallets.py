@@ -27,7 +27,7 @@ _MARKETS = 24  # the most traded of the venue's own dex
 _OF_DEX = 6  # the most traded of the largest other dex
 _SHORTEST, _LONGEST = 3 * 60, 8 * DAY  # minutes of a cell
 _LEVERAGES = np.array([2, 3, 5, 10, 10, 20, 25, 40])
-_OF_OPEN_INTEREST = 0.35  # share of the wallets' positions, longs and shorts together
+_OF_OPEN_INTEREST = 0.35  # the wallets' share of the open interest, longs and shorts together
 _BACKSTOP = 0.3  # of the liquidations are taken over by a liquidator; the others trade in the market
 
 
@@ -149,7 +149,7 @@ class Wallets:
         long = draw(14) < lean
         largest = np.array([self._largest[universe.listings[row].index] for row in rows.tolist()])
         leverage = np.minimum(_LEVERAGES[(draw(15) * len(_LEVERAGES)).astype(np.int64)], largest)
-        # Half of the initial margin at the largest leverage must be left, as the venue has it.
+        # The maintenance margin is half of the initial margin at the largest leverage, as at the venue.
         left = 0.5 / largest
         liquidation = np.where(long, entry * (1 - 1 / leverage) / (1 - left), entry * (1 + 1 / leverage) / (1 + left))
         usual = self._usual_size[at] * -np.log1p(-draw(16))

@@ -9,7 +9,9 @@ from sandbox.market.noise import fraction
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-ANCHOR_MS = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)  # the venues' real sizes hold at this time
+ANCHOR_MS = int(
+    datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000
+)  # the simulated volumes are those of the real venues at this time
 FIRST_MS = int(datetime(2019, 9, 8, tzinfo=UTC).timestamp() * 1000)
 NEVER_MS = 4_133_404_800_000  # the year 2100: no end
 

@@ -23,7 +23,7 @@ PREMIUM_OCTAVES = ((256, 1.0), (4096, 2.2))
 _HOUR_OCTAVES = ((1, 0.25), (8, 0.35), (96, 0.5))
 TRADES_POWER = 0.6  # trades in a minute from its USD
 _CARRY = 0.08  # yearly, on dated futures
-# History is asked market by market, and a coin has many: its path is computed once for all of them.
+# History is requested per market, and a coin has many: its path is computed once for all of them.
 _FEW_ASSETS, _LONG_RUN = 4, 240
 _BLOCK, _BLOCKS_KEPT = 14_400, 600  # minutes; 115 kB each
 _DAY_CURVE = 1.0 + 0.35 * np.sin((np.arange(24) - 8) * np.pi / 12)  # busiest in the American morning

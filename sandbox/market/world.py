@@ -14,9 +14,9 @@ from sandbox.market.noise import Floats, Ints
 from sandbox.market.universe import MINUTE_MS, Universe
 
 T = TypeVar("T")
-_NEWEST_HOURS = 3  # whose bars are there for all rows at once
+_NEWEST_HOURS = 3  # hours whose bars are cached for all rows
 
-_LATE_MINUTES, _LATE_STEP = 180, 5  # the newest buckets, whose values are there for all of a venue's rows at once
+_LATE_MINUTES, _LATE_STEP = 180, 5  # minutes; the newest buckets are cached for all rows of a venue
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def _run(world: World, row: int, columns: Columns, start_ms: int, step: int, now
     """Truncate the last candle, of `step` minutes, at this millisecond: it is still running."""
     minute, inside = divmod(now_ms, MINUTE_MS)
     first = start_ms // MINUTE_MS
-    # The minute that runs; a candle of one minute is that bar.
+    # The running minute; a candle of one minute is that bar.
     running = [column[-1] for column in columns] if step == 1 else [
         column[0] for column in _grouped(world.bars(row, minute, 1), 1)
     ]  # fmt: skip

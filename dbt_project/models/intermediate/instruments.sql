@@ -1,5 +1,5 @@
--- Identity and latest metadata of every market. A token means itself and one coin unless the seed `symbols` says
--- otherwise: never a pattern. Rows are rewritten when they change, and once an hour to move seen_ms on.
+-- A token means itself and one coin unless the seed `symbols` has a row for it; names are never matched by a pattern.
+-- A row is rewritten when it changes, and once an hour to update seen_ms.
 {{ config(incremental_strategy='replace_keys', replace_keys=['market_id']) }}
 with newest as (
     select *, true as metadata

@@ -1,4 +1,3 @@
--- The newest category words of each market of the venues that tell them apart from the market's other metadata.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['venue', 'type', 'symbol'],
     triggers=endpoints_of(families()['staged_categories'].kinds)

@@ -1,5 +1,5 @@
--- The funding intervals that were in force, by who says so: a row for each change. Minutes are told in the order of time;
--- what is told later about an earlier time is added where it changes something.
+-- Minutes are processed in order of time; a value that arrives late for an earlier time is inserted only where it
+-- changes something.
 {{ config(incremental_strategy='replace_keys', replace_keys=['market_id', 'source', 'since_ms']) }}
 with told as (
     select venue, type, symbol, 'minutes' as source, tick_ms as since_ms, max_by(interval_h, received_ms) as interval_h

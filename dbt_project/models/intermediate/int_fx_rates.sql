@@ -1,4 +1,4 @@
--- Exchange rates of currencies, by their sources' own times; of a time told twice the later telling wins.
+-- Of two values for the same time the one that was recorded later counts.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['pair', 'source', 't'], replace_on='t',
     triggers=endpoints_of(families()['staged_fx'].kinds)

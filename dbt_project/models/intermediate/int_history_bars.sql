@@ -1,4 +1,4 @@
--- Bars of an hour and of a day from the venues' history, in common units; of a bar told twice the later telling wins.
+-- Of two versions of a bar the one that was recorded later counts.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'step', 't'], replace_on='t',
     triggers=['history_perp_bars', 'history_spot_bars']

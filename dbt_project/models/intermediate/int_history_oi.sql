@@ -1,4 +1,4 @@
--- Open interest of past times from the venues' history, one side; of a time told twice the later telling wins.
+-- Of two values for the same time the one that was recorded later counts.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'period_ms', 't'], replace_on='t',
     triggers=endpoints_of(families()['staged_oi_history'].kinds)

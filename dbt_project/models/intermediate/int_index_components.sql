@@ -1,5 +1,4 @@
--- What each perp's index price is made of: a row for each change of the composition. Weights are told to four digits: less
--- is no change.
+-- Weights are published with four digits: smaller differences are not a change.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'since_ms'],
     triggers=endpoints_of(families()['staged_index_components'].kinds)

@@ -1,2 +1,1 @@
--- Depth of the spot markets that index prices are made of, from their recorded books.
 {{ book_figures('index_books', bands_pct=[0.5, 1.0, 2.0, 5.0]) }}

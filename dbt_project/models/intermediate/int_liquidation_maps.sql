@@ -1,6 +1,6 @@
--- The newest liquidation map of every perp whose index is known, moved on by each build that recorded books of the indices,
--- and, of the perps that are scored, the maps of the last hours as they were then. A map is moved on from the one
--- before and never made anew: what comes late changes none.
+-- A map is updated from the previous one and never computed from scratch, so data that arrives late does not change
+-- it. Each build that recorded books of the indices updates the newest maps; of the perps that are scored the maps of
+-- the last hours are also kept as they were.
 {%- set kept_hours = 36 %}
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['frozen_ms'], triggers=endpoints_of(['index_books']),

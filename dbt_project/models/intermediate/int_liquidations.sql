@@ -1,4 +1,3 @@
--- Liquidation messages of the window with the side that was liquidated and its notional.
 {{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 with events as (
     select

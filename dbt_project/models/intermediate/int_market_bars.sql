@@ -1,5 +1,5 @@
--- Closed 1-minute bars in common units. Bars are replaced by key, because an hourly catch-up brings bars of many minutes
--- for a few markets. A recorded bar wins over a backfilled one; of equals the version that was asked last.
+-- Bars are replaced by key, because an hourly catch-up brings bars of many minutes for a few markets. A recorded bar
+-- takes precedence over a backfilled one; of equals, the version that was requested last.
 {{ config(incremental_strategy='replace_keys', replace_keys=['market_id', 'minute_ms'], replace_on='minute_ms') }}
 with closed as (
     select *, {{ told_source() }} as source

@@ -1,6 +1,5 @@
--- What each venue said about each market in each minute, in common units: USD per ONE coin, one side of the open
--- interest, funding per 8 hours. A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier,
--- open interest is multiplied; contracts × price of a contract needs neither.
+-- A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier and open interest is multiplied
+-- by it; contracts × price of a contract needs neither.
 {{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 {#- How long a funding interval counts after it was seen: 5 minutes. #}
 {% set carry_ms = 300000 %}

@@ -1,5 +1,3 @@
--- The smile of each expiry at each venue, read off at the forward and at deltas of 25: total variance is linear in
--- log-moneyness between the listed strikes, and nothing is read beyond them.
 {{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_ticks',
     triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {#- d1 of a delta of 25: N(d1) = 0.25 for a call, N(d1) - 1 = -0.25 for a put. #}

@@ -1,5 +1,4 @@
--- Every option as each venue described it in one snapshot. A venue's kinds bring parts; an option without a ticker in the
--- snapshot has no row.
+-- Each of a venue's kinds brings a part of an option; an option without a ticker in the snapshot has no row.
 {{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_ticks',
     triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {%- set parts = ['coin', 'expiry_ms', 'strike', 'option_type', 'mark_iv', 'bid_iv', 'ask_iv', 'forward', 'mark_price_coins',

@@ -1,4 +1,4 @@
--- Long shares and taker shares per bucket; a recorded bucket wins over a backfilled one, of equals the later telling.
+-- A recorded bucket takes precedence over a backfilled one; of equals, the one that was recorded last.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'kind', 'period_ms', 't'], replace_on='t',
     triggers=endpoints_of(families()['staged_ratios'].kinds)

@@ -1,4 +1,3 @@
--- How the HTTP requests of each tick ended, per venue and kind: the basis of gaps.
 {{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 with answers as (
     select

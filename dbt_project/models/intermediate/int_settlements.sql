@@ -1,5 +1,5 @@
--- What was settled, once: a settlement that the venue tells again is not written again. The interval that it closes is the
--- distance to the settlement before, so one that arrives late changes the row of the next.
+-- A settlement that is published again is not written again. The interval that it closes is the time since the
+-- previous settlement, so one that arrives late changes the row of the next.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'settled_ms'], replace_on='settled_ms',
     triggers=endpoints_of(families()['staged_settlements'].kinds)

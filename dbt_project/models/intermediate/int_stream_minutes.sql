@@ -1,5 +1,4 @@
--- How long each WebSocket connection listened in each minute. A span lies inside its minute; spans of one connection
--- touch and do not overlap.
+-- A span lies inside its minute; spans of one connection touch and do not overlap.
 {{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
 select
     tick_ms,

@@ -1,4 +1,3 @@
--- The minutes that this build may change.
 {{ config(incremental_strategy='replace_all') }}
 select tick_ms as minute_ms
 from {{ source('pipeline', 'window_ticks') }}

@@ -1,5 +1,5 @@
--- Liquidations as the fills of followed wallets and of liquidators tell them, once each: the same event comes with both sides'
--- fills, with the next page and with each new connection. What the victim's own fill says counts before the other side's.
+-- The same event arrives with the fills of both sides, with the next page and with each new connection. The victim's
+-- own fill takes precedence over the other side's.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['venue', 'symbol', 't', 'tid'], replace_on='t',
     triggers=endpoints_of(families()['staged_wallet_fills'].kinds)

@@ -1,5 +1,4 @@
--- The window's recorded responses, each once. Files are named literally: what a build reads does not depend on what else
--- lies in the landing.
+-- Files are named literally, so that what a build reads does not depend on what else is in the landing.
 {{ config(incremental_strategy='replace_all', pre_hook='{{ tuned_for_window() }}') }}
 -- depends_on: {{ source('landing', 'responses') }}
 -- depends_on: {{ source('pipeline', 'window_files') }}

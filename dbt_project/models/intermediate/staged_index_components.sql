@@ -1,2 +1,1 @@
--- Markets that the perps' index prices are made of, as the venues publish them.
 {{ staged_rows('staged_index_components') }}

@@ -1,2 +1,1 @@
--- Liquidations of the window as the venues publish them.
 {{ staged_rows('staged_liquidations') }}

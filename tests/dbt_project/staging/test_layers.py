@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.contracts.graph.nodes import ModelNode
 
 from orchestration.config.settings import REPOSITORY
 from sandbox.venues import SIMULATED_VENUES
@@ -180,6 +181,20 @@ def test_every_staging_model_and_column_is_described_with_its_unit(views: dict[s
             elif kind in NUMBERS and not UNIT.search(column.description):
                 wrong.append(f"{name}.{column.name}: a number without its unit: {column.description}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_sql_header_repeats_the_description_of_its_model() -> None:
+    """A meaning is written once, in the yml; a header is for reasons that are not there."""
+    repeated = []
+    for node in manifest().nodes.values():
+        if not isinstance(node, ModelNode) or node.language != "sql":
+            continue
+        header = re.match(r"\s*((?:--[^\n]*\n|\{#.*?#\}\s*)*)", node.raw_code, re.S)
+        said = set(re.findall(r"\w+", header[1].lower())) if header else set()
+        described = set(re.findall(r"\w+", node.description.lower()))
+        if len(said & described) > len(said) / 2:
+            repeated.append(node.original_file_path)
+    assert not repeated, repeated
 
 
 def words(path: Path) -> str:

@@ -1,5 +1,3 @@
-{#- The newest long fractions of each coin and how they changed. Of several perps of a coin on one venue the one held most
-    counts. -#}
 {{ config(
   incremental_strategy="replace_all",
   triggers=endpoints_of(["long_short_accounts", "long_short_top_accounts", "long_short_top_positions"])

@@ -1,6 +1,3 @@
--- premiumIndex; one row per perp, stocks, SHIELD* and USD-quoted symbols included. lastFundingRate is the current
--- estimate, a fraction per funding interval of the symbol. Halted symbols (nextFundingTime 0) pay none and have no live
--- mark: left out, as are the venue's own tests (TEST*).
 with recorded as (
     {{ recorded('aster', 'funding', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",\"indexPrice\":\"VARCHAR\",\"lastFundingRate\":\"VARCHAR\",

@@ -1,4 +1,3 @@
--- fundingInfo; one row per perp: unlike Binance's it names every symbol, so there is no default.
 with recorded as (
     {{ recorded('aster', 'funding_intervals', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingIntervalHours\":\"VARCHAR\"}]')") }}

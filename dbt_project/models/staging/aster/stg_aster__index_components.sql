@@ -1,5 +1,3 @@
--- indexreferences, one request per perp; one row per market that its index price is made of. Exchanges under the names
--- that they have here; weights are fractions.
 with recorded as (
     {{ recorded('aster', 'index_components', "from_json(body -> '$.references',
         '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}

@@ -1,4 +1,3 @@
--- Perps of fapi exchangeInfo; one row per symbol. deliveryDate 4133404800000 (year 2100) means "no end".
 with recorded as (
     {{ recorded('aster', 'instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"marginAsset\":\"VARCHAR\",

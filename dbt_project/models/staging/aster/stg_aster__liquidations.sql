@@ -1,6 +1,3 @@
--- forceOrder frames; one row per event. S is the liquidating order's side: SELL closes a long. Liquidated USD is the
--- filled size z times the average price ap (q is the ordered size, p the order's limit). The venue sends at most one event
--- per symbol and second, so equal frames are one event that two connections heard.
 with recorded as (
     {{ recorded('aster', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

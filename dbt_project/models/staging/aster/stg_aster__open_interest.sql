@@ -1,5 +1,3 @@
--- openInterest, one request and one row per perp, of the most traded alone. Unit: the symbol's own unit (1000BONK:
--- thousands of coins), one side.
 with recorded as (
     {{ recorded('aster', 'open_interest', "[from_json(body,
         '{\"symbol\":\"VARCHAR\",\"openInterest\":\"VARCHAR\"}')]") }}

@@ -1,2 +1,1 @@
--- klines, perp; one row per bar, the open minute included.
 {{ kline_arrays('aster', 'perp_bars') }}

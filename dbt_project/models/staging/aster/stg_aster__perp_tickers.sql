@@ -1,5 +1,3 @@
--- 24h tickers, perps; one row per symbol. A market that stopped trading keeps its last row: rows that closed more than 24
--- hours before the newest of the same body say nothing about now. Symbols that begin with TEST are the venue's own tests.
 with recorded as (
     {{ recorded('aster', 'perp_tickers', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\",\"closeTime\":\"VARCHAR\"}]')") }}

@@ -1,4 +1,3 @@
--- fundingRate; one row per settlement of the last two hours. The rate is a fraction of the interval that it settled.
 with recorded as (
     {{ recorded('aster', 'settlements', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\"}]')", may_be_empty=true) }}

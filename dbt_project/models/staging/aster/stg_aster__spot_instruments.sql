@@ -1,4 +1,3 @@
--- Spot pairs of sapi exchangeInfo; one row per symbol.
 with recorded as (
     {{ recorded('aster', 'spot_instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}

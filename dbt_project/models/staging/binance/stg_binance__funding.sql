@@ -1,6 +1,3 @@
--- premiumIndex; one row per perp. lastFundingRate is the current estimate, a fraction per funding interval of the symbol.
--- The interval is in fundingInfo, which names adjusted symbols alone: one that a list read in the same minute does not name
--- is on 8 hours. Dated contracts and halted ones (nextFundingTime 0) pay no funding and have no live mark: left out.
 with recorded as (
     {{ recorded('binance', 'funding', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",\"indexPrice\":\"VARCHAR\",\"lastFundingRate\":\"VARCHAR\",

@@ -1,4 +1,3 @@
--- fundingInfo; one row per perp whose interval was adjusted. A symbol that a fetched list does not name is on 8 hours.
 with recorded as (
     {{ recorded('binance', 'funding_intervals', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingIntervalHours\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- depth of one spot pair; one row per book. Levels are [price, size], best first. The body names neither the pair (it is
--- the request's key) nor a time: when it arrived stands for it.
 with recorded as (
     {{ recorded('binance', 'index_books', "[from_json(body,
         '{\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

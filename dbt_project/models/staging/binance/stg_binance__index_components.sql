@@ -1,5 +1,3 @@
--- constituents of one perp's index; one row per market. Weights are fractions; exchanges under the names that they have
--- here.
 with recorded as (
     {{ recorded('binance', 'index_components', "from_json(body -> '$.constituents',
         '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}

@@ -1,7 +1,3 @@
--- forceOrder frames; one row per event. S is the liquidating order's side: SELL closes a long. Liquidated USD is the
--- filled size z times the average price ap (q is the ordered size, p the bankruptcy limit, l the last fill alone).
--- Since 2026-06-30 the stream mixes markets: st 1 is USD-M. The venue sends at most one event per symbol and second, so
--- equal frames are one event that two connections heard.
 with recorded as (
     {{ recorded('binance', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

@@ -1,4 +1,3 @@
--- openInterest, one request and one row per perp. Unit: the symbol's own unit (1000PEPE: thousands of coins), one side.
 with recorded as (
     {{ recorded('binance', 'open_interest', "[from_json(body,
         '{\"symbol\":\"VARCHAR\",\"openInterest\":\"VARCHAR\",\"time\":\"VARCHAR\"}')]") }}

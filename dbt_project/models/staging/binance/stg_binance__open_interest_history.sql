@@ -1,5 +1,3 @@
--- openInterestHist of one perp; one row per bucket of the last 30 days, oldest first: what is held at its start, in the
--- symbol's own unit and in USD.
 with recorded as (
     {{ recorded('binance', 'open_interest_history', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"sumOpenInterest\":\"VARCHAR\",\"sumOpenInterestValue\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')",

@@ -1,4 +1,3 @@
--- index of one underlying (`BTCUSDT`, the request's key); one row per underlying.
 with recorded as (
     {{ recorded('binance', 'option_index', "[from_json(body, '{\"time\":\"BIGINT\",\"indexPrice\":\"VARCHAR\"}')]") }}
 )

@@ -1,5 +1,3 @@
--- exchangeInfo of the options; one row per option on BTC and ETH. `unit` is the coins of one contract. No listing time is
--- published, and what is listed trades.
 with recorded as (
     {{ recorded('binance', 'option_instruments', "from_json(body -> '$.optionSymbols',
         '[{\"symbol\":\"VARCHAR\",\"expiryDate\":\"BIGINT\",\"side\":\"VARCHAR\",\"strikePrice\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- openInterest of one coin and expiry (the request's key); one row per option. sumOpenInterest is in contracts; one of BTC
--- or ETH is one coin (`contract_size` of the instruments says so).
 with recorded as (
     {{ recorded('binance', 'option_open_interest', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"sumOpenInterest\":\"VARCHAR\"}]')") }}

@@ -1,6 +1,3 @@
--- mark of all options; one row per option on BTC and ETH (BTC-260327-90000-C). Volatilities are fractions, -1 without a bid
--- or ask; prices are dollars. No forward is published: it is what makes call and put of a strike agree, where the two are
--- worth most nearly the same; at it prices become coins. Null for an expiry without such a pair. Options expire at 08:00 UTC.
 with recorded as (
     {{ recorded('binance', 'option_tickers', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",\"markIV\":\"VARCHAR\",\"bidIV\":\"VARCHAR\",

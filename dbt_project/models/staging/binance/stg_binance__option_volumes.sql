@@ -1,5 +1,3 @@
--- 24 h tickers of all options; one row per option on BTC and ETH. volume is in contracts, which are one coin each; amount is
--- the premium in USDT.
 with recorded as (
     {{ recorded('binance', 'option_volumes', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"volume\":\"VARCHAR\",\"amount\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- depth of one perp; one row per book. Levels are [price, size], best first: price in quote, size in the symbol's own
--- unit. T is when the book was so. The body does not name the symbol: it is the request's key.
 with recorded as (
     {{ recorded('binance', 'order_books', "[from_json(body,
         '{\"T\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

@@ -1,5 +1,3 @@
--- fundingRate, the newest of all perps; one row per settlement. fundingTime is up to some ms after the full hour.
--- Dated contracts have none.
 with recorded as (
     {{ recorded('binance', 'settlements', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\"}]')") }}

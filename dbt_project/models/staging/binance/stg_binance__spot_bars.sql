@@ -1,5 +1,3 @@
--- klines, spot; one row per bar, the open minute included. Array: open time, o, h, l, c, volume (base), close time,
--- turnover (quote), trades, taker buy (base), taker buy (quote). The symbol is the request's key.
 with recorded as (
     {{ recorded('binance', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

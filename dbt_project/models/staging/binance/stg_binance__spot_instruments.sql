@@ -1,4 +1,3 @@
--- Spot pairs of api exchangeInfo; one row per symbol.
 with recorded as (
     {{ recorded('binance', 'spot_instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}

@@ -1,6 +1,3 @@
--- 24h tickers, spot; one row per symbol. Volume in base, quoteVolume in quote. Quotes differ by symbol.
--- A market that stopped trading keeps its last row for months: rows that closed more than 24 hours before the newest of
--- the same body say nothing about now. The body's own newest time is the yardstick, so no clock has to agree.
 with recorded as (
     {{ recorded('binance', 'spot_tickers', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\",\"closeTime\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- takerlongshortRatio: what takers bought and sold of one perp; one row per bucket. Volumes in the symbol's own unit.
--- The body does not name the symbol: it is the request's key.
 with recorded as (
     {{ recorded('binance', 'taker_ratio', "from_json(body,
         '[{\"buyVol\":\"VARCHAR\",\"sellVol\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')", may_be_empty=true) }}

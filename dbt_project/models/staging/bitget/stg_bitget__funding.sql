@@ -1,5 +1,3 @@
--- current-fund-rate; one row per perp. fundingRate is a fraction per fundingRateInterval (hours), nextUpdate its next
--- settlement.
 with recorded as (
     {{ recorded('bitget', 'funding', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateInterval\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- orderbook of one spot pair; one row per book of at most 150 levels a side. Levels are [price, size], best first. The
--- pair is the request's key.
 with recorded as (
     {{ recorded('bitget', 'index_books', "[from_json(body -> '$.data',
         '{\"ts\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

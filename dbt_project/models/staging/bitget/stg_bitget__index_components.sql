@@ -1,5 +1,3 @@
--- index-components; one row per spot pair that the perp's index is made of. weight is a fraction; a component named
--- _FUTURE is the exchange's own perp.
 with recorded as (
     {{ recorded('bitget', 'index_components', "from_json(body -> '$.data.componentList',
         '[{\"exchange\":\"VARCHAR\",\"spotPair\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')",

@@ -1,6 +1,3 @@
--- Instruments of the three perpetual categories; one row per perp, sizes in base coins also where coins are the margin
--- (COIN-FUTURES, quoted in US dollars). Times -1, 0 and "" mean none. limit_open and limit_close still trade in one
--- direction; offline is delisted after offTime, else under maintenance. Dated futures are left out.
 with recorded as (
     {{ recorded('bitget', 'instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"category\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",

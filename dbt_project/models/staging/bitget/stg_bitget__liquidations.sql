@@ -1,5 +1,3 @@
--- liquidation frames: a second's largest long and largest short of each pair; one row per liquidation. side is the
--- POSITION's (buy: a long was liquidated, the opposite of an order's side), amount the notional in quote.
 with recorded as (
     {{ recorded('bitget', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

@@ -1,5 +1,3 @@
--- account-long-short; one row per bucket (the last 30), oldest first: the share of all accounts that are long. Code
--- 40054 means that the symbol has no such data: no rows. The symbol is the request's key.
 with recorded as (
     {{ recorded('bitget', 'long_short_accounts', "case when body ->> '$.code' = '40054' then [] else from_json(body -> '$.data',
         '[{\"longAccountRatio\":\"VARCHAR\",\"ts\":\"VARCHAR\"}]') end",

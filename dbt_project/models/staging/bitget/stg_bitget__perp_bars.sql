@@ -1,5 +1,3 @@
--- candles, perp; one row per bar, oldest first, the open minute included. Array: start, o, h, l, c, volume (base),
--- turnover (quote); no taker side. The symbol is the request's key, the length of a bar its granularity.
 with recorded as (
     {{ recorded('bitget', 'perp_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')",
         may_be_empty=true) }}

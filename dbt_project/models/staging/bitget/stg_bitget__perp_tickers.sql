@@ -1,6 +1,3 @@
--- Tickers of the three perpetual categories; one row per perp. openInterest is in base coins, turnover24h in quote (US
--- dollars for every category), fundingRate a fraction per the symbol's interval (see funding). Dated futures (a
--- delivery time) are left out.
 with recorded as (
     {{ recorded('bitget', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",

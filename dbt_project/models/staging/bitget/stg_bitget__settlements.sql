@@ -1,5 +1,3 @@
--- history-fund-rate; one row per settlement, newest first: the rate that was paid, a fraction per the interval that
--- ended then.
 with recorded as (
     {{ recorded('bitget', 'settlements', "from_json(body -> '$.data.resultList',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateTimestamp\":\"VARCHAR\"}]')",

@@ -1,4 +1,3 @@
--- Spot instruments; one row per pair.
 with recorded as (
     {{ recorded('bitget', 'spot_instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- taker-buy-sell; one row per bucket (the last 30), oldest first: what takers bought and sold, in base coins. Code
--- 40054 means that the symbol has no such data: no rows. The symbol is the request's key.
 with recorded as (
     {{ recorded('bitget', 'taker_ratio', "case when body ->> '$.code' = '40054' then [] else from_json(body -> '$.data',
         '[{\"buyVolume\":\"VARCHAR\",\"sellVolume\":\"VARCHAR\",\"ts\":\"VARCHAR\"}]') end",

@@ -1,5 +1,3 @@
--- candles/minutes; one row per bar, newest first, the open minute included. A minute without a trade has no row. trade_price
--- is the close; unit is the bar's length in minutes, and bars of a day have none.
 with recorded as (
     {{ recorded('bithumb', 'spot_bars', "from_json(body,
         '[{\"market\":\"VARCHAR\",\"candle_date_time_utc\":\"VARCHAR\",\"opening_price\":\"VARCHAR\",\"high_price\":\"VARCHAR\",

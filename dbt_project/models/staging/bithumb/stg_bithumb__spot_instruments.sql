@@ -1,5 +1,3 @@
--- market/all; one row per won market (`KRW-BTC`: quote first). Markets quoted in others are left out: their tickers are
--- not asked for. A market that is listed trades.
 with recorded as (
     {{ recorded('bithumb', 'spot_instruments', "from_json(body, '[{\"market\":\"VARCHAR\"}]')") }}
 )

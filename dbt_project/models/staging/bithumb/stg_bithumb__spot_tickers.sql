@@ -1,6 +1,3 @@
--- Won tickers; one row per market, of either generation of the API: an object of coins (1.2, all at once, with the
--- answer's date among the coins), or a list of markets (2.x). Both give the won of the last 24 hours beside those since
--- 00:00 KST. The times of 2.x run nine hours ahead (KST written as UTC) and are not read.
 with recorded as (
     {{ recorded('bithumb', 'spot_tickers', "case json_type(body)
         when 'ARRAY' then

@@ -1,4 +1,3 @@
--- orderbook of one spot pair; one row per book. Levels are [price, size], best first.
 with recorded as (
     {{ recorded('bybit', 'index_books', "[from_json(body -> '$.result',
         '{\"s\":\"VARCHAR\",\"ts\":\"VARCHAR\",\"b\":[[\"VARCHAR\"]],\"a\":[[\"VARCHAR\"]]}')]") }}

@@ -1,5 +1,3 @@
--- index-price-components of one index; one row per market. The index of a USDT perp has its name. Weights are fractions;
--- exchanges under the names that they have here.
 with recorded as (
     {{ recorded('bybit', 'index_components', "from_json(body -> '$.result.components',
         '[{\"exchange\":\"VARCHAR\",\"spotPair\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}

@@ -1,4 +1,3 @@
--- Linear perps of instruments-info, all pages; one row per symbol. Times "0" mean none. Dated futures carry a "-".
 with recorded as (
     {{ recorded('bybit', 'instruments', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",\"contractType\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- allLiquidation frames; one row per liquidation. S is the POSITION's side (Buy: a long was liquidated, the opposite of
--- Binance), v the size in the symbol's own unit, p the bankruptcy price.
 with recorded as (
     {{ recorded('bybit', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

@@ -1,4 +1,3 @@
--- account-ratio of one perp; one row per bucket, newest first. buyRatio is the share of accounts that are net long.
 with recorded as (
     {{ recorded('bybit', 'long_short_accounts', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"buyRatio\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')", may_be_empty=true) }}

@@ -1,5 +1,3 @@
--- open-interest of one perp; one row per bucket, newest first. openInterest counts both sides; the field of one side was
--- added on 2026-06-11 and is not in older answers. The symbol is the request's key.
 with recorded as (
     {{ recorded('bybit', 'open_interest_history', "from_json(body -> '$.result.list',
         '[{\"openInterest\":\"VARCHAR\",\"singleOpenInterest\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')",

@@ -1,4 +1,3 @@
--- The index price that every option ticker of a coin (the request's key) repeats; one row per coin.
 with recorded as (
     {{ recorded('bybit', 'option_tickers', "[{'price': body ->> '$.result.list[0].indexPrice', 'ms': body ->> '$.time'}]") }}
 )

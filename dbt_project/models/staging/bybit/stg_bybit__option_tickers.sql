@@ -1,7 +1,3 @@
--- tickers of the options on one coin (the request's key); one row per option of any settlement (BTC-27MAR26-90000-C, in USDT
--- …-C-USDT). Volatilities are fractions, 0 without a bid or ask. underlyingPrice is the forward of the expiry. Prices are
--- dollars: at the forward they become coins. Open interest and volume are in coins; turnover is that of the coins, not of
--- the premium. Options expire at 08:00 UTC.
 with recorded as (
     {{ recorded('bybit', 'option_tickers', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"markIv\":\"VARCHAR\",\"bid1Iv\":\"VARCHAR\",\"ask1Iv\":\"VARCHAR\",

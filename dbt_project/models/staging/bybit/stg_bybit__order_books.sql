@@ -1,5 +1,3 @@
--- orderbook of one perp; one row per book. Levels are [price, size], best first: price in quote, size in the symbol's own
--- unit.
 with recorded as (
     {{ recorded('bybit', 'order_books', "[from_json(body -> '$.result',
         '{\"s\":\"VARCHAR\",\"ts\":\"VARCHAR\",\"b\":[[\"VARCHAR\"]],\"a\":[[\"VARCHAR\"]]}')]") }}

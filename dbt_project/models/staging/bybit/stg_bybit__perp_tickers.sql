@@ -1,6 +1,3 @@
--- Linear tickers; one row per perp. fundingRate is a fraction per fundingIntervalHour. openInterest counts both sides,
--- singleOpenInterest (since 2026-06-11) one; both in the symbol's own unit. turnover24h is in quote.
--- Dated futures (symbol with "-", or a delivery time) are left out.
 with recorded as (
     {{ recorded('bybit', 'perp_tickers', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",\"indexPrice\":\"VARCHAR\",

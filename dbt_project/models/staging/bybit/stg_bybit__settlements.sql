@@ -1,4 +1,3 @@
--- funding/history of one perp; one row per settlement, newest first.
 with recorded as (
     {{ recorded('bybit', 'settlements', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateTimestamp\":\"VARCHAR\"}]')",

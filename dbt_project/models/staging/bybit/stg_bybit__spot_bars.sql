@@ -1,6 +1,3 @@
--- kline, spot; one row per bar, newest first, the open minute included. Array: start, o, h, l, c, volume (base), turnover
--- (quote); no taker side. The symbol is the request's key; the length of a bar is the request's interval, in minutes
--- or D for a day.
 with recorded as (
     {{ recorded('bybit', 'spot_bars', "from_json(body -> '$.result.list', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

@@ -1,4 +1,3 @@
--- Spot pairs of instruments-info; one row per symbol.
 with recorded as (
     {{ recorded('bybit', 'spot_instruments', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}

@@ -1,4 +1,3 @@
--- Spot tickers; one row per pair. turnover24h is in quote.
 with recorded as (
     {{ recorded('bybit', 'spot_tickers', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"turnover24h\":\"VARCHAR\"}]')") }}

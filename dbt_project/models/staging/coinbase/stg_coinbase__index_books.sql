@@ -1,5 +1,3 @@
--- book of one product (level 2), one row per book. Levels are [price, size, orders], best first; what lies further than
--- a share of the price from the middle was left out when it was recorded. The product is the request's key.
 with recorded as (
     {{ recorded('coinbase', 'index_books', "[from_json(body,
         '{\"time\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

@@ -1,6 +1,3 @@
--- candles; one row per bar, newest first, the open minute included. Array: time in SECONDS, low, high, open, close, volume
--- (base); no turnover and no taker side. A minute without a trade has no row. The product is the request's key; the
--- length of a bar is the request's granularity, in seconds.
 with recorded as (
     {{ recorded('coinbase', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

@@ -1,4 +1,3 @@
--- products; one row per product (`BTC-USD`). An online product of which trading is disabled is halted.
 with recorded as (
     {{ recorded('coinbase', 'spot_instruments', "from_json(body,
         '[{\"id\":\"VARCHAR\",\"base_currency\":\"VARCHAR\",\"quote_currency\":\"VARCHAR\",\"status\":\"VARCHAR\",

@@ -1,6 +1,3 @@
--- products/stats (all products) and products/{id}/ticker (the product is the request's key); one row per product and
--- minute, the ticker's where both are there. Volume is in coins of the last 24 hours: in quote it is told at the last
--- price. A product without a trade in 24 hours has no last price, and is left out.
 with listed as (
     {{ recorded('coinbase', 'spot_tickers', "list_transform(
         map_entries(from_json(body, '\"MAP(VARCHAR,JSON)\"')),

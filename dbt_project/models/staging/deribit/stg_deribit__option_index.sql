@@ -1,4 +1,3 @@
--- get_index_price; one row per index (`btc_usd`, the request's key).
 with recorded as (
     {{ recorded('deribit', 'option_index', "[{'price': body ->> '$.result.index_price', 'us': body ->> '$.usOut'}]") }}
 )

@@ -1,5 +1,3 @@
--- get_instruments of one currency (the request's key); one row per option on BTC and ETH. contract_size is coins of one
--- contract.
 with recorded as (
     {{ recorded('deribit', 'option_instruments', "from_json(body -> '$.result',
         '[{\"instrument_name\":\"VARCHAR\",\"kind\":\"VARCHAR\",\"base_currency\":\"VARCHAR\",\"quote_currency\":\"VARCHAR\",

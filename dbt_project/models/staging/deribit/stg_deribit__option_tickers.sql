@@ -1,8 +1,3 @@
--- Book summaries of one currency's options (the request's key); one row per option on BTC and ETH. Coin-settled options
--- (`BTC-27MAR26-90000-C`) are priced in coins, linear ones (`BTC_USDC-…`) in USDC: at the forward that is coins too. Open
--- interest and volume are in coins, IVs are PERCENT and become fractions. underlying_price is the forward of the expiry,
--- of a future or a synthetic one (`SYN.…`). Expiry is 08:00 UTC; a `d` in a strike is its decimal point. mark_iv is
--- absent from old bodies.
 with recorded as (
     {{ recorded('deribit', 'option_tickers', "from_json(body -> '$.result',
         '[{\"instrument_name\":\"VARCHAR\",\"underlying_price\":\"VARCHAR\",\"mark_iv\":\"VARCHAR\",\"bid_iv\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- Frankfurter: the ECB's daily reference rates, latest or a series; one row per day and currency. They are told about
--- 16:00 CET: 15:00 UTC of their date is their time, in summer an hour after the fact and never before it.
 with recorded as (
     {{ recorded('fx', 'fx_daily', "case
         when (body ->> '$.start_date') is null then

@@ -1,5 +1,3 @@
--- Dunamu's forex/recent; one row per currency. basePrice is the won of currencyUnit dollars, timestamp the time of the
--- bank's notice in epoch ms: on weekends it stands still.
 with recorded as (
     {{ recorded('fx', 'fx_rates', "from_json(body,
         '[{\"code\":\"VARCHAR\",\"basePrice\":\"VARCHAR\",\"currencyUnit\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')") }}

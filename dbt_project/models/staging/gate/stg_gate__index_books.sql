@@ -1,5 +1,3 @@
--- order_book of one spot pair; one row per book. Levels are [price, size], best first. `update` is when the book was so,
--- in ms; without it, when it arrived stands for it. The pair is the request's key.
 with recorded as (
     {{ recorded('gate', 'index_books', "[from_json(body,
         '{\"update\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

@@ -1,5 +1,3 @@
--- Index constituents of a contract's index, which bears the contract's name (the request's key); one row per exchange
--- and pair. The venue names them without weights.
 with recorded as (
     {{ recorded('gate', 'index_components', "from_json(body -> '$.constituents',
         '[{\"exchange\":\"VARCHAR\",\"symbols\":[\"VARCHAR\"]}]')") }}

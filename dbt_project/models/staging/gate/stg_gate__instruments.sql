@@ -1,6 +1,3 @@
--- Futures contracts, one answer per settlement currency (the key); one row per perp. Intervals and times are in
--- seconds, 0 meaning none. A contract's size is quanto_multiplier coins, that of an inverse one 1 USD. A contract in
--- delisting takes no new positions; without any position it is delisted. Quanto contracts are left out as in the tickers.
 with recorded as (
     {{ recorded('gate', 'instruments', "from_json(body,
         '[{\"name\":\"VARCHAR\",\"type\":\"VARCHAR\",\"quanto_multiplier\":\"VARCHAR\",\"funding_interval\":\"VARCHAR\",

@@ -1,6 +1,3 @@
--- futures.public_liquidates frames; one row per liquidation. size is the liquidating ORDER's, in contracts with its sign:
--- a sale (negative) closes a long. The result is a list since 2026-08-20, before that one event; sizes are numbers or
--- decimal strings. Every liquidation comes.
 with recorded as (
     {{ recorded('gate', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

@@ -1,5 +1,3 @@
--- contract_stats: contracts held, and their worth in USD; one row per bucket. time is the start of the bucket, in seconds; the
--- running bucket, the newest, is left out. The contract is the request's key.
 with recorded as (
     {{ recorded('gate', 'contract_stats', "from_json(body,
         '[{\"time\":\"VARCHAR\",\"open_interest\":\"VARCHAR\",\"open_interest_usd\":\"VARCHAR\"}]')", may_be_empty=true) }}

@@ -1,5 +1,3 @@
--- Futures candlesticks; one row per bar, oldest first, the open one included. t is the start in seconds, v the volume in
--- contracts, sum the turnover in quote; no taker side. The contract is the request's key.
 with recorded as (
     {{ recorded('gate', 'perp_bars', "from_json(body,
         '[{\"t\":\"VARCHAR\",\"o\":\"VARCHAR\",\"h\":\"VARCHAR\",\"l\":\"VARCHAR\",\"c\":\"VARCHAR\",\"v\":\"VARCHAR\",

@@ -1,7 +1,3 @@
--- Futures tickers, one answer per settlement currency (the key); one row per perp. total_size is open interest in
--- contracts, each long position counted once; funding_rate is a fraction per funding interval of the contract (the
--- interval is in the instruments). volume_24h_quote is in quote, in USD for the inverse contract. Settled in BTC only
--- the inverse contract counts (quanto_multiplier 0): the size of a quanto contract is in neither of its currencies.
 with recorded as (
     {{ recorded('gate', 'perp_tickers', "from_json(body,
         '[{\"contract\":\"VARCHAR\",\"last\":\"VARCHAR\",\"mark_price\":\"VARCHAR\",\"index_price\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- Settled funding, newest first; one row per settlement. t is in seconds, r a fraction per funding interval. The contract
--- is the request's key; a contract that has not settled yet gives an empty list.
 with recorded as (
     {{ recorded('gate', 'settlements', "from_json(body, '[{\"t\":\"VARCHAR\",\"r\":\"VARCHAR\"}]')", may_be_empty=true) }}
 )

@@ -1,5 +1,3 @@
--- Spot candlesticks; one row per bar, oldest first, the open one included. Array: start in seconds, turnover (quote),
--- close, high, low, open, volume (base), whether the bar is closed; no taker side. The pair is the request's key.
 with recorded as (
     {{ recorded('gate', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

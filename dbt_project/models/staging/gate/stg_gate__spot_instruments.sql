@@ -1,5 +1,3 @@
--- Spot currency pairs; one row per pair. buy_start and sell_start are in seconds, 0 meaning unknown; before the later of
--- them nothing trades. A pair that can only be sold is halted.
 with recorded as (
     {{ recorded('gate', 'spot_instruments', "from_json(body,
         '[{\"id\":\"VARCHAR\",\"base\":\"VARCHAR\",\"quote\":\"VARCHAR\",\"trade_status\":\"VARCHAR\",

@@ -1,4 +1,3 @@
--- Spot tickers; one row per pair. quote_volume is in quote. Pairs that nobody trades have the price 0: left out.
 with recorded as (
     {{ recorded('gate', 'spot_tickers', "from_json(body,
         '[{\"currency_pair\":\"VARCHAR\",\"last\":\"VARCHAR\",\"quote_volume\":\"VARCHAR\"}]')") }}

@@ -1,6 +1,3 @@
--- meta of metaAndAssetCtxs, read off the bodies that are recorded as tickers; one row per coin, delisted ones included.
--- collateralToken is the number of the quote token (the seed `collateral_tokens` names it; one that it does not name stays
--- the venue's number); bodies before it existed are core ones, which are on USDC (0). No listing time is published.
 with recorded as (
     {{ recorded('hyperliquid', 'perp_tickers', "case
             when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then

@@ -1,8 +1,3 @@
--- Fills that carry a `liquidation`, from the stream of the vaults that take over and from the fills of tracked wallets; one row
--- per fill. The object sits on either side's fill: `wallet` is who was liquidated, and its side is the fill's own where the
--- fill is its own (A sells: a long), else the opposite one. The same event comes with the other side's fill, with the next
--- page and with each new connection: within a window it is counted once, as coin, time and tid say. size is in the coin's
--- own unit, price what was traded at.
 with frames as (
     {{ recorded('hyperliquid', 'liquidator_fills', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

@@ -1,4 +1,3 @@
--- perpConciseAnnotations; one row per builder-deployed (HIP-3) coin that has one: [coin, {category, displayName?, keywords?}].
 with recorded as (
     {{ recorded('hyperliquid', 'perp_annotations', "from_json(body, '[\"JSON\"]')", may_be_empty=true) }}
 )

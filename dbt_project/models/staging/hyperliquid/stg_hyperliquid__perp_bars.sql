@@ -1,5 +1,3 @@
--- candleSnapshot; one row per bar, the open minute included. t and T are open and close time, v is size in the coin's
--- own unit; no turnover and no taker side are published. The coin is the request's key.
 with recorded as (
     {{ recorded('hyperliquid', 'perp_bars', "from_json(body, '[\"JSON\"]')", may_be_empty=true) }}
 )

@@ -1,4 +1,3 @@
--- perpDexs; one row per builder-deployed (HIP-3) dex. The first element is null: the core exchange has no entry.
 with recorded as (
     {{ recorded('hyperliquid', 'perp_dexes', "list_filter(from_json(body,
         '[{\"name\":\"VARCHAR\",\"fullName\":\"VARCHAR\"}]'), lambda d: d is not null)", may_be_empty=true) }}

@@ -1,8 +1,3 @@
--- metaAndAssetCtxs of the core exchange (key '') and of each HIP-3 dex (which may have no coin yet); one row per coin that
--- trades. The body is [meta, contexts] with contexts in the order of meta.universe and no names in them: unequal lengths
--- make the whole body unusable. funding is a fraction per HOUR; openInterest counts both sides, in the coin's own unit
--- (kPEPE: thousands of coins); dayNtlVlm is USD. No last trade is published: the mid price stands for it, and the mark price
--- where there is no book. Delisted coins stay in the universe and are left out.
 with recorded as (
     {{ recorded('hyperliquid', 'perp_tickers', "case
             when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then

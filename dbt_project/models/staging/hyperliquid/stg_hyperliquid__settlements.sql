@@ -1,5 +1,3 @@
--- fundingHistory of one coin; one row per settlement, which is hourly. The rate is a fraction per HOUR; time is some ms after
--- the full hour.
 with recorded as (
     {{ recorded('hyperliquid', 'settlements', "from_json(body,
         '[{\"coin\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"time\":\"BIGINT\"}]')", may_be_empty=true) }}

@@ -1,6 +1,3 @@
--- Pairs of spotMetaAndAssetCtxs, read off the bodies that are recorded as tickers; one row per spot pair. Token names are
--- found by their `index` field, not by position. Anybody may deploy a token under any ticker: one that the seed `symbols`
--- does not name is no known coin.
 with pairs as (
     {{ recorded('hyperliquid', 'spot_tickers', "from_json(body -> '$[0].universe',
         '[{\"name\":\"VARCHAR\",\"tokens\":[\"INTEGER\"]}]')") }}

@@ -1,6 +1,3 @@
--- spotMetaAndAssetCtxs; one row per spot pair. Contexts outnumber the universe, so they are matched by name (`@107`,
--- `PURR/USDC`), never by position: a context without a pair is a market that does not trade (yet, or any more). No last
--- trade is published: the mid price stands for it, and the mark price where there is no book. dayNtlVlm is in the quote.
 with contexts as (
     {{ recorded('hyperliquid', 'spot_tickers', "from_json(body -> '$[1]',
         '[{\"coin\":\"VARCHAR\",\"midPx\":\"VARCHAR\",\"markPx\":\"VARCHAR\",\"dayNtlVlm\":\"VARCHAR\"}]')") }}

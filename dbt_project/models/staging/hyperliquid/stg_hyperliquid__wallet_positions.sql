@@ -1,8 +1,3 @@
--- batchClearinghouseStates of the core exchange and of builder-deployed dexes; one row per open position. The body is a list of
--- states in the order of the request's `users`, without their addresses: another length makes the whole body unusable, and a
--- wallet whose state is null could not be read. szi is the size in the coin's own unit, negative for a short; prices are in
--- the quote; liquidationPx is null where the margin of the whole account suffices whatever the price. A wallet without any
--- position has no row.
 {%- set states = "case
             when json_array_length(body) = json_array_length(params, '$.users') then
                 flatten(list_transform(

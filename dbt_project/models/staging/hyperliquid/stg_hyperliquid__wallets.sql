@@ -1,5 +1,3 @@
--- The leaderboard, of which recording keeps the greatest by account value and by the week's volume; one row per wallet.
--- windowPerformances are pairs of a window (day, week, month, allTime) and what was gained and traded in it, USD.
 with recorded as (
     {{ recorded('hyperliquid', 'leaderboard', "from_json(body -> '$.leaderboardRows',
         '[{\"ethAddress\":\"VARCHAR\",\"accountValue\":\"VARCHAR\",\"displayName\":\"VARCHAR\",

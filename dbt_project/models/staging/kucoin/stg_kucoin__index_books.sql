@@ -1,5 +1,3 @@
--- level2_100 of one spot pair; one row per book of at most 100 levels a side. Levels are [price, size], best first. The
--- pair is the request's key.
 with recorded as (
     {{ recorded('kucoin', 'index_books', "[from_json(body -> '$.data',
         '{\"time\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

@@ -1,5 +1,3 @@
--- index/query; one row per exchange of the newest value (`decomposionList`, spelled so). The key says the contract and its
--- index; weights are fractions, pairs are not named.
 with recorded as (
     {{ recorded('kucoin', 'index_components', "from_json(body -> '$.data.dataList[0].decomposionList',
         '[{\"exchange\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}

@@ -1,6 +1,3 @@
--- Perps of contracts/active, read off the bodies that are recorded as tickers; one row per perp (type FFWCSX). One lot is
--- `multiplier` coins; an inverse contract's is negative and stands for USD. XBT is bitcoin. expireDate is null until a
--- contract ends.
 with recorded as (
     {{ recorded('kucoin', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"type\":\"VARCHAR\",\"status\":\"VARCHAR\",\"isInverse\":\"VARCHAR\",

@@ -1,4 +1,3 @@
--- market/open-interest of the unified API, one perp; one row per bucket: lots held. The symbol is the request's key.
 with recorded as (
     {{ recorded('kucoin', 'open_interest_history', "from_json(body -> '$.data',
         '[{\"openInterest\":\"VARCHAR\",\"ts\":\"VARCHAR\"}]')", may_be_empty=true) }}

@@ -1,6 +1,3 @@
--- kline/query; one row per bar, oldest first, the open one included. Array: start, o, h, l, c, volume in lots. A seventh
--- element is left alone: the stream's candles repeat the lots under the name of turnover. The contract is the request's
--- key, the length of a bar the request's granularity in minutes. Minutes without a trade have no bar.
 with recorded as (
     {{ recorded('kucoin', 'perp_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

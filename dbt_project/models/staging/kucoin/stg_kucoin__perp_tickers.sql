@@ -1,7 +1,3 @@
--- contracts/active; one row per open perp (type FFWCSX; the others are dated). openInterest is in lots, a string, each
--- lot counted once. The day's volume is published in coins and the turnover in quote; for an inverse contract the volume
--- is in USD and the turnover in coins. fundingFeeRate is a fraction per funding interval, which may differ for a while
--- from the contract's usual one.
 with recorded as (
     {{ recorded('kucoin', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"type\":\"VARCHAR\",\"status\":\"VARCHAR\",\"isInverse\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- contract/funding-rates, newest first; one row per settlement, a fraction per funding interval. A contract without a
--- settlement in the time asked gives null instead of a list. The contract is the request's key.
 with recorded as (
     {{ recorded('kucoin', 'settlements', "case when json_type(body, '$.data') = 'NULL' then []
         else from_json(body -> '$.data', '[{\"fundingRate\":\"VARCHAR\",\"timepoint\":\"VARCHAR\"}]') end", may_be_empty=true) }}

@@ -1,6 +1,3 @@
--- Spot candles; one row per bar, newest first, the open one included. Array: start in seconds, open, close, high, low,
--- volume (base), turnover (quote); no taker side. The pair is the request's key; the length of a bar is the request's
--- type. Minutes without a trade have no bar.
 with recorded as (
     {{ recorded('kucoin', 'spot_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

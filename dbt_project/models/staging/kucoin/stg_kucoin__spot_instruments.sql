@@ -1,4 +1,3 @@
--- Spot symbols; one row per pair. No listing times are published.
 with recorded as (
     {{ recorded('kucoin', 'spot_instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"baseCurrency\":\"VARCHAR\",\"quoteCurrency\":\"VARCHAR\",\"enableTrading\":\"VARCHAR\"}]')") }}

@@ -1,4 +1,3 @@
--- Spot allTickers; one row per pair. volValue is in quote. A pair that has never traded has no last price: left out.
 with recorded as (
     {{ recorded('kucoin', 'spot_tickers', "from_json(body -> '$.data.ticker',
         '[{\"symbol\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volValue\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- funding-rates; one row per perp. The body also lists other exchanges' rates: only the venue's own are taken. Its rate
--- is a fraction scaled up to 8 hours, while funding settles every hour: an eighth of it is the rate of one interval.
 with recorded as (
     {{ recorded('lighter', 'funding', "from_json(body -> '$.funding_rates',
         '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"rate\":\"VARCHAR\"}]')") }}

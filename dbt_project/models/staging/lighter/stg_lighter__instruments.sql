@@ -1,5 +1,3 @@
--- order_book_details of orderBookDetails; one row per perp. A perp's symbol is its base; all are quoted and settled in
--- USDC. Sizes are in base. No listing time is published.
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"market_type\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}

@@ -1,8 +1,3 @@
--- liquidation_trades of the frames of trade/<market_id>; one row per trade. The liquidated account is the taker: a maker on
--- the bid side (is_maker_ask false) means that a long was sold off. Size in base. A new subscription is answered with old
--- trades (`subscribed/trade`), which were recorded when they happened: only updates count. Trades of other types
--- (deleveraging) are left out. Frames name the market's number alone; its symbol is in the market list and in the keys of
--- the minute's requests.
 with recorded as (
     {{ recorded('lighter', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

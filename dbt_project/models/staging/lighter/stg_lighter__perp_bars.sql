@@ -1,6 +1,3 @@
--- candles, perp; one row per bar, the open minute included. v in base, V in quote; no taker side. The key of the request
--- is `<market_id>:<symbol>`. A market that nobody traded has no list, which is no fault. JSON names differ by case alone
--- (v, V), which a struct cannot hold: fields are taken out one by one.
 with recorded as (
     {{ recorded('lighter', 'perp_bars', "case when json_valid(body) then coalesce(from_json(body -> '$.c', '[\"JSON\"]'), []) end",
         may_be_empty=true) }}

@@ -1,5 +1,3 @@
--- order_book_details of orderBookDetails; one row per perp that trades. Open interest in base, one side; turnover in USDC.
--- Mark and index price came later than the rest of the body: older ones are without.
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"status\":\"VARCHAR\",\"last_trade_price\":\"VARCHAR\",\"mark_price\":\"VARCHAR\",

@@ -1,6 +1,3 @@
--- fundings, one request per perp; one row per hourly settlement. The rate is PERCENT per hour without a sign: direction
--- says who pays (`long`: the longs, which is a positive rate here). Times in seconds. The key of the request is
--- `<market_id>:<symbol>`.
 with recorded as (
     {{ recorded('lighter', 'settlements', "case when json_valid(body) then coalesce(from_json(body -> '$.fundings',
         '[{\"timestamp\":\"VARCHAR\",\"rate\":\"VARCHAR\",\"direction\":\"VARCHAR\"}]'), []) end", may_be_empty=true) }}

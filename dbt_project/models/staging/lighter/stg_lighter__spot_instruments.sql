@@ -1,4 +1,3 @@
--- spot_order_book_details of orderBookDetails; one row per spot pair (`ETH/USDC`).
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.spot_order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')", may_be_empty=true) }}

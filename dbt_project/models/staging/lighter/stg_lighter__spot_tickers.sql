@@ -1,4 +1,3 @@
--- spot_order_book_details of orderBookDetails; one row per spot pair that trades. Turnover in the quote token.
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.spot_order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"status\":\"VARCHAR\",\"last_trade_price\":\"VARCHAR\",

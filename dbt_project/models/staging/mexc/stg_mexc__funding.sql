@@ -1,4 +1,3 @@
--- funding_rate without a symbol; one row per perp. fundingRate is a fraction per collectCycle (hours).
 with recorded as (
     {{ recorded('mexc', 'funding', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"collectCycle\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- depth of one spot pair; one row per book. Levels are [price, size], best first. The pair is the request's key. Older
--- bodies have no time: when it arrived stands for it.
 with recorded as (
     {{ recorded('mexc', 'index_books', "[from_json(body,
         '{\"timestamp\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}

@@ -1,5 +1,3 @@
--- indexOrigin of contract/detail; one row per exchange that a perp's index is made of. Neither weights nor pairs are
--- published. Exchanges under the names that they have here.
 with recorded as (
     {{ recorded('mexc', 'instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"indexOrigin\":[\"VARCHAR\"]}]')") }}

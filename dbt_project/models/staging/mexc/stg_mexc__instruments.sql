@@ -1,5 +1,3 @@
--- contract/detail; one row per perp. contractSize is base units per contract, US dollars where coins are the margin. A
--- contract opens at openingTime (0: at its creation); deliveryTime is the end of a contract that is being delisted.
 with recorded as (
     {{ recorded('mexc', 'instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",

@@ -1,6 +1,3 @@
--- kline; one row per bar, oldest first. Columns of seconds, prices, contracts and turnover in the settle currency:
--- quote, but coins where coins are the margin (symbols that end in _USD), whose turnover is left out. No taker side.
--- The symbol is the request's key, the length of a bar its interval.
 with recorded as (
     {{ recorded('mexc', 'perp_bars', "list_transform(list_zip(
         from_json(body -> '$.data.time', '[\"VARCHAR\"]'),

@@ -1,6 +1,3 @@
--- Contract tickers; one row per perp. fairPrice is the mark price, holdVol the open interest in contracts, fundingRate
--- a fraction per the symbol's interval (see funding). amount24 is in the settle currency: quote, but coins where coins
--- are the margin (symbols that end in _USD); those are taken at the mark price.
 with recorded as (
     {{ recorded('mexc', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"fairPrice\":\"VARCHAR\",

@@ -1,5 +1,3 @@
--- funding_rate/history; one row per settlement, newest first: the rate that was paid, a fraction per the interval that
--- ended then.
 with recorded as (
     {{ recorded('mexc', 'settlements', "from_json(body -> '$.data.resultList',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"settleTime\":\"VARCHAR\"}]')",

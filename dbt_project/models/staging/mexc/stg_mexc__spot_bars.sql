@@ -1,5 +1,3 @@
--- klines, spot; one row per bar, oldest first, the open minute included. Array: start, o, h, l, c, volume (base), the
--- end (the next bar's start), turnover (quote); no taker side. The symbol is the request's key.
 with recorded as (
     {{ recorded('mexc', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')",
         may_be_empty=true) }}

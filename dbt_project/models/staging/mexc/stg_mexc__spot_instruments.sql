@@ -1,4 +1,3 @@
--- exchangeInfo; one row per spot pair. Status 1 trades, 2 is paused, 3 is offline.
 with recorded as (
     {{ recorded('mexc', 'spot_instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",

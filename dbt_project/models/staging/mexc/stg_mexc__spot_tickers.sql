@@ -1,4 +1,3 @@
--- Spot 24 h tickers; one row per pair. quoteVolume is in quote.
 with recorded as (
     {{ recorded('mexc', 'spot_tickers', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- funding-rate of all swaps; one row per swap. fundingRate is the estimate that settles at fundingTime, a fraction per
--- interval; the interval is what lies between the two settlements to come, as the document says.
 with recorded as (
     {{ recorded('okx', 'funding', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\",

@@ -1,4 +1,3 @@
--- books of one spot pair; one row per book. Levels are [price, size, 0, orders]: price in quote, size in the base.
 with recorded as (
     {{ recorded('okx', 'index_books', "from_json(body -> '$.data',
         '[{\"asks\":[[\"VARCHAR\"]],\"bids\":[[\"VARCHAR\"]],\"ts\":\"VARCHAR\"}]')") }}

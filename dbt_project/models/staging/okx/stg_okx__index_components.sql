@@ -1,4 +1,3 @@
--- index-components of one index; one row per component. The index BTC-USDT is that of the swap BTC-USDT-SWAP.
 with recorded as (
     {{ recorded('okx', 'index_components', "from_json(body -> '$.data.components',
         '[{\"exch\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"wgt\":\"VARCHAR\"}]')") }}

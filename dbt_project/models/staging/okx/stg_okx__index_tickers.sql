@@ -1,4 +1,3 @@
--- index-tickers of one quote; one row per index. An index is called as the underlying of its swap: BTC-USDT.
 with recorded as (
     {{ recorded('okx', 'index_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"idxPx\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- Swaps of instruments; one row per symbol. Base and quote are the underlying's, which a swap before its opening does not
--- name yet: then the symbol's own. ctVal × ctMult is one contract: coins, or USD where ctType is inverse.
 with recorded as (
     {{ recorded('okx', 'instruments', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"uly\":\"VARCHAR\",\"settleCcy\":\"VARCHAR\",\"ctType\":\"VARCHAR\",

@@ -1,6 +1,3 @@
--- liquidation-orders of swaps; one row per liquidation. posSide is the position that was liquidated; an account in net mode
--- says net, and the liquidating order's side tells: it sells a long. sz is in contracts, bkPx the bankruptcy price. OKX
--- shows one order per contract and second at most.
 with recorded as (
     {{ recorded('okx', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}

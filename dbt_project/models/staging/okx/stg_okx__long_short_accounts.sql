@@ -1,5 +1,3 @@
--- long-short-account-ratio-contract: accounts that are net long and net short; one row per bucket.
--- Pairs of bucket and ratio, newest first; the ratio is longs over shorts. The symbol is the request's key.
 with recorded as (
     {{ recorded('okx', 'long_short_accounts', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

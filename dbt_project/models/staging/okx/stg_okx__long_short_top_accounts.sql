@@ -1,5 +1,3 @@
--- long-short-account-ratio-contract-top-trader: the top 5 % by position, counted as accounts; one row per bucket.
--- Pairs of bucket and ratio, newest first; the ratio is longs over shorts. The symbol is the request's key.
 with recorded as (
     {{ recorded('okx', 'long_short_top_accounts', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

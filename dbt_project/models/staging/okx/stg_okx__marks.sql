@@ -1,4 +1,3 @@
--- mark-price of swaps, with the price of the swap's index that was asked in the same minute; one row per swap.
 with recorded as (
     {{ recorded('okx', 'marks', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"markPx\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- open-interest of swaps; one row per swap. oi is in contracts, oiCcy in coins, one side of each contract; both are
--- written with the noise of binary fractions.
 with recorded as (
     {{ recorded('okx', 'open_interest', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"oi\":\"VARCHAR\",\"oiCcy\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- open-interest-history of one swap in USDT; one row per bucket, newest first. Arrays of bucket, contracts, coins, USD. The
--- symbol is the request's key.
 with recorded as (
     {{ recorded('okx', 'open_interest_history', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

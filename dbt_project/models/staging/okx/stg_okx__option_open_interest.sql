@@ -1,4 +1,3 @@
--- open-interest of the options of one family; one row per option. oi is in contracts, oiCcy in coins.
 with recorded as (
     {{ recorded('okx', 'option_open_interest', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"oi\":\"VARCHAR\",\"oiCcy\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- opt-summary of one family; one row per option. Volatilities are fractions; without a bid or ask they are "" or 0. fwdPx
--- (missing in bodies of 2021) is the forward of the expiry, USD per coin.
 with recorded as (
     {{ recorded('okx', 'option_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"markVol\":\"VARCHAR\",\"bidVol\":\"VARCHAR\",\"askVol\":\"VARCHAR\",\"fwdPx\":\"VARCHAR\"}]')") }}

@@ -1,4 +1,3 @@
--- Tickers of the options of one family; one row per option. volCcy24h is in coins (vol24h in contracts).
 with recorded as (
     {{ recorded('okx', 'option_volumes', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- candles of swaps; one row per finished bar, newest first. Array: start, o, h, l, c, volume in contracts, volume in coins,
--- turnover in quote, state; no taker side. The running bar (state 0) is left out. The symbol is the request's key.
 with recorded as (
     {{ recorded('okx', 'perp_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

@@ -1,5 +1,3 @@
--- Tickers of swaps; one row per swap. volCcy24h is in coins for linear and inverse swaps alike (vol24h in contracts), so
--- its worth at the last price is in the quote. An empty last is a swap that has not traded.
 with recorded as (
     {{ recorded('okx', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- funding-rate-history of one swap; one row per settlement, newest first. realizedRate is what was paid, fundingRate the
--- last estimate before.
 with recorded as (
     {{ recorded('okx', 'settlements', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"realizedRate\":\"VARCHAR\"}]')",

@@ -1,4 +1,3 @@
--- Spot pairs of instruments; one row per symbol. A pair before its opening names its currencies in the symbol alone.
 with recorded as (
     {{ recorded('okx', 'spot_instruments', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"baseCcy\":\"VARCHAR\",\"quoteCcy\":\"VARCHAR\",\"state\":\"VARCHAR\",

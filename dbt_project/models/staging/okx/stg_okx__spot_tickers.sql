@@ -1,4 +1,3 @@
--- Tickers of spot pairs; one row per pair. volCcy24h is in the quote (vol24h in the base).
 with recorded as (
     {{ recorded('okx', 'spot_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}

@@ -1,5 +1,3 @@
--- taker-volume-contract in unit 2 (USDT); one row per bucket. Arrays of bucket, taker SELL volume, taker BUY volume, newest
--- first. The symbol is the request's key.
 with recorded as (
     {{ recorded('okx', 'taker_ratio', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

@@ -1,5 +1,3 @@
--- ticker/all; one row per won market. acc_trade_price_24h is the won of the last 24 hours (acc_trade_price those since
--- 00:00 UTC).
 with recorded as (
     {{ recorded('upbit', 'spot_tickers', "from_json(body,
         '[{\"market\":\"VARCHAR\",\"trade_price\":\"VARCHAR\",\"acc_trade_price_24h\":\"VARCHAR\"}]')") }}

@@ -32,7 +32,7 @@ before as (
     {% endif %}
 ){% for hour in hours %},
 
--- The perps of the venue that were held most when the hour began.
+-- The perps of the venue with the highest open interest when the hour began.
 scored_{{ loop.index }} as (
     select m.market_id
     from {{ ref('int_market_minutes') }} as m

@@ -4,7 +4,7 @@
 {#- How long a funding interval counts after it was seen: 5 minutes. #}
 {% set carry_ms = 300000 %}
 with observed as (
-    -- Each kind of a venue brings its part; of one part told twice the newest counts.
+    -- Each kind of a venue brings its part; of two versions of a part the newest counts.
     select
         tick_ms, venue, type, symbol, max(received_ms) as observed_ms,
         {% for column in ['last_price', 'mark_price', 'index_price', 'vol24h_quote', 'vol24h_usd', 'open_interest',

@@ -27,7 +27,7 @@ with told as materialized (
 ),
 
 {% if is_incremental() %}
--- The stored settlements of these markets around what is told.
+-- The stored settlements of these markets around the new ones.
 stored as materialized (
     select * from {{ this }}
     where

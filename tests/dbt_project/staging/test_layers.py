@@ -190,8 +190,8 @@ def test_no_sql_header_repeats_the_description_of_its_model() -> None:
         if not isinstance(node, ModelNode) or node.language != "sql":
             continue
         header = re.match(r"\s*((?:--[^\n]*\n|\{#.*?#\}\s*)*)", node.raw_code, re.S)
-        said = set(re.findall(r"\w+", header[1].lower())) if header else set()
-        described = set(re.findall(r"\w+", node.description.lower()))
+        said = set(re.findall(r"\w{4,}", header[1].lower())) if header else set()
+        described = set(re.findall(r"\w{4,}", node.description.lower()))
         if len(said & described) > len(said) / 2:
             repeated.append(node.original_file_path)
     assert not repeated, repeated

@@ -1,5 +1,5 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- Where the live funding rate of the perps that are held most stands among the market's own rates: the mid-rank, because
+{#- The percentile of the live funding rate among the market's own rates, for the perps with the highest open interest: the mid-rank, because
     many markets sit exactly on the same base rate, which would read 0 or 100 otherwise. -#}
 {%- set most, enough = 50, 0.5 %}
 with held as (

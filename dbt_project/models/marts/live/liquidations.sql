@@ -1,10 +1,10 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- Liquidations of the 24 hours that end with the edition, of each coin that a heard feed covers and of all (base null).
+{#- Liquidations of the 24 hours that end with the edition, of each coin that a connected feed covers and of all (base null).
     Aggregated markets alone, as in the series. -#}
 {%- set now_ms = as_of_ms() %}
 {%- set from_ms = now_ms - 86400000 %}
 {%- set windows = {"1h": 3600000, "4h": 14400000, "12h": 43200000, "24h": 86400000} %}
-{#- What a window holds, as the fields of a struct. A window in which nothing was heard is unknown. -#}
+{#- The totals of a window, as the fields of a struct. A window without any connection is unknown. -#}
 {%- set counts = {} %}
 {%- for name, window_ms in windows.items() %}
   {%- set inside = "ts > " ~ (now_ms - window_ms) %}

@@ -1,5 +1,5 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["market_id"]) }}
-{#- Every market ever recorded, or told of by history (a day counts from its start). A build looks only at the rows it
+{#- Every market ever recorded, or found in history (a day counts from its start). A build looks only at the rows it
     restated and at the markets they belong to. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 with {% if is_incremental() %}{{ touched_buckets("1m", "market_id") }}{% endif %}

@@ -1,5 +1,5 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- The extremes of the live tables, by section. A coin stands with the one of its perps that is held most (of those whose
+{#- The extremes of the live tables, by section. A coin is represented by its perp with the highest open interest (of those whose
     value is known), as the first perp of its row in `markets`; builder-deployed ones stay out. -#}
 {%- set now_ms = as_of_ms() %}
 {%- set sections = {
@@ -58,7 +58,7 @@ sections as (
 
 select
   section, if(section = 'long_short', ms, {{ now_ms }})::bigint as as_of, unit,
-  -- Nothing liquidated is an answer where a feed was heard.
+  -- No liquidations is a known result where a feed was connected.
   case
     when section = 'liquidations' then if((select usd is null from liquidated where base is null), reason, null)
     when up is null then reason

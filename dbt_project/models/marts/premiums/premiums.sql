@@ -34,7 +34,7 @@ roles as materialized (
 
 {% if is_incremental() %}
 touched_hours as materialized (
-  -- What the window recorded, what bars tell of other minutes, hours and days, and where a rate that is new holds.
+  -- The minutes that the window recorded, those of its bars, the hours and days of history, and those for which a new rate is in force.
   select distinct exchange, base, {{ bucket("tick_ms", "1h") }} as t from pairs cross join {{ ticks }}
   union
   select exchange, roles.base, if(step = '1d', minute_ms + 82800000, {{ bucket("minute_ms", "1h") }})

@@ -1,5 +1,5 @@
 {{ config(incremental_strategy="add_rows", triggers=endpoints_of(["index_books"])) }}
-{#- How well each frozen liquidation map told where the longs and the shorts of the next hours would be liquidated: Spearman's
+{#- How well each frozen liquidation map predicted where the longs and the shorts of the next hours were liquidated: Spearman's
     rank correlation over the bins that the price then visited, each for longs and for shorts, for the map and for a naive
     one of nearness alone. Written once, when the hours are over and their bars are in. -#}
 {%- set late_ms, least_bins, least_recorded, horizons = 600000, 10, 0.9, [4, 24] %}

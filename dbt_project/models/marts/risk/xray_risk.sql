@@ -6,7 +6,7 @@
     there. Written by each build that recorded such books, for the end of its last five minutes, and not again. -#}
 {%- set max_age_ms, bands = 600000, [0.5, 1.0, 2.0, 5.0] %}
 {%- set maps = ref("int_liquidation_maps") %}
-{#- A build of older minutes tells its newest rows again. #}
+{#- A build of older minutes writes its newest rows again. #}
 {%- set tick_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") %}
 {%- set t = [known_ms(maps, "max(t)"), tick_ms // 300000 * 300000] | max %}
 {%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
@@ -20,7 +20,7 @@ with newest as (
   group by market_id
 ),
 
--- Of perps that their venues told of in the last day: in an outage a perp is missing, not gone.
+-- Perps that their venues published data of in the last day: in an outage a perp is missing, not delisted.
 compositions as (
   select market_id, m.venue, m.symbol, m.base, c.components
   from {{ ref("int_index_components") }} as c

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
 -- What a build touches beside the minutes it recorded: bars and liquidations that belong to other minutes, and the hours
--- and days that history tells of.
+-- and days that are only in history.
 with window_ticks as (
   select tick_ms from {{ source("pipeline", "window_ticks") }}
 ),

@@ -13,7 +13,7 @@ with open as (
   where s.ts + h.horizon_min * 60000 < {{ newest }}
   {% if is_incremental() %}
     -- All older ones are written: the build before this one looked at them when they were overdue. Not those whose
-    -- spike was only told now, by bars that came hours late.
+    -- spike was only reported now, by bars that arrived hours late.
     and (
       s.ts >= least(
         (select min(tick_ms) from {{ source("pipeline", "window_ticks") }}),

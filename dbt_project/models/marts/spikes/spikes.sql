@@ -1,5 +1,5 @@
 {{ config(incremental_strategy="add_rows") }}
--- Volume spikes of the closed bars that this build brought. What was told once stays: neither a bar told anew nor a
+-- Volume spikes of the closed bars that this build brought. What was reported once stays: neither a bar that is published again nor a
 -- fuller past changes an alert or takes it back.
 {%- set day_ms, cooldown_ms = 86400000, 900000 %}
 {%- set least_usd, least_z, least_bars = 50000, 6, 60 %}

@@ -1,1 +1,1 @@
-"""POST /mcp: the protocol, and the tools in `tools/`."""
+"""POST /mcp: the Model Context Protocol, and the tools in `tools/`."""

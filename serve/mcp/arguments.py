@@ -1,8 +1,6 @@
-"""Arguments of tools: parameters of the JSON API as JSON values, and those that only tools take.
+"""Arguments of tools: parameters of the JSON API as JSON values, and those that only tools have.
 
-A wrong one raises BadParameter.
-
-A `Param` here reads a JSON value instead of a text.
+Here `Param.read` takes a JSON value instead of text; an invalid one raises BadParameter.
 """
 
 import re
@@ -17,11 +15,11 @@ from serve.contract.schemas import Schema
 from serve.replica.edition import Edition
 
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z", re.ASCII)
-MAX_SAFE = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 
 
-def text(param: Param, required: bool = False) -> Param:
-    """A parameter of the JSON API as an argument: the same, but it must be a JSON string."""
+def string(param: Param, required: bool = False) -> Param:
+    """A parameter of the JSON API as an argument, which must be a JSON string."""
 
     def read(name: str, value: Any) -> Any:
         if not isinstance(value, str) or not value:
@@ -31,7 +29,7 @@ def text(param: Param, required: bool = False) -> Param:
     return replace(param, read=read, required=required)
 
 
-def whole(description: str, low: int, high: int, default: int) -> Param:
+def whole_number(description: str, low: int, high: int, default: int) -> Param:
     """A whole number within bounds."""
 
     def read(name: str, value: Any) -> int:
@@ -45,8 +43,8 @@ def whole(description: str, low: int, high: int, default: int) -> Param:
     return Param(description, read, {"type": "integer", "minimum": low, "maximum": high}, default)
 
 
-def at_least(description: str, low: float, default: float | None = None) -> Param:
-    """A number from a bound up."""
+def number_from(description: str, low: float, default: float | None = None) -> Param:
+    """A number of at least `low`."""
 
     def read(name: str, value: Any) -> float:
         if not _is_number(value) or not low <= value < 1e18:
@@ -91,38 +89,38 @@ def utc_time(description: str) -> Param:
 
 
 def ids(description: str, most: int) -> Param:
-    """A list of ids, each once."""
+    """A list of ids without repetitions."""
     allowed = f"use a list of 1 to {most} whole numbers from 0 to 2^53 - 1"
 
     def read(name: str, value: Any) -> tuple[int, ...]:
         if not isinstance(value, list) or not 1 <= len(value) <= most:
             raise BadParameter(name, value, allowed)
         for one in value:
-            if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= MAX_SAFE:
+            if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= MAX_SAFE_INTEGER:
                 raise BadParameter(name, one, allowed)
         return tuple(dict.fromkeys(value))
 
-    items = {"type": "integer", "minimum": 0, "maximum": MAX_SAFE}
+    items = {"type": "integer", "minimum": 0, "maximum": MAX_SAFE_INTEGER}
     return Param(description, read, {"type": "array", "items": items, "minItems": 1, "maxItems": most}, required=True)
 
 
-def in_order(values: Values) -> None:
-    """Raises the error of an end that is not after its start."""
+def check_order(values: Values) -> None:
+    """Raises BadParameter if end is not after start."""
     start, end = values["start"], values["end"]
     if start is not None and end is not None and end <= start:
         raise BadParameter("end", iso(end), f"it must be after start ({iso(start)})")
 
 
-def known_coin(name: str, asked: str, edition: Edition) -> str:
-    """The canonical coin; one that is not tracked is a wrong argument that says so."""
+def find_coin(name: str, asked: str, edition: Edition) -> str:
+    """The canonical coin; raises BadParameter if it is not tracked."""
     base = edition.base(asked)
     if base is None:
         raise BadParameter(name, asked, "unknown coin: use one that is tracked", edition.bases.values())
     return base
 
 
-def known_market(name: str, asked: str, edition: Edition) -> str:
-    """A market of the edition; another one is a wrong argument that says so."""
+def find_market(name: str, asked: str, edition: Edition) -> str:
+    """A market of the edition; raises BadParameter for any other."""
     if asked not in edition.markets:
         like = [known for known in edition.markets if known.startswith(asked[: asked.rfind(":") + 1])]
         raise BadParameter(name, asked, "unknown market: market_snapshot lists a coin's markets", like)
@@ -130,7 +128,7 @@ def known_market(name: str, asked: str, edition: Edition) -> str:
 
 
 def iso(ms: int) -> str:
-    """A time as messages write it."""
+    """A time as ISO 8601 in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over HTTP: one message in a body, one response with the status that HTTP knows it by."""
+"""JSON-RPC 2.0 over HTTP: one message per request, one response with the matching HTTP status."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from serve.contract.errors import NESTED_TOO_DEEPLY, as_json, quote
 from serve.contract.serialize import JSON
 from serve.http.responses import NO_STORE
 
-REPEATED_CHARS = 200  # of a received value that an error repeats as it is
+REPEATED_CHARS = 200  # of a received value that an error repeats unchanged
 
 
 class RpcError(Exception):
@@ -42,7 +42,7 @@ class Message(NamedTuple):
 
 
 def read_message(body: bytes) -> Message:
-    """The message in a body; raises RpcError for anything that is not exactly one."""
+    """The message in a body; raises RpcError unless it is exactly one valid message."""
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -65,13 +65,13 @@ def read_message(body: bytes) -> Message:
 
 
 def response(number: int | str, result: bytes, headers: Mapping[str, str]) -> HTTPResponse:
-    """A result, which is JSON already."""
+    """A result that is already JSON."""
     body = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (orjson.dumps(number), result)
     return HTTPResponse(body, 200, {"cache-control": NO_STORE, **headers}, JSON)
 
 
 def error_response(error: RpcError, number: int | str | None, headers: Mapping[str, str]) -> HTTPResponse:
-    """An error; `number` None where the request could not be read."""
+    """An error; `number` is None if the request could not be parsed."""
     content: dict[str, Any] = {"code": error.code, "message": error.message.encode("utf-8", "replace").decode()}
     if error.data:
         content["data"] = {name: _short(value) for name, value in error.data.items()}

@@ -1,6 +1,6 @@
-"""What the MCP revision 2026-07-28 asks of a request: it says in `_meta` and in headers what it is, each time.
+"""MCP revision 2026-07-28: each request describes itself in `_meta` and in headers.
 
-There is no initialize: whoever wants to know beforehand what a server speaks asks server/discover.
+There is no initialize; a client that wants to know the server's revisions beforehand calls server/discover.
 """
 
 import base64
@@ -29,36 +29,36 @@ NAMED = {"tools/call": "name"}
 BASE64 = re.compile(r"=\?base64\?(.*)\?=")
 
 
-def speaks(message: Message, version: str | None) -> bool:
-    """Whether a message is of this revision: its header or its `_meta` says so."""
+def is_modern(message: Message, version: str | None) -> bool:
+    """Whether a message has this revision, in its header or in `_meta`."""
     return version == REVISION or PROTOCOL_VERSION_META_KEY in _meta(message)
 
 
 def check(message: Message, headers: Mapping[str, str]) -> None:
-    """Raises RpcError unless `_meta` and headers (names in lower case) say the same as the message."""
+    """Raises RpcError unless `_meta` and headers (names in lower case) match the message."""
     meta = _meta(message)
     missing = [key for key in (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY) if key not in meta]
     if missing:
         raise RpcError(400, INVALID_PARAMS, f"params._meta: {' and '.join(missing)} are required")
     version = meta[PROTOCOL_VERSION_META_KEY]
-    told = {"mcp-protocol-version": version, "mcp-method": message.method}
+    expected = {"mcp-protocol-version": version, "mcp-method": message.method}
     if message.method in NAMED:
-        told["mcp-name"] = message.params.get(NAMED[message.method])
-    for name, value in told.items():
+        expected["mcp-name"] = message.params.get(NAMED[message.method])
+    for name, value in expected.items():
         if _plain(headers.get(name)) != value:
             raise RpcError(400, HEADER_MISMATCH, f"header {name} must say what the body says: {value!r}")
     if version != REVISION:
         raise unsupported(version, (REVISION,))
 
 
-def beside(server: dict[str, str]) -> dict[str, Any]:
-    """What a result has beside its own fields; all but those of tool calls may be kept a while by anyone."""
+def result_fields(server: dict[str, str]) -> dict[str, Any]:
+    """Fields that this revision adds to results; all but tool results may be cached by anyone."""
     meta = {SERVER_INFO_META_KEY: server}
     return {"resultType": "complete", "ttlMs": TTL_MS, "cacheScope": "public", "_meta": meta}
 
 
 def unsupported(version: Any, served: tuple[str, ...]) -> RpcError:
-    """The error of a revision that is not served."""
+    """The error for a revision that is not served."""
     message = f"protocol revision {version!r} is not served; use one of {', '.join(served)}"
     data = {"supported": list(served), "requested": version}
     return RpcError(400, UNSUPPORTED_PROTOCOL_VERSION, message, data)
@@ -70,7 +70,7 @@ def _meta(message: Message) -> Mapping[str, Any]:
 
 
 def _plain(value: str | None) -> str | None:
-    """A header's value; what is no header text comes as base64."""
+    """A header's value, decoded if it is base64 because it is not plain text."""
     match = BASE64.fullmatch(value or "")
     if not match:
         return value

@@ -1,4 +1,4 @@
-"""POST /mcp: the tools for models, as stateless Streamable HTTP. One request a POST, one JSON response, no session."""
+"""POST /mcp: stateless Streamable HTTP. Each POST has one message and one JSON response; there are no sessions."""
 
 import logging
 import time
@@ -27,10 +27,10 @@ from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
-REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; what an unknown one is answered with is the first
+REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; the first is the response to an unknown one
 MAX_REQUEST, MAX_RESULT = 32 * 1024, 1024 * 1024
-MOST_CALLS = 4
-# JSON-RPC leaves -32000 to -32019 to servers.
+MAX_CALLS = 4
+# JSON-RPC reserves -32000 to -32019 for servers.
 TOO_MANY, REFUSED = -32010, -32011
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ALLOW = {"allow": "POST"}
@@ -57,8 +57,8 @@ log = logging.getLogger("tidemark.serve")
 
 
 @dataclass
-class Asked:
-    """One message: who sent it, in which revision, and the headers that its response has whatever comes of it."""
+class Call:
+    """One message with its sender's key, its revision, and the headers of its response, which an error has too."""
 
     request: Request
     message: Message
@@ -68,7 +68,7 @@ class Asked:
     counted: bool = False
 
     async def count(self, admission: Admission, budget: str) -> None:
-        """Count it, once; raises the 429 of a spent budget."""
+        """Count it once; raises 429 if the budget is exceeded."""
         if not self.counted:
             self.counted = True
             rate_limit = await admission.charge(self.request, budget, self.key_id if budget == "series" else None)
@@ -76,7 +76,7 @@ class Asked:
 
 
 class Mcp:
-    """The endpoint of one worker. `hosts`: names that it is published under, beside this machine's own."""
+    """The endpoint of one worker. `hosts`: its public host names, in addition to those of this machine."""
 
     def __init__(self, service: Service, hosts: tuple[str, ...], revision: str) -> None:
         self.service = service
@@ -85,7 +85,7 @@ class Mcp:
         self.calls = 0
 
     async def handle(self, request: Request, too_large: bool = False) -> HTTPResponse:
-        """Answer one request, of any HTTP method. `too_large`: its body was not even read."""
+        """Answer one request of any HTTP method. `too_large`: its body was not read."""
         message: Message | None = None
         headers: dict[str, str] = {}
         try:
@@ -106,8 +106,8 @@ class Mcp:
         return error_response(failure, message.id if message else None, headers)
 
     def _check_sender(self, request: Request, headers: dict[str, str]) -> None:
-        """Refuse pages of other sites, and names that only pretend to be this machine (DNS rebinding): a browser sends
-        them here without its user's knowledge. Pages that may ask are told so."""
+        """Refuse requests from pages of other sites and for foreign host names (DNS rebinding), which a browser sends
+        without its user's knowledge. Allowed origins get CORS headers."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if _hostname(f"//{host}") not in self.hosts:
             raise RpcError(403, REFUSED, f"Host {quote(host)} is not this server: see TIDEMARK_PUBLIC_HOSTS")
@@ -124,9 +124,9 @@ class Mcp:
         key_id = self.service.admission.key_in_header(request)
         rate_limit = {name.lower(): value.strip() for name, value in request.headers.items()}
         version = rate_limit.get("mcp-protocol-version")
-        modern = self.modern and mcp_modern.speaks(message, version)
-        spoken = mcp_modern.REVISION if modern else version if version in REVISIONS else REVISIONS[0]
-        asked = Asked(request, message, key_id, spoken, headers)
+        modern = self.modern and mcp_modern.is_modern(message, version)
+        revision = mcp_modern.REVISION if modern else version if version in REVISIONS else REVISIONS[0]
+        asked = Call(request, message, key_id, revision, headers)
         try:
             if message.id is None or message.method != "tools/call":
                 await asked.count(self.service.admission, "mcp")
@@ -144,7 +144,7 @@ class Mcp:
         return response(message.id, result, headers)
 
     def _check_version(self, message: Message, version: str | None) -> None:
-        # initialize negotiates in its body; without a header it is an older client, which is served all the same.
+        # initialize negotiates in its body; a client without the header is an older one and is served too.
         if version is None or version in REVISIONS or message.method == "initialize":
             return
         if self.modern:
@@ -152,19 +152,21 @@ class Mcp:
         text = f"MCP-Protocol-Version {quote(version)} is not served; use one of {', '.join(REVISIONS)}"
         raise RpcError(400, INVALID_REQUEST, text, {"supported": list(REVISIONS), "requested": version})
 
-    async def _result(self, asked: Asked) -> bytes:
+    async def _result(self, asked: Call) -> bytes:
         """The result of a method other than tools/call."""
         self._check_params(asked)
-        message, about = (
-            asked.message,
-            {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS},
-        )
+        message = asked.message
+        server = {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS}
         result: dict[str, Any] = {}
         if message.method == "initialize":
             wanted = message.params["protocolVersion"]
-            result = {"protocolVersion": wanted if wanted in REVISIONS else REVISIONS[0], "serverInfo": SERVER, **about}
+            result = {
+                "protocolVersion": wanted if wanted in REVISIONS else REVISIONS[0],
+                "serverInfo": SERVER,
+                **server,
+            }
         elif message.method == "server/discover":
-            result = {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **about}
+            result = {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **server}
         elif message.method == "tools/list":
             if message.params.get("cursor") is not None:
                 allowed = "leave it out: all tools are on one page"
@@ -174,11 +176,11 @@ class Mcp:
             catalog = edition.catalog if edition else Catalog()
             result = {"tools": [tool.definition(catalog) for tool in TOOLS]}
         if asked.version == mcp_modern.REVISION:
-            result |= mcp_modern.beside(SERVER)
+            result |= mcp_modern.result_fields(SERVER)
         return orjson.dumps(serialize_server_result(message.method, asked.version, result))
 
-    def _check_params(self, asked: Asked) -> None:
-        """Raises RpcError for a method that this server does not have, and for parameters of a wrong shape."""
+    def _check_params(self, asked: Call) -> None:
+        """Raises RpcError for an unknown method and for invalid parameters."""
         message = asked.message
         methods = mcp_modern.METHODS if asked.version == mcp_modern.REVISION else METHODS
         if message.method not in methods:
@@ -194,8 +196,8 @@ class Mcp:
                 200, INVALID_PARAMS, f"{name}: {first['msg']}", argument_details(name, value, first["msg"])
             ) from None
 
-    async def _call(self, asked: Asked) -> bytes:
-        """The result of a tool call. One with wrong arguments counts as any other method does."""
+    async def _call(self, asked: Call) -> bytes:
+        """The result of a tool call. With invalid arguments it counts against the general budget of /mcp."""
         admission = self.service.admission
         try:
             self._check_params(asked)
@@ -204,8 +206,8 @@ class Mcp:
         except (RpcError, ApiError) as error:
             await asked.count(admission, "mcp")
             raise _wrong_arguments(error) from None
-        if self.calls >= MOST_CALLS:
-            raise ApiError(429, f"more than {MOST_CALLS} calls at the same time", {"retry-after": "1"})
+        if self.calls >= MAX_CALLS:
+            raise ApiError(429, f"more than {MAX_CALLS} calls at the same time", {"retry-after": "1"})
         self.calls += 1
         edition = None
         try:
@@ -227,10 +229,10 @@ class Mcp:
             self.calls -= 1
 
     async def _envelope(self, tool: Tool, query: Any, edition: Edition, request: Request) -> bytes:
-        """The answer of this edition, made at most twice: while it is fresh, and when it is no more."""
+        """The response of this edition, computed at most twice: while it is fresh, and once it is stale."""
         origin = f"{request.scheme}://{request.headers['host']}"
 
-        async def kept(stale: bool) -> StoredResponse:
+        async def cached(stale: bool) -> StoredResponse:
             def compute(reader: Reader) -> StoredResponse:
                 found = tool.answer(query, reader)
                 until = {} if found.fresh_until_ms is None else {"fresh-until": str(found.fresh_until_ms)}
@@ -242,15 +244,15 @@ class Mcp:
             asked = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
             return await self.service.cache.build(f"{asked}|stale" if stale else asked, make)
 
-        found = await kept(stale=False)
+        found = await cached(stale=False)
         until = found.headers.get("fresh-until")
         if until and time.time() * 1000 > int(until):
-            found = await kept(stale=True)
+            found = await cached(stale=True)
         return found.data
 
 
 def _check_http(request: Request, too_large: bool) -> None:
-    """Raises RpcError for what is no POST of one JSON message that wants JSON."""
+    """Raises RpcError unless the request is a POST of JSON that accepts JSON."""
     if request.method != "POST":
         text = f"{request.method} is not served: there is no stream to open and no session to end; use POST"
         raise RpcError(405, INVALID_REQUEST, text, headers=ALLOW)
@@ -289,7 +291,7 @@ def _wrong_arguments(error: RpcError | ApiError) -> RpcError:
 
 
 def _tool_result(text: bytes, failed: bool, version: str) -> bytes:
-    """The envelope as both of what clients read: structured, and as text."""
+    """The envelope as structured content and as text, because clients read either."""
     kind = b'"resultType":"complete",' if version == mcp_modern.REVISION else b""
     parts = (kind, orjson.dumps(text.decode()), text, b"true" if failed else b"false")
     result = b'{%b"content":[{"type":"text","text":%b}],"structuredContent":%b,"isError":%b}' % parts

@@ -1,11 +1,10 @@
-"""The declaration of an MCP tool: its arguments, what its data looks like, and the envelope that every answer has.
+"""The declaration of an MCP tool: its arguments, the schema of its data, and the envelope of every result.
 
-Adding a tool is adding a `Tool` to a file of `serve/tools/` and to the tuple there. Like an endpoint's, its query is
-made of the arguments and the edition, and its answer depends on (query, edition) alone; of the clock the envelope knows
-one thing, whether the answer is still fresh.
+Adding a tool is adding a `Tool` to a file of `serve/mcp/tools/` and to the tuple `TOOLS` there. As with an endpoint,
+the query is derived from the arguments and the edition, and the result depends on (query, edition) alone; only its
+freshness depends on the clock.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -24,24 +23,22 @@ from serve.replica.units import UNIT_MS, Span
 
 DIGITS = 6  # significant digits of a served number; prices have PRICE_DIGITS
 PRICE_DIGITS = 8
-MOST_GAPS = 20
+MAX_GAPS = 20
 LARGE_CHARS = 20_000
 SLACK_MS = 15 * UNIT_MS["m"]
-UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z", re.ASCII)
-MAX_SAFE = 2**53 - 1
 SUMMED = ("first", "last", "min", "max", "mean", "change")
 Gap = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a tool found: the payload and what is to be said of it.
+class ToolResult:
+    """The data of a tool call and what the envelope says of it.
 
-    span: the range that was asked for; known: the part of it of which something is known
-    fresh_until_ms: the time from which the answer is stale; None for a completed window
-    gaps: unrecorded periods in the range; those of `venue`, or of the recorder (None), leave nothing known
-    source: the tables that were read; method: how the numbers are made
-    rest: path of the same in the JSON API
+    span: the requested range; known: the part of it that has data
+    fresh_until_ms: the time from which the result is stale; None for a completed window
+    gaps: unrecorded periods in the range; in those of `venue` or of the recorder (None) nothing is known
+    source: the tables that were read; method: how the numbers are computed
+    rest: path of the same data in the JSON API
     """
 
     data: dict[str, Any]
@@ -60,7 +57,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `about` is told beside the description: what the metrics of the edition say of themselves."""
+    """One tool. `notes` are appended to the description: definitions of the edition's metrics."""
 
     name: str
     title: str
@@ -68,17 +65,17 @@ class Tool:
     params: Mapping[str, Param]
     data: Schema
     resolve: Callable[[Values, Edition, bool], Any]
-    answer: Callable[[Any, Reader], Found]
-    about: Callable[[Catalog], str] = lambda _: ""
+    answer: Callable[[Any, Reader], ToolResult]
+    notes: Callable[[Catalog], str] = lambda _: ""
 
     def definition(self, catalog: Catalog) -> dict[str, Any]:
-        """The tool as tools/list shows it."""
+        """The tool as in tools/list."""
         properties = {name: _property(param, catalog) for name, param in self.params.items()}
         required = [name for name, param in self.params.items() if param.required]
         return {
             "name": self.name,
             "title": self.title,
-            "description": " ".join(filter(None, [self.description, self.about(catalog)])),
+            "description": " ".join(filter(None, [self.description, self.notes(catalog)])),
             "inputSchema": {
                 "type": "object",
                 "properties": properties,
@@ -98,7 +95,7 @@ class Tool:
         }
 
     def read(self, given: Mapping[str, Any]) -> Values:
-        """The values of a call's arguments; raises BadParameter for the first wrong one. null counts as not given."""
+        """The values of a call's arguments; raises BadParameter for the first invalid one. null counts as not given."""
         names = list(self.params)
         for name, value in given.items():
             if name not in self.params:
@@ -117,7 +114,7 @@ class Tool:
 
 NULLABLE: Schema = {"type": ["integer", "null"]}
 BOUNDS = object_of({"start": INTEGER, "end": INTEGER}, nullable=True)
-# Said once to clients, in the instructions: here it would be read again with each tool.
+# Short, because it is part of every tool: the server's instructions explain it once.
 ENVELOPE: Schema = {
     "status": {"enum": ["ok", "partial", "unavailable"]},
     "as_of": {**NULLABLE, "description": "Time of the newest data, UTC epoch ms."},
@@ -144,24 +141,24 @@ ENVELOPE: Schema = {
 }
 
 
-def envelope(found: Found, edition: Edition, stale: bool, origin: str) -> bytes:
-    """The answer as JSON; `origin` is where the JSON API is."""
-    lost, away = _gaps_by_venue(found)
+def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> bytes:
+    """The result as JSON; `origin` is that of the JSON API."""
+    unknown, missing_venues = _gaps_by_venue(found)
     warnings = list(found.warnings)
-    if lost:
-        message = f"Nothing was recorded in {_length(lost)} of the range (coverage.gaps): unknown, not zero."
+    if unknown:
+        message = f"Nothing was recorded in {_length(unknown)} of the range (coverage.gaps): unknown, not zero."
         warnings.append({"code": "recording_gap", "message": message})
-    if away:
-        each = ", ".join(f"{venue} {_length(gaps)}" for venue, gaps in sorted(away.items()))
+    if missing_venues:
+        each = ", ".join(f"{venue} {_length(gaps)}" for venue, gaps in sorted(missing_venues.items()))
         message = f"Some venues were not recorded all the time, sums lack them there: {each}."
         warnings.append({"code": "venue_gap", "message": message})
     if stale:
         message = "The newest data is older than a step plus 15 minutes: do not take it for the present."
         warnings.append({"code": "stale", "message": message})
-    gaps = _longest(lost, MOST_GAPS)
-    gaps += _longest([gap for own in away.values() for gap in own], MOST_GAPS - len(gaps))
+    gaps = _longest(unknown, MAX_GAPS)
+    gaps += _longest([gap for own in missing_venues.values() for gap in own], MAX_GAPS - len(gaps))
     content = {
-        "status": "partial" if lost else "ok",
+        "status": "partial" if unknown else "ok",
         "as_of": edition.as_of_ms,
         "freshness": "historical" if found.fresh_until_ms is None else "stale" if stale else "fresh",
         "provenance": {
@@ -221,16 +218,15 @@ def fresh_until(newest_ms: int | None, step_ms: int, span: Span, edition: Editio
 
 
 def rounded(value: Any, digits: int = DIGITS) -> Any:
-    """A number with so many significant digits; anything else as it is."""
+    """A number rounded to significant digits; anything else unchanged."""
     return float(f"{value:.{digits}g}") if isinstance(value, float) and isfinite(value) else value
 
 
-def summary(values: np.ndarray[Any, Any], *beside: str) -> dict[str, Any]:
-    """What the known values come to; null where nothing is known. Beside it, where asked for: change_fraction (of the
-    first value) and total."""
+def summary(values: np.ndarray[Any, Any], *extra: str) -> dict[str, Any]:
+    """Figures of the known values, null without any; on request change_fraction (of the first value) and total."""
     known = values[np.isfinite(values)]
     if not known.size:
-        return {"known": 0, **dict.fromkeys((*SUMMED, *beside))}
+        return {"known": 0, **dict.fromkeys((*SUMMED, *extra))}
     first, last = float(known[0]), float(known[-1])
     figures = {
         "first": first,
@@ -242,12 +238,12 @@ def summary(values: np.ndarray[Any, Any], *beside: str) -> dict[str, Any]:
         "change_fraction": last / first - 1 if first > 0 else None,
         "total": float(known.sum()),
     }
-    return {"known": int(known.size), **{name: rounded(figures[name]) for name in (*SUMMED, *beside)}}
+    return {"known": int(known.size), **{name: rounded(figures[name]) for name in (*SUMMED, *extra)}}
 
 
-def summary_schema(*beside: str) -> Schema:
+def summary_schema(*extra: str) -> Schema:
     """The schema of a summary."""
-    return object_of({"known": INTEGER, **dict.fromkeys((*SUMMED, *beside), NUMBER_OR_NULL)})
+    return object_of({"known": INTEGER, **dict.fromkeys((*SUMMED, *extra), NUMBER_OR_NULL)})
 
 
 def _property(param: Param, catalog: Catalog) -> Schema:
@@ -255,13 +251,13 @@ def _property(param: Param, catalog: Catalog) -> Schema:
     return {**param.schema_for(catalog), "description": param.description, **examples}
 
 
-def _gaps_by_venue(found: Found) -> tuple[list[Gap], dict[str, list[Gap]]]:
-    """The gaps that leave nothing known, and the others by venue."""
-    lost: list[Gap] = []
-    away: dict[str, list[Gap]] = {}
+def _gaps_by_venue(found: ToolResult) -> tuple[list[Gap], dict[str, list[Gap]]]:
+    """The gaps in which nothing is known, and the others by venue."""
+    unknown: list[Gap] = []
+    missing_venues: dict[str, list[Gap]] = {}
     for gap in found.gaps:
-        (lost if gap["venue"] in (None, found.venue) else away.setdefault(gap["venue"], [])).append(gap)
-    return lost, away
+        (unknown if gap["venue"] in (None, found.venue) else missing_venues.setdefault(gap["venue"], [])).append(gap)
+    return unknown, missing_venues
 
 
 def _longest(gaps: list[Gap], most: int) -> list[Gap]:

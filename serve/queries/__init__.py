@@ -1,1 +1,1 @@
-"""Questions that endpoints and tools share: a series, a snapshot, a range of time."""
+"""Queries and response parts that several endpoints and tools share."""

@@ -1,4 +1,4 @@
-"""What responses say of liquidations: of the whole market, of a coin, and of single events."""
+"""Schemas of liquidations: totals of the market and of a coin, and single events."""
 
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, object_of
 
@@ -10,7 +10,7 @@ SINCE: Schema = {
 }
 TOTALS: Schema = {
     **object_of(dict.fromkeys(WINDOWS, object_of({**SIDES, "count": {"type": ["integer", "null"]}}))),
-    "description": "USD; null where no feed was heard in the window, which is not 0.",
+    "description": "USD; null if no feed was recorded in the window, which is not 0.",
 }
 BY_VENUE: Schema = {
     "type": "object",

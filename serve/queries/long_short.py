@@ -1,4 +1,4 @@
-"""What responses say of long/short ratios: by venue and group of accounts."""
+"""Schemas of long/short ratios by venue and group of accounts."""
 
 from serve.contract.schemas import NUMBER_OR_NULL, TEXT, Schema, object_of
 

@@ -1,4 +1,4 @@
-"""A series as responses give it: what it is, its values, and the periods that were not recorded."""
+"""A series for a response: description, values, and unrecorded periods."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
 
 
 def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
-    """Everything that a response says beside values and gaps, in every format."""
+    """What a response has beside values and gaps, in every format."""
     metric = db.edition.catalog.by_name[query.metric]
     apart = f" ({', '.join(metric.venues)})" if metric.venues and not query.venue else ""
     source = f"series_{query.step}@e{db.edition.edition_id}{apart}"

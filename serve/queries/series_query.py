@@ -1,4 +1,4 @@
-"""A series request in its canonical form, by the metric's definition and the tiers of the edition."""
+"""The canonical form of a series request, from the metric's definition and the tiers of the edition."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from serve.queries.time_range import (
     check_length,
     choose_tier,
     span_of,
-    step_about,
+    step_for_points,
 )
 from serve.replica.catalog import Metric
 from serve.replica.edition import Edition
@@ -21,7 +21,7 @@ from serve.replica.units import Span
 
 @dataclass(frozen=True)
 class SeriesQuery:
-    """Two requests for the same series have the same query. A market fixes base, venue and type."""
+    """A canonical series request: equal requests have equal queries. A market determines base, venue and type."""
 
     metric: str
     base: str | None
@@ -42,12 +42,12 @@ class SeriesQuery:
 
     @property
     def selector(self) -> str:
-        """What is asked for: a market, a coin on one venue, a coin, or all coins."""
+        """What is selected: a market, a coin on one venue, a coin, or all coins."""
         return "market" if self.market else "venue" if self.venue else "base" if self.base else "all"
 
 
 class Selected(NamedTuple):
-    """What a request selects, in canonical form."""
+    """The canonical selection of a request."""
 
     base: str | None
     market: str | None
@@ -55,10 +55,10 @@ class Selected(NamedTuple):
     type: str
 
 
-def resolve_series(values: Values, edition: Edition, keyed: bool, about: int | None = None) -> SeriesQuery:
-    """The canonical query, or the 400 or 404 that the request deserves.
+def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted: int | None = None) -> SeriesQuery:
+    """The canonical query; raises the 400 or 404 of an invalid request.
 
-    Without a step it is the finest that may be; with `about`, the one that gives about so many points.
+    Without a step, the finest that the limits allow, or the one that gives about `points_wanted` points.
     """
     metric = edition.catalog.by_name.get(values["metric"])
     if metric is None:
@@ -71,7 +71,7 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, about: int | N
     check_length(span, asked, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
     limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
-    usual = step_about(edition.tiers, span, about) if about and values["step"] is None else 0
+    usual = step_for_points(edition.tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
     tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)
     span = aligned(span, tier.step_ms)
@@ -100,8 +100,8 @@ def _selected(values: Values, metric: Metric, edition: Edition) -> Selected:
         return Selected(None, None, None, metric.fixed_type)
     if len(given) != 1:
         got = " and ".join(given) or "neither"
-        about = argument_details("base, market", got, "exactly one of them")
-        raise ApiError(400, f"base, market: give exactly one of them, got {got}", details=about)
+        details = argument_details("base, market", got, "exactly one of them")
+        raise ApiError(400, f"base, market: give exactly one of them, got {got}", details=details)
     if given[0] not in metric.selectors:
         only = f"{metric.name} takes {' or '.join(metric.selectors)} only"
         raise ApiError(400, f"{given[0]}: {only}", details=argument_details(given[0], values[given[0]], only))

@@ -1,4 +1,4 @@
-"""The SQL of a series: a metric's definition, for what a request selects."""
+"""The SQL of a series, from the metric's definition and the canonical query."""
 
 from serve.queries.series_query import SeriesQuery
 from serve.replica.catalog import Metric
@@ -6,9 +6,9 @@ from serve.replica.edition import Edition, literal
 
 
 def series_sql(query: SeriesQuery, edition: Edition) -> str:
-    """`t` and the metric's fields, ascending; only buckets in which something is known, null for what is not a number.
+    """`t` and the metric's fields by time; only buckets with a value, null for what is not finite.
 
-    Literals, because DuckDB plans a statement with parameters twice.
+    With literals, because DuckDB plans a statement with parameters twice.
     """
     metric = edition.catalog.by_name[query.metric]
     table = metric.table(query.selector, query.step)
@@ -32,7 +32,7 @@ def series_sql(query: SeriesQuery, edition: Edition) -> str:
 
 
 def venues_sql(metric: Metric, kind: str | None, step: str) -> str:
-    """The venues on which the metric (as this kind) was ever known, as one list."""
+    """The venues that ever had a value of the metric (of this kind), as one list."""
     selector = "market" if "market" in metric.selectors else "venue"
     table = metric.table(selector, step)
     source, before = table, ""
@@ -47,7 +47,7 @@ def venues_sql(metric: Metric, kind: str | None, step: str) -> str:
 
 
 def _stated(metric: Metric, kind: str | None) -> dict[str, str]:
-    """The expressions of the fields that are not sums of others."""
+    """The SQL of the fields that are not running sums of others."""
     asked = metric.kinds[kind].sql if kind else ""
     return {name: field.sql.replace("{kind}", asked) for name, field in metric.fields.items() if not field.running}
 
@@ -63,6 +63,6 @@ def _all(terms: list[str]) -> str:
 def _final(name: str, metric: Metric) -> str:
     field = metric.fields[name]
     if field.running:
-        # Null where the part is: what flowed in a bucket that nobody recorded is not known to be nothing.
+        # Null where the summed field is: the flow of an unrecorded bucket is unknown, not zero.
         return f'case when "{field.running}" is not null then sum("{field.running}") over (order by t) end'
     return f'case when isfinite("{name}") then "{name}" end'

@@ -1,1 +1,1 @@
-"""The published replica as the server reads it: the edition, its metric definitions, its gaps."""
+"""The published replica as the server reads it: editions, metric definitions, gaps."""

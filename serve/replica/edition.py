@@ -1,4 +1,4 @@
-"""One published state of the replica: its connection, what every request needs to know of it, and how it is read."""
+"""An edition, one published state of the replica: its connection, its metadata, and the reader of endpoints."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,8 +13,7 @@ import pyarrow as pa
 from serve.replica.catalog import Catalog, Tier, read_catalog
 from serve.replica.units import UNIT_MS
 
-# With that much memory, and that of the finished answers (see cache), a worker that was asked 3,800 different series in
-# half a minute held 450 MB.
+# With this limit and that of the response cache, a worker had 450 MB after 3,800 different series in half a minute.
 DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
     "memory_limit": "224MB",
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 
 class Market(NamedTuple):
-    """One row of the market index, as far as requests need it."""
+    """The columns of the market index that requests need."""
 
     venue: str
     type: str
@@ -34,7 +33,7 @@ class Market(NamedTuple):
 
 @dataclass(eq=False)
 class Edition:
-    """One published state and the connection that reads it. Everything here is the same for all its requests."""
+    """One published state and the connection that reads it, the same for all requests of the edition."""
 
     connection: duckdb.DuckDBPyConnection
     path: Path
@@ -55,8 +54,8 @@ class Edition:
     retired: bool = False
 
     def of_bases(self, bases: Iterable[str], table: str) -> str:
-        """The condition that a row is of one of these coins. Where rows have the coin's number, DuckDB finds them by
-        that in a third of the time; where they lie by it, names are read only if one of the numbers is two coins'."""
+        """The SQL condition for rows of these coins. By the coin's number, if the table has it, DuckDB takes a third
+        of the time. Tables that are clustered by the number need the name only where two coins share a number."""
         bases = list(bases)
         by_name = f"base in ({', '.join(map(literal, bases))})"
         numbers = [self.base_keys.get(base) for base in bases]
@@ -68,23 +67,23 @@ class Edition:
 
     @property
     def day_step(self) -> str:
-        """The coarsest step within a day: coarser ones may have to be computed."""
+        """The coarsest step that divides a day: coarser ones may have to be computed."""
         return next(tier.step for tier in reversed(self.tiers) if UNIT_MS["d"] % tier.step_ms == 0)
 
     def base(self, asked: str) -> str | None:
-        """The canonical spelling of a coin, however it is capitalised; None if it is not tracked."""
+        """The canonical spelling of a coin given in any case; None if it is not tracked."""
         return self.bases.get(asked) or self.bases.get(asked.upper())
 
 
 class Reader:
-    """What an endpoint reads with: one cursor, bound to one edition."""
+    """Reads one edition for an endpoint or tool, with a cursor of its own."""
 
     def __init__(self, edition: Edition, cursor: duckdb.DuckDBPyConnection) -> None:
         self.edition = edition
         self.cursor = cursor
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
-        """The result's columns; an unknown value is NaN."""
+        """The result's columns; null is NaN."""
         columns = self.cursor.execute(sql).fetchnumpy()
         return {name: _filled(column) for name, column in columns.items()}
 
@@ -98,13 +97,13 @@ class Reader:
         return row[0] if row else None
 
     def rows(self, sql: str, args: list[Any] | Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """All rows by column name, for results of a few rows."""
+        """All rows as dicts, for small results."""
         result = self.cursor.execute(sql, args or [])
         names = [column[0] for column in result.description or []]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def once(self, key: Any, compute: Callable[[], T]) -> T:
-        """A result that is the same for the whole edition, computed at its first use."""
+        """A value that is the same for the whole edition, computed at its first use."""
         if key not in self.edition.memo:
             self.edition.memo[key] = compute()
         result: T = self.edition.memo[key]
@@ -112,7 +111,7 @@ class Reader:
 
 
 def literal(text: str) -> str:
-    """A string as SQL writes it; the quote is the only character with a meaning inside."""
+    """A string as an SQL literal; the quote is the only special character."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -121,7 +120,7 @@ def _filled(column: Any) -> np.ndarray[Any, Any]:
 
 
 def open_edition(path: Path) -> Edition:
-    """Open a replica read-only and read what every request needs to know of it."""
+    """Open a replica read-only and read the metadata that every request needs."""
     connection = duckdb.connect(str(path), read_only=True, config=DUCKDB_CONFIG)
     try:
         row = connection.execute("select edition_id, as_of_ms, published_ms, recorded_since_ms from edition").fetchone()

@@ -1,4 +1,4 @@
-"""Unrecorded periods as responses list them: merged over what concerns a metric, one reason at a time."""
+"""Unrecorded periods (gaps) of a metric as responses list them: merged over its recorded endpoints, one reason each."""
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
@@ -10,9 +10,9 @@ from serve.replica.catalog import Metric
 from serve.replica.edition import Reader
 from serve.replica.units import UNIT_MS, Span
 
-# Most telling first: where two endpoints of a venue failed differently in the same minute, the first one is named.
+# By precedence: if endpoints of a venue fail for different reasons in the same minute, the first of these is listed.
 REASONS = ("recorder_down", "venue_unreachable", "venue_error", "partial")
-# Gaps are merged once an edition and kind, over the least of these lookbacks that holds the range: most ask for a day.
+# Gaps are merged once per edition and kind, over the shortest of these lookbacks that contains the range.
 LOOKBACKS_MS = (2 * UNIT_MS["d"], 35 * UNIT_MS["d"])
 OPEN = "sum(sum(opened) filter (reason = '{}')) over by_time"
 # How many gaps of each reason are open at each edge, as running sums: a join of overlaps would be quadratic.
@@ -47,7 +47,7 @@ group by venue, reason, run order by "start", "end", venue nulls first
 
 
 class Merged(NamedTuple):
-    """All gaps of a kind by start, and how far those up to each one reach."""
+    """All gaps of a kind by start; `reach` is the latest end of the gaps up to each one."""
 
     gaps: list[dict[str, Any]]
     starts: list[int]
@@ -57,7 +57,7 @@ class Merged(NamedTuple):
 def gaps_within(
     db: Reader, metric: Metric, type_: str, venue: str | None, span: Span, kind: str | None = None
 ) -> list[dict[str, Any]]:
-    """The gaps of a metric (as a kind; of one venue, or of those taken together) in the range, clipped to it."""
+    """The gaps of a metric (of a kind; of one venue or of all that are summed) in the range, clipped to it."""
     made_of = (*metric.endpoints_of(kind), *metric.shared_endpoints)
     endpoints = tuple(name for name in made_of if _concerns(name, type_))
     venues = (venue,) if venue else metric.venues
@@ -73,10 +73,10 @@ def gaps_within(
 
 
 def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Span) -> list[dict[str, Any]]:
-    """What lies before the first recorded minute and in no bucket of `t` (starts, ascending): nobody recorded then.
+    """The time before the recording began that no bucket of `t` (starts, ascending) covers.
 
-    Buckets before it are those that the venues' own history filled; what has no history is asked with none, for the
-    bucket in which the recording began is known in part alone. These gaps come before all of `gaps_within`.
+    Buckets before it come from the venues' own history. A metric without history passes no buckets: the bucket in which
+    the recording began is incomplete. All these gaps precede those of `gaps_within`.
     """
     since = db.edition.recorded_since_ms
     end = min(span.end, db.edition.as_of_ms if since is None else since)
@@ -92,8 +92,7 @@ def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Sp
 
 
 def gaps_of(db: Reader, endpoint: str, venues: tuple[str, ...], span: Span) -> list[dict[str, Any]]:
-    """The gaps of one kind of recording on some venues, and the recorder's own, clipped to the range: those of one kind
-    do not overlap."""
+    """The gaps of one recorded endpoint on some venues, and those of the recorder itself, clipped to the range."""
     sql = """
         select greatest(start_ms, $start) as "start", least(end_ms, $end) as "end", venue, reason from gaps
         where end_ms > $start and start_ms < $end
@@ -109,6 +108,6 @@ def _merge(db: Reader, endpoints: tuple[str, ...], venues: tuple[str, ...], sinc
 
 
 def _concerns(endpoint: str, kind: str) -> bool:
-    """Kinds of recording that are named after a market type (perp_bars, spot_tickers) concern that type alone."""
+    """Endpoints that are named after a market type (perp_bars, spot_tickers) concern only that type."""
     named_after = endpoint.partition("_")[0]
     return named_after not in ("perp", "spot") or kind in (named_after, "all")

@@ -22,8 +22,8 @@ from serve.replica.unavailable import Unavailable
 
 POLL_S = 0.25
 QUERY_LIMIT_S = 5.0
-# How long an edition outlives a pointer to a replica that cannot be opened. Holding it for ever would keep the
-# publisher from the one file that it may write.
+# How long the current edition is served when current.json names a replica that cannot be opened. Serving it for ever
+# would block the publisher, which has to write that file.
 GRACE_S = 5.0
 WORKERS = 4
 T = TypeVar("T")
@@ -31,7 +31,7 @@ log = logging.getLogger("tidemark.serve")
 
 
 class Store:
-    """Follows current.json and runs queries on the edition it names."""
+    """Follows current.json and runs queries on the edition that it names."""
 
     def __init__(self, serving: Path, on_change: Callable[[], None], query_limit_s: float = QUERY_LIMIT_S) -> None:
         self.serving = serving
@@ -48,12 +48,12 @@ class Store:
         self._polling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Open what is there and follow it from now on."""
+        """Open the current replica and follow current.json from now on."""
         await self._follow()
         self._polling = asyncio.create_task(self._poll())
 
     async def stop(self) -> None:
-        """Let running queries end, close everything."""
+        """Wait for running queries, then close everything."""
         if self._polling:
             self._polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -63,10 +63,10 @@ class Store:
 
     @contextlib.contextmanager
     def current(self) -> Iterator[Edition]:
-        """The edition of now, which stays open until the block ends."""
+        """The current edition, which stays open until the block ends."""
         edition = self.edition
         if edition is None:
-            raise self.outage.with_traceback(None)  # one instance, raised often: it must not collect frames
+            raise self.outage.with_traceback(None)  # one instance is raised often: without this it accumulates frames
         edition.readers += 1
         try:
             yield edition
@@ -74,11 +74,11 @@ class Store:
             self._release(edition)
 
     async def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
-        """Run `fn` in a worker thread on `edition`, which stays open until that has ended, within the time limit."""
+        """Run `fn` in a worker thread on `edition`, which stays open until it returns, within the time limit."""
         loop = asyncio.get_running_loop()
         edition.readers += 1
         future = self.pool.submit(self._run, edition, fn)
-        # Not a `finally` here: when the waiting task is cancelled, the thread still reads.
+        # Not in a `finally`: when the awaiting task is cancelled, the thread is still reading.
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._release, edition))
         return await self._answer(edition, future)
 
@@ -95,12 +95,12 @@ class Store:
 
     def _run(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
         cursor = edition.connection.cursor()
-        me = threading.get_ident()
-        self._running[me] = (time.monotonic(), cursor)
+        thread = threading.get_ident()
+        self._running[thread] = (time.monotonic(), cursor)
         try:
             return fn(Reader(edition, cursor))
         finally:
-            del self._running[me]
+            del self._running[thread]
             cursor.close()
 
     def _release(self, edition: Edition) -> None:
@@ -113,7 +113,7 @@ class Store:
             now = time.monotonic()
             for started, cursor in list(self._running.values()):
                 if now - started > self.query_limit_s:
-                    # A query that ends at this very moment has closed its cursor.
+                    # A query that ends at this moment has closed its cursor.
                     with contextlib.suppress(duckdb.Error):
                         cursor.interrupt()
             try:
@@ -122,7 +122,7 @@ class Store:
                 log.exception("following %s failed", self.serving)
 
     async def _follow(self) -> None:
-        """Bring `edition` in line with what current.json names."""
+        """Open what current.json names, unless it is open."""
         try:
             path, signature = await asyncio.to_thread(self._look)
         except FileNotFoundError as error:
@@ -137,7 +137,7 @@ class Store:
         if self.edition and self.edition.path == path:
             self._adopt(None, Unavailable("the replica is being reopened"))
         if path in self._open_paths:
-            return  # it is still being read: a second open in this process would show its former content
+            return  # still being read: opening it again in this process would return its former content
         try:
             edition = await asyncio.to_thread(open_edition, path)
         except Exception as error:

@@ -1,8 +1,8 @@
-"""What readers of the replica raise when there is nothing to read."""
+"""The exception for data that cannot be read now."""
 
 
 class Unavailable(Exception):
-    """The data cannot be read now. `missing`: there is no replica; otherwise it is there and cannot be read."""
+    """The data cannot be read now. `missing`: it does not exist yet; otherwise it exists and is unreadable."""
 
     def __init__(self, reason: str, missing: bool = False) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""Lengths of time and ranges, as every part of the server counts them: milliseconds of UTC."""
+"""Durations and time ranges in milliseconds."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""GET /api/coins/overlay: the prices or the open interest of some coins on one scale, 100 where they begin together."""
+"""GET /api/coins/overlay: prices or open interest of several coins, indexed to 100 at their first common bucket."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS, Span
 
-# Range → days, bucket, and for how many seconds an answer may be kept.
+# Range → days, bucket, and for how many seconds a response may be cached.
 RANGES = {"7d": (7, "1h", 60), "30d": (30, "1h", 60), "90d": (90, "4h", 300)}
 FAILURE_TTL_S = 30
 STATES = ("ok", "insufficient", "unavailable")
 FIELDS: Schema = {
     "bases": array_of(TEXT, "In alphabetical order."),
-    "t": array_of({"type": "integer"}, "Bucket starts from the first one that all coins have, UTC epoch ms."),
-    "state": {"enum": list(STATES), "description": "insufficient: no bucket is known of all coins."},
+    "t": array_of({"type": "integer"}, "Bucket starts from the first common one, UTC epoch ms."),
+    "state": {"enum": list(STATES), "description": "insufficient: the coins have no common bucket."},
     "schema_version": {"const": 1},
     "metric": {"enum": ["price", "oi"]},
     "unit": {"const": "index"},
@@ -31,7 +31,7 @@ FIELDS: Schema = {
     "field_map": {"type": "object", "description": "Coin to the name of its array.", "additionalProperties": TEXT},
     "sources": {
         "type": "object",
-        "description": "What each coin's array is made from.",
+        "description": "The source of each coin's array.",
         "additionalProperties": object_of({"state": {"enum": list(STATES)}, "source": {"type": ["string", "null"]},
             "db": {"type": "boolean"}, "error": TEXT}, optional=("db", "error")),
     },
@@ -69,7 +69,7 @@ from buckets
 
 
 class Overlay(NamedTuple):
-    """A question in canonical form."""
+    """A canonical query."""
 
     bases: tuple[str, ...]
     metric: str
@@ -82,7 +82,7 @@ class Overlay(NamedTuple):
 
 
 def resolve_overlay(values: Values, edition: Edition, keyed: bool) -> Overlay:
-    """The canonical question, or the 400 of a coin that is not tracked."""
+    """The canonical query; raises 400 for a coin that is not tracked."""
     bases = {asked: edition.base(asked) for asked in values["c"]}
     for asked, base in bases.items():
         if base is None:
@@ -91,10 +91,10 @@ def resolve_overlay(values: Values, edition: Edition, keyed: bool) -> Overlay:
 
 
 def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """Empty arrays that say so."""
+    """Empty arrays, marked as unavailable."""
     query = Overlay(tuple(sorted(base.upper() for base in values["c"])), values["m"], values["range"])
-    told: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
-    sources = {base: {"state": "unavailable", "source": None, **told} for base in query.bases}
+    state: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
+    sources = {base: {"state": "unavailable", "source": None, **state} for base in query.bases}
     arrays: dict[str, list[int]] = {name: [] for name in ("t", *query.fields.values())}
     return json_body({**_described(query, "unavailable", sources, None), **arrays}, degraded=True, ttl=FAILURE_TTL_S)
 
@@ -127,10 +127,10 @@ def coins_overlay(query: Overlay, db: Reader) -> Body:
         of_bases=db.edition.of_bases(query.bases, f"series_base_{step}"),
         start=span.start,
         end=span.end,
-        # What history filled before the recording began: the rest of that time is a gap.
+        # Buckets of the venues' history from before the recording began: the rest of that time is a gap.
         since=db.edition.recorded_since_ms or span.end,
         count=len(numbered),
-        # Rounded here and nowhere before: the anchor stays exact.
+        # Rounded only here: the anchor stays exact.
         columns=", ".join(
             f"round(any_value(100 * v / anchor) filter (base = {t}))::bigint as {c}" for t, c in numbered
         ),
@@ -148,7 +148,7 @@ def coins_overlay(query: Overlay, db: Reader) -> Body:
 
 
 def _check_counted(query: Overlay, db: Reader) -> None:
-    """Builder-deployed markets are in no aggregate: a coin that they alone trade has nothing to lay over others."""
+    """Raises 400 for a coin of builder-deployed markets alone: aggregates leave those out."""
     bases = ", ".join(map(literal, query.bases))
     counted = db.value(f"select list(distinct base) from market_index where base in ({bases}) and not hip3") or []
     for base in query.bases:
@@ -169,8 +169,8 @@ def _described(
 
 
 def _gaps(query: Overlay, db: Reader, span: Span, width: int, early: dict[str, list[int]]) -> dict[str, Any]:
-    """Of each coin the recorder's own gaps and those of the venues that have its perps; `early` are its buckets from
-    before the recording began."""
+    """For each coin, the recorder's own gaps and those of venues with its perps; `early` are its buckets from before
+    the recording began."""
     gaps = gaps_within(db, db.edition.catalog.by_name[query.metric], "perp", None, span)
     venues: dict[str, set[str]] = {base: set() for base in query.bases}
     for market in db.edition.markets.values():

@@ -1,4 +1,4 @@
-"""GET /api/kimchi-premium/history and /api/coinbase-premium/history: what coins cost above the reference exchange."""
+"""GET /api/kimchi-premium/history and /api/coinbase-premium/history: premiums over the price on binance."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from serve.replica.gaps import before_recording, gaps_of
 from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS, Span
 
-# Coins that are covered whatever is traded; the only ones on the US exchange.
+# Coins that are always covered; the only ones on coinbase.
 ALWAYS, COINBASE_COINS = ("BTC", "ETH", "XRP", "SOL"), ("BTC", "ETH")
 KIMCHI_FIELDS, COINBASE_FIELDS = ("upbit", "bithumb"), ("premium", "gap")
 KIMCHI_COLUMNS = {
@@ -29,7 +29,7 @@ COINBASE_COLUMNS = {"premium": "premium", "gap": "gap", "usdt_usd": "usdt_price"
 DAY = UNIT_MS["d"]
 MAX_POINTS = 2200
 DEFAULT_RANGE_MS, MAX_RANGE_MS = 30 * DAY, 10 * UNIT_MS["y"]
-# Hourly through 90 days, 4-hourly through 366, then as many whole days as keep the points within bounds.
+# Hourly up to 90 days, 4-hourly up to 366, then whole days, as many as MAX_POINTS needs.
 HOURLY_MS, FOUR_HOURLY_MS = 90 * DAY, 366 * DAY
 ARRAY = {"type": "array", "items": {"type": ["number", "null"]}}
 COMMON: dict[str, Schema] = {
@@ -50,7 +50,7 @@ COMMON: dict[str, Schema] = {
 
 @dataclass(frozen=True)
 class PremiumQuery:
-    """The canonical question: a coin in upper case and a span of whole buckets, UTC epoch ms."""
+    """A canonical query: a coin and a range of whole buckets, UTC epoch ms."""
 
     base: str
     start: int
@@ -59,7 +59,7 @@ class PremiumQuery:
 
 
 def resolve(values: Values, edition: Edition, keyed: bool) -> PremiumQuery:
-    """The coin's spelling, and the step that the range has. A key changes nothing."""
+    """The canonical query; the range determines the step. A key changes nothing."""
     length = _length(values)
     span = span_of(None, None, length, edition.as_of_ms)
     step = UNIT_MS["h"] if length <= HOURLY_MS else 4 * UNIT_MS["h"] if length <= FOUR_HOURLY_MS else DAY
@@ -91,16 +91,16 @@ def _params(coins: str) -> dict[str, Param]:
 
 
 def _schema(fields: tuple[str, ...], beside: dict[str, str]) -> Schema:
-    told = {name: {**ARRAY, "description": text} for name, text in beside.items()}
+    described = {name: {**ARRAY, "description": text} for name, text in beside.items()}
     return {
         "type": "object",
         "required": ["t", *fields],
-        "properties": {**COMMON, **dict.fromkeys(fields, ARRAY), **told},
+        "properties": {**COMMON, **dict.fromkeys(fields, ARRAY), **described},
     }
 
 
 def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outage: Unavailable, serving: Path) -> Body:
-    """Empty arrays that say so."""
+    """Empty arrays, marked as unavailable."""
     _length(values)
     content: dict[str, Any] = {"metric": metric, "base": values["base"].upper(), "fields": list(fields), "t": []}
     content |= {**{name: [] for name in fields}, "gaps": [], "db": False}
@@ -113,7 +113,7 @@ def _without_coinbase(values: Values, outage: Unavailable, serving: Path) -> Bod
 
 
 def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str]) -> dict[str, Any]:
-    """Step, range and arrays: the means of the hourly points of each bucket."""
+    """Step, range and arrays: the mean of the hourly points of each bucket."""
     selected = ", ".join(f'avg({sql}) as "{name}"' for name, sql in columns.items())
     arrays = db.arrays(
         f"select t - t % {query.step_ms} as t, {selected} from premiums where {scope} "
@@ -164,14 +164,14 @@ def _covered(db: Reader) -> list[str]:
 def kimchi_premium(query: PremiumQuery, db: Reader) -> Body:
     """History of a coin's premium on the Korean exchanges, percent: closes of the same minute, at the bank's rate."""
     scope = f"exchange in ('upbit', 'bithumb') and base = {literal(query.base)}"
-    # That it is covered is soon found. Which coins are takes reading them all: only whoever asks for another is told.
+    # Checking one coin is fast; listing all covered coins reads the whole table, so only the error does that.
     if query.base not in ALWAYS and not db.value(f"select 1 from premiums where {scope} limit 1"):
         covered = db.once("korean coins", lambda: _covered(db))
         raise BadParameter("base", query.base, "use one of " + ", ".join(covered), covered)
     found = _history(query, db, scope, KIMCHI_COLUMNS)
     source = f"premiums@e{db.edition.edition_id}, against binance spot, {_rate(db, scope)}"
-    about = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KIMCHI_FIELDS)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, found, "upbit", "bithumb")})
+    described = {"metric": "kimchi-premium", "unit": "percent", "source": source, "fields": list(KIMCHI_FIELDS)}
+    return json_body({**described, **found, "gaps": _gaps(query, db, found, "upbit", "bithumb")})
 
 
 @endpoint(
@@ -189,5 +189,10 @@ def coinbase_premium(query: PremiumQuery, db: Reader) -> Body:
     scope = f"exchange = 'coinbase' and base = {literal(query.base)}"
     found = _history(query, db, scope, COINBASE_COLUMNS)
     source = f"premiums@e{db.edition.edition_id}, against binance spot"
-    about = {"metric": "coinbase-premium", "unit": "percent, USD", "source": source, "fields": list(COINBASE_FIELDS)}
-    return json_body({**about, **found, "gaps": _gaps(query, db, found, "coinbase")})
+    described = {
+        "metric": "coinbase-premium",
+        "unit": "percent, USD",
+        "source": source,
+        "fields": list(COINBASE_FIELDS),
+    }
+    return json_body({**described, **found, "gaps": _gaps(query, db, found, "coinbase")})

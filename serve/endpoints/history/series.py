@@ -26,7 +26,7 @@ GAP: Schema = {
     "properties": {
         "start": {"type": "integer"},
         "end": {"type": "integer"},
-        "venue": {**TEXT_OR_NULL, "description": "null: the recorder itself was down, or had not begun."},
+        "venue": {**TEXT_OR_NULL, "description": "null: the recorder was down, or had not started."},
         "reason": {"enum": list(REASONS)},
     },
 }
@@ -41,12 +41,12 @@ SCHEMA: Schema = {
         "venue": TEXT_OR_NULL,
         "type": TEXT_OR_NULL,
         "kind": {"enum": list(KINDS), "description": "long-short only."},
-        "step": {"type": "integer", "description": "Bucket width in ms; raised where the asked one is too fine."},
+        "step": {"type": "integer", "description": "Bucket width in ms; raised if the requested one is too fine."},
         "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
         "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
         "source": {
             "type": "string",
-            "description": "Tier, edition and, where a metric is of some venues alone, those.",
+            "description": "Tier, edition and, for a metric of certain venues only, those.",
         },
         "fields": {"type": "array", "items": {"type": "string"}},
         "t": {"type": "array", "items": {"type": "integer"}},
@@ -59,17 +59,17 @@ SCHEMA: Schema = {
 
 
 def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """Empty arrays that say so: nothing can be read, which is not the same as no activity."""
+    """Empty arrays, marked as unavailable: unreadable data is not zero activity."""
     if values["metric"] not in METRIC_NAMES:
         raise BadParameter("metric", values["metric"], "use one of " + ", ".join(METRIC_NAMES), METRIC_NAMES)
     if values["format"] == "csv":
         return Body(b"# source: unavailable\ntime_utc,unix_ms\n", CSV, degraded=True)
     if values["format"] in ("parquet", "arrow"):
         empty = pa.table({"t": pa.array([], pa.int64())})
-        about: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
-        shape = parquet_body if values["format"] == "parquet" else arrow_body
-        return replace(shape(empty, about), degraded=True)
-    # No metric: which one an alias means is written in the replica.
+        metadata: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
+        make_body = parquet_body if values["format"] == "parquet" else arrow_body
+        return replace(make_body(empty, metadata), degraded=True)
+    # Without `metric`: aliases are resolved by the replica.
     content: dict[str, Any] = {"base": values["base"] and values["base"].upper(), "market": values["market"]}
     content |= {"venue": values["venue"], "type": values["type"]}
     end = int(time.time() * 1000) if values["end"] is None else values["end"]

@@ -1,4 +1,4 @@
-"""GET /api/altcoin-season: whether altcoins or bitcoin did better over 90 days, day by day."""
+"""GET /api/altcoin-season: daily index of whether altcoins or bitcoin performed better over 90 days."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ COIN: Schema = {
     "vs_btc": {**NUMBER, "description": "return_90d less that of BTC."},
     "beat_btc": {"type": "boolean"},
 }
-ENTERED: Schema = {**TEXT_OR_NULL, "description": "Newest day that entered this season from the day before."}
+ENTERED: Schema = {**TEXT_OR_NULL, "description": "Newest day in this season after a day outside it."}
 SCHEMA = object_of(
     {
         "value": {**NUMBER, "description": "Share of the day's top 50 altcoins that beat BTC over 90 days, 0 to 100."},
@@ -32,7 +32,7 @@ SCHEMA = object_of(
             "[UTC midnight in epoch ms, value], oldest first; a completed day never changes.",
         ),
         "coins": array_of(object_of(COIN), "Those that count, by rank."),
-        "provisional": {"type": "boolean", "description": "The exchanges' past was still being fetched."},
+        "provisional": {"type": "boolean", "description": "The exchanges' history was still being fetched."},
         "as_of": INTEGER,
         "source": {**TEXT, "description": "Table, edition, and what coins are ranked by."},
         "value_30d_ago": NUMBER_OR_NULL,
@@ -96,15 +96,15 @@ def altcoin_season(query: Values, db: Reader) -> Body:
 
 
 def _year(values: dict[int, float]) -> dict[str, Any]:
-    """Extremes, days in each season, and when each was last entered."""
-    told: dict[str, Any] = {"high_1y": max(values.values()), "low_1y": min(values.values())}
+    """Extremes, days in each season, and the last entry into each."""
+    figures: dict[str, Any] = {"high_1y": max(values.values()), "low_1y": min(values.values())}
     for name, zone in (("alt", "altcoin_season"), ("btc", "bitcoin_season")):
-        there = [t for t, value in values.items() if _zone(value) == zone]
-        before = {t: values.get(t - UNIT_MS["d"]) for t in there}
+        inside = [t for t, value in values.items() if _zone(value) == zone]
+        before = {t: values.get(t - UNIT_MS["d"]) for t in inside}
         entered = [t for t, value in before.items() if value is not None and _zone(value) != zone]
-        told[f"days_{name}_season_1y"] = len(there)
-        told[f"last_cross_{name}_season"] = _date(max(entered)) if entered else None
-    return told
+        figures[f"days_{name}_season_1y"] = len(inside)
+        figures[f"last_cross_{name}_season"] = _date(max(entered)) if entered else None
+    return figures
 
 
 def _zone(value: float) -> str:

@@ -1,4 +1,4 @@
-"""GET /api/derivatives-fear-greed: greed and fear, read from funding, open interest, positions and liquidations."""
+"""GET /api/derivatives-fear-greed: an index from funding, open interest, positions and liquidations."""
 
 import time
 from datetime import UTC, datetime
@@ -15,16 +15,17 @@ from serve.replica.units import UNIT_MS
 
 NAME, FORMULA_VERSION, DAYS = "Derivatives fear and greed", 1, 365
 METHODOLOGY = (
-    "Mean of up to four percentiles, weighed alike: each is the mid-rank of the day's reading among the readings of the"
-    " 365 days that end the day before (at least 30, else it is null and left out). funding: mean funding weighted by"
-    " open interest; oi: change of open interest in 7 days; ls: long share of all accounts in the 20 coins held most;"
+    "Mean of up to four percentiles, equally weighted: each is the mid-rank of the day's reading among the readings of"
+    " the 365 days that end the day before (at least 30, else it is null and left out). funding: mean funding weighted"
+    " by open interest; oi: change of open interest in 7 days; ls: long share of all accounts in the 20 coins with the"
+    " highest open interest;"
     " liq: liquidated shorts / all liquidations. Completed days are written once; today is provisional. The table"
     " fear_greed keeps every reading."
 )
 COMPONENTS = ("funding", "oi", "ls", "liq")
 LABELS = ["Extreme Fear", "Fear", "Neutral", "Greed", "Extreme Greed"]
 VALUE: Schema = {"minimum": 0, "maximum": 100}
-PERCENTILE: Schema = {**NUMBER_OR_NULL, "description": "Percentile, 0 to 100; null: absent, not weighed."}
+PERCENTILE: Schema = {**NUMBER_OR_NULL, "description": "Percentile, 0 to 100; null: unknown, left out of the mean."}
 PERCENTILES = object_of(dict.fromkeys(COMPONENTS, PERCENTILE))
 DAY: Schema = {"date": TEXT, "value": {**INTEGER, **VALUE}, "exact": NUMBER, "label": {"enum": LABELS}}
 PROVISIONAL: Schema = {"type": "boolean"}
@@ -46,7 +47,7 @@ SCHEMA = object_of(
                 {
                     **DAY,
                     "components": PERCENTILES,
-                    "provisional": {**PROVISIONAL, "description": "The exchanges' past was still being fetched."},
+                    "provisional": {**PROVISIONAL, "description": "The exchanges' history was still being fetched."},
                 }
             ),
             "Completed UTC days of up to a year, oldest first.",
@@ -66,7 +67,7 @@ from fear_greed where formula_version = {FORMULA_VERSION} and t between $since a
 
 
 def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """The same shape without data."""
+    """The same structure without data."""
     empty = {**_body(None, [], time.time_ns() // 1_000_000), "db": False}
     return json_body(empty if outage.missing else {**empty, "error": True}, degraded=True)
 
@@ -82,17 +83,17 @@ def derivatives_fear_greed(query: Values, db: Reader) -> Body:
 
 
 def _body(today: dict[str, Any] | None, days: list[dict[str, Any]], now: int) -> dict[str, Any]:
-    under_way: dict[str, Any] = {"date": _date(now), "value": None, "provisional": True}
+    unfinished: dict[str, Any] = {"date": _date(now), "value": None, "provisional": True}
     return {
         "name": NAME,
         "formula_version": FORMULA_VERSION,
         "methodology": METHODOLOGY,
-        "today": under_way if today is None else _told(today) | {"provisional": True},
-        "days": [_told(row) for row in days],
+        "today": unfinished if today is None else _day(today) | {"provisional": True},
+        "days": [_day(row) for row in days],
     }
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _day(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "date": _date(row["t"]),
         **{name: row[name] for name in ("value", "exact", "label")},

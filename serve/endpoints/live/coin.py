@@ -23,7 +23,7 @@ ALERT = object_of(
         "id": INTEGER,
         "ts": INTEGER,
         **dict.fromkeys(("venue", "symbol", "kind"), TEXT),
-        "dir": {"enum": ["buy", "sell", None], "description": "null where neither takers nor the price say it."},
+        "dir": {"enum": ["buy", "sell", None], "description": "null if neither taker volume nor the price shows one."},
         "sig": NUMBER,
     }
 )
@@ -46,7 +46,7 @@ SCHEMA = object_of(
         "hits24h": {**INTEGER, "description": "Spike alerts of 24 hours."},
         "net_flow24h": {
             **NUMBER_OR_NULL,
-            "description": "Taker buys less taker sells of the coin's perps in 24 hours, USD; null where none tells.",
+            "description": "Taker buys less sells of the coin's perps in 24 hours, USD; null if none is published.",
         },
         **STAMPS,
     }
@@ -55,9 +55,9 @@ UNKNOWN = ", ".join(f"\"{window}\": {{long: null, short: null, 'count': null}}" 
 OWN = ", ".join(
     f""" "{window}": {{long: l.totals['{window}'].long, short: l.totals['{window}'].short}}""" for window in WINDOWS
 )
-# A coin none of whose markets was observed lately is tracked for another day, without figures.
+# A coin without a recently observed market stays tracked for another day, without figures.
 UNSEEN = {"base": "$base", "venues": "[]", "hip3": "bool_and(hip3)"}
-# A coin that no feed covers has no row of liquidations: its totals are unknown.
+# A coin that no feed covers has no row in liquidations: its totals are unknown.
 SQL = f"""
 with spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until),
 events as (
@@ -93,7 +93,7 @@ select exists (from markets where base = $base) or exists (from market_index whe
 
 
 def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
-    """The canonical coin, or the 404 of one that nobody knows."""
+    """The canonical coin; raises 404 for an unknown one."""
     base = edition.base(values["base"])
     if base is None:
         raise ApiError(404, "unknown coin")
@@ -112,7 +112,7 @@ def coin_detail(query: str, db: Reader) -> Body:
     """One coin: its figures, liquidations, long/short ratios, spike alerts and net taker flow of 24 hours."""
     args = {"base": query, "since": db.edition.as_of_ms - DAY_MS}
     if not db.value(TRACKED, args):
-        raise ApiError(404, "unknown coin")  # it was recorded once and is listed no more
+        raise ApiError(404, "unknown coin")  # it was recorded once and is no longer listed
     until = db.edition.as_of_ms // MINUTE_MS * MINUTE_MS
     sql = SQL.replace("$of_base", db.edition.of_bases([query], "series_base_1m"))
     return snapshot_body(

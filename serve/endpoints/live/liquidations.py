@@ -1,4 +1,4 @@
-"""GET /api/liquidations: rolling totals, by venue and by coin, the biggest and the newest, hour by hour."""
+"""GET /api/liquidations: rolling totals, by venue and by coin, the largest, the newest, and by hour."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
@@ -28,5 +28,5 @@ SQL = "select to_json(l)::varchar from (select * exclude (base) from liquidation
 
 @endpoint("/api/liquidations", ttl=15, statuses=(200, 400, 503), schema=SCHEMA)
 def liquidations(query: Values, db: Reader) -> Body:
-    """Liquidations of the last 24 hours: totals, by venue and coin, the biggest, the newest, hour by hour."""
+    """Liquidations of the last 24 hours: totals, by venue and coin, the largest, the newest, and by hour."""
     return snapshot_body(db, SQL)

@@ -36,7 +36,10 @@ SECTION = object_of(
         "unit": {"enum": sorted(set(UNITS.values()))},
         "unavailable": {**TEXT_OR_NULL, "description": "Why there are no rows."},
         "note": TEXT_OR_NULL,
-        "up": {**ROWS, "description": "The highest values; a coin stands with its perp that is held most."},
+        "up": {
+            **ROWS,
+            "description": "The highest values; a coin is represented by its perp with the highest open interest.",
+        },
         "down": {**ROWS, "type": ["array", "null"], "description": "The lowest; null for liquidations."},
     }
 )
@@ -52,7 +55,7 @@ from market_movers
 
 
 def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """Every section says why it is empty."""
+    """Every section is empty and has the reason."""
     now = int(time.time() * 1000)
     empty: dict[str, Any] = {"unavailable": str(outage), "note": None, "up": [], "down": None}
     sections = {

@@ -1,4 +1,4 @@
-"""GET /api/new-listings: the USDT perps that two exchanges have listed lately."""
+"""GET /api/new-listings: USDT perps that two exchanges have listed recently."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values, one_of
@@ -9,7 +9,7 @@ from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS
 
 LISTING = ("binance", "bybit")
-# How old an observation may be that says what a market is now: that of the markets' snapshot.
+# The greatest age of a live observation, as in the markets snapshot.
 MAX_AGE_MS = 5 * UNIT_MS["m"]
 FIGURES = ("first_open", "price", "change", "oi_usd", "vol_24h", "funding")
 LISTING_ROW: Schema = {
@@ -43,7 +43,7 @@ SCHEMA: Schema = {
         "source": {"type": "string"},
     },
 }
-# What an exchange only announces is listed when it opens; what it lets trade before that is observed.
+# An announced market counts from its opening; one that already trades before that has observations.
 SQL = """
 with listed as (
     select * from listings where venue in (select unnest($venues)) and listed_ms between $since and $now
@@ -64,7 +64,7 @@ from listed left join live using (market_id)
 where status is distinct from 'prelaunch' or live.t is not null
 order by listed_ms desc, market_id
 """
-# An outcome stands until the list is asked again: a failed one reaches up to the newest minute.
+# A failure lasts until the next request of the list: a current one reaches up to the newest minute.
 FAILED_SQL = """
 select distinct venue from gaps
 where endpoint = 'instruments' and venue in (select unnest($venues)) and end_ms > $now - $now % 60000
@@ -81,7 +81,7 @@ order by venue
     params={"window": one_of("How far back.", "30d", "90d", default="90d")},
 )
 def new_listings(query: Values, db: Reader) -> Body:
-    """USDT perps listed within the window, newest first, with what they have done since."""
+    """USDT perps listed within the window, newest first, with their figures and change since the listing."""
     now, days = db.edition.as_of_ms, int(query["window"].removesuffix("d"))
     known = db.rows("select distinct venue from listings where venue in (select unnest($1))", [list(LISTING)])
     read = {row["venue"] for row in known}

@@ -1,4 +1,4 @@
-"""GET /api/open-interest-acceleration: contracts whose open interest grows or shrinks faster than an hour ago."""
+"""GET /api/open-interest-acceleration: the change of open interest compared with that of the hour before."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values, one_of
@@ -24,7 +24,7 @@ SCHEMA = object_of(
         "targets_ms": {**TIMES, "description": "Two hours ago, one hour ago, the newest minute."},
         "venues": array_of(TEXT, "Venues whose contracts are compared."),
         "minimum": {"type": "integer", "description": "USD."},
-        "rows": array_of(ROW, "By open interest; fractions of coins, so that prices play no part."),
+        "rows": array_of(ROW, "By open interest; fractions of coins, independent of prices."),
         "unavailable": array_of(
             object_of({**CONTRACT, "reason": {"enum": ["missing_anchor", "listed_recently", "contract_changed"]}}),
             "Contracts of the same list that cannot be compared.",
@@ -61,7 +61,7 @@ select to_json({
     },
 )
 def open_interest_acceleration(query: Values, db: Reader) -> Body:
-    """Change of open interest over the last hour against the hour before, of the 50 contracts held most."""
+    """Change of open interest over the last hour against the hour before, of the 50 contracts with the highest."""
     last = db.edition.as_of_ms // MINUTE_MS * MINUTE_MS
     args = {
         "minimum": int(query["min_oi"]),

@@ -1,4 +1,4 @@
-"""GET /api/options/{coin} and /api/options/{coin}/iv: what a coin's options hold, and the volatilities they say."""
+"""GET /api/options/{coin} and /api/options/{coin}/iv: open interest and implied volatilities of a coin's options."""
 
 import time
 from typing import Any
@@ -12,11 +12,11 @@ from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
 COINS = ("BTC", "ETH")
-# Options are asked for every five minutes.
+# Options are requested every five minutes.
 STALE_S = 1200
 BY_VENUE: Schema = {"type": "object", "additionalProperties": NUMBER}
 EXPIRY: Schema = {"expiry": TEXT, "expiry_ms": INTEGER}
-HELD: Schema = {
+POSITIONS: Schema = {
     "call_oi": {**NUMBER_OR_NULL, "description": "Open interest of calls, coins."},
     "put_oi": {**NUMBER_OR_NULL, "description": "Open interest of puts, coins."},
     "pcr_oi": {**NUMBER_OR_NULL, "description": "Puts / calls by open interest; null without calls."},
@@ -26,7 +26,7 @@ HELD: Schema = {
 VOLATILITIES: Schema = dict.fromkeys(("atm_iv", "call25_iv", "put25_iv", "rr25", "fly25"), NUMBER_OR_NULL)
 COMMON: Schema = {
     "coin": {"enum": list(COINS)},
-    "as_of": {**INTEGER, "description": "Oldest snapshot that counts, UTC epoch ms."},
+    "as_of": {**INTEGER, "description": "Oldest snapshot that is used, UTC epoch ms."},
     "stale": {"type": "boolean", "description": f"as_of is more than {STALE_S // 60} minutes ago."},
     "venues": array_of(TEXT),
 }
@@ -35,7 +35,7 @@ SCHEMA = object_of(
     {
         **COMMON,
         "spot": {**NUMBER_OR_NULL, "description": "Mean of the venues' index prices, USD."},
-        "totals": object_of(HELD),
+        "totals": object_of(POSITIONS),
         "expiries": array_of(
             object_of(
                 {
@@ -43,10 +43,10 @@ SCHEMA = object_of(
                     "kind": {"enum": ["day", "week", "month", "quarter"]},
                     "max_pain": {
                         **NUMBER_OR_NULL,
-                        "description": "Strike at which all options together pay least, USD; null: none is held.",
+                        "description": "Strike at which all options pay out least, USD; null without open interest.",
                     },
                     "max_pain_by_venue": BY_VENUE,
-                    **HELD,
+                    **POSITIONS,
                 }
             )
         ),
@@ -86,14 +86,14 @@ COIN = coin(f"One of {', '.join(COINS)}, in any case.")
 
 
 def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
-    """The canonical coin, or the 404 of one without options here."""
+    """The canonical coin; raises 404 for one without options here."""
     found: str = values["coin"].upper()
     if found not in COINS:
         raise ApiError(404, "unknown coin")
     return found
 
 
-# Never kept: `stale` looks at the clock.
+# Not cached: `stale` depends on the clock.
 @endpoint(
     "/api/options/{coin}",
     ttl=None,
@@ -105,9 +105,9 @@ def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
 def options(query: str, db: Reader) -> Body:
     """A coin's options by expiry: open interest, put/call ratios, max pain."""
     of_coin, common = _of_coin(query, db)
-    expiries = _expiries(query, db, "kind", "max_pain", "max_pain_by_venue", *HELD, "partial")
+    expiries = _expiries(query, db, "kind", "max_pain", "max_pain_by_venue", *POSITIONS, "partial")
     partial = [row["expiry"] for row in expiries if row.pop("partial")]
-    totals = {name: of_coin[name] for name in HELD}
+    totals = {name: of_coin[name] for name in POSITIONS}
     return json_body(
         {**common, "spot": of_coin["spot"], "totals": totals, "expiries": expiries, "partial_expiries": partial}
     )
@@ -132,7 +132,7 @@ def options_iv(query: str, db: Reader) -> Body:
 
 
 def _of_coin(name: str, db: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The coin's own row, and what both answers begin with."""
+    """The coin's row, and the fields that both responses begin with."""
     found = db.rows("select * from option_coins where coin = $coin", {"coin": name})
     if not found:
         raise Unavailable(f"no options on {name} are recorded yet", missing=True)

@@ -1,4 +1,4 @@
-"""GET /api/order-book-depth: what rests around the mid of the perps held most, as the mart holds it."""
+"""GET /api/order-book-depth: resting orders around the mid of the perps with the highest open interest."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
@@ -7,7 +7,7 @@ from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable
 
-# Books are asked for every other minute: one that is older than this no longer says what rests now.
+# Books are requested every other minute; an older one is not current.
 MAX_AGE_MS = 600_000
 TRUNCATED = {"type": "boolean", "description": "The levels end inside the band: a lower bound."}
 DEPTH: Schema = {
@@ -57,14 +57,14 @@ SCHEMA: Schema = {
         "as_of": {"type": "integer", "description": "Minute of the newest book, UTC epoch ms."},
         "state": {"enum": ["ok", "partial"], "description": "partial: a book is missing."},
         "imbalance_band_pct": {"type": "number"},
-        "market_order_usd": {"type": "number", "description": "Size of the order whose cost is told, USD."},
+        "market_order_usd": {"type": "number", "description": "Size of the order whose cost is estimated, USD."},
         "levels_per_side": {"type": "integer", "description": "Levels of the longest recorded side."},
         "n_books": {"type": "integer"},
-        "n_failed": {"type": "integer", "description": "Books that the newest round could not get."},
+        "n_failed": {"type": "integer", "description": "Books whose newest request failed."},
         "source": {"type": "string"},
     },
 }
-# Bands, the imbalance's band and the order are those of the model int_book_depth, which the mart's books come from.
+# As in the model int_book_depth, from which the mart's books come.
 IMBALANCE_BAND_PCT, MARKET_ORDER_USD = 1.0, 100_000
 VENUES_SQL = """
 select
@@ -73,9 +73,9 @@ select
         symbol: symbol, base: base, mid: mid, depth: depth, imbalance: imbalance,
         imbalance_range_pct: imbalance_range_pct, cost_buy_bps: cost_buy_bps, cost_buy_truncated: cost_buy_truncated,
         cost_sell_bps: cost_sell_bps, cost_sell_truncated: cost_sell_truncated
-    } order by oi_usd desc nulls last, market_id) filter (shown), []) as markets,
-    coalesce(list(symbol order by symbol) filter (not shown), []) as missing
-from (select *, coalesce(book_ms >= $since, false) as shown from order_book_depth)
+    } order by oi_usd desc nulls last, market_id) filter (is_current), []) as markets,
+    coalesce(list(symbol order by symbol) filter (not is_current), []) as missing
+from (select *, coalesce(book_ms >= $since, false) as is_current from order_book_depth)
 group by venue order by venue
 """
 TOTALS_SQL = """
@@ -88,12 +88,12 @@ from order_book_depth where book_ms >= $since
 
 @endpoint("/api/order-book-depth", ttl=30, statuses=(200, 400, 503), schema=SCHEMA)
 def order_book_depth(query: Values, db: Reader) -> Body:
-    """Order-book depth of the USDT perps held most: notional within bands, imbalance, what a market order costs."""
+    """Order-book depth of the USDT perps with the highest open interest: bands, imbalance, cost of an order."""
     since = {"since": db.edition.as_of_ms - MAX_AGE_MS}
     [totals] = db.rows(TOTALS_SQL, since)
     if not totals["n_books"]:
-        asked = db.value("select count(*) from order_book_depth")
-        raise Unavailable("no order book of the last 10 minutes is there", missing=not asked)
+        requested = db.value("select count(*) from order_book_depth")
+        raise Unavailable("no order book of the last 10 minutes was recorded", missing=not requested)
     venues = db.rows(VENUES_SQL, since)
     return json_body(
         {

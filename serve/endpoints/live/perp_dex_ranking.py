@@ -1,4 +1,4 @@
-"""GET /api/perp-dex-ranking: the perp exchanges on chains, by open interest."""
+"""GET /api/perp-dex-ranking: decentralized perp exchanges by open interest."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from serve.replica.edition import Reader
 from serve.replica.unavailable import Unavailable
 
 RANKED = {"hyperliquid": "Hyperliquid", "aster": "Aster", "lighter": "Lighter"}
-# Older than this a value is the last good one, and after a day none. A recording as young as this is still loading.
+# An older value is stale, and after a day missing. A recording younger than LIVE_S is loading.
 LIVE_S, STALE_S = 300, 86_400
 VENUE: Schema = {
     "type": "object",
@@ -42,14 +42,14 @@ SCHEMA: Schema = {
         "source": {"type": "string"},
     },
 }
-# Shares are of those that have figures; a venue without any keeps its place at the end.
+# Shares are of the venues with figures; one without is last.
 SQL = """
-with asked as (select unnest($ranked) as venue, unnest($names) as title),
+with listed as (select unnest($ranked) as venue, unnest($names) as title),
 known as (
     select venue, coalesce(name, title) as name, observed_ms,
         if(observed_ms > $since, oi_usd, null) as oi_usd, if(observed_ms > $since, vol24h_usd, null) as vol24h_usd,
         if(observed_ms > $since, oi_partial, null) as oi_partial, if(observed_ms > $since, n_markets, null) as n_markets
-    from asked left join venue_totals using (venue)
+    from listed left join venue_totals using (venue)
 )
 select
     if(oi_usd is null, null, row_number() over (order by oi_usd desc nulls last, venue)) as rank, venue, name,
@@ -59,15 +59,15 @@ from known order by oi_usd desc nulls last, vol24h_usd desc nulls last, venue
 """
 
 
-# Never kept: ages look at the clock.
+# Not cached: ages depend on the clock.
 @endpoint("/api/perp-dex-ranking", ttl=None, statuses=(200, 400, 503), schema=SCHEMA)
 def perp_dex_ranking(query: Values, db: Reader) -> Body:
-    """Perp exchanges on chains by open interest, with their shares of open interest and volume."""
+    """Decentralized perp exchanges by open interest, with their shares of open interest and volume."""
     now_ms = time.time_ns() // 1_000_000
     rows = db.rows(SQL, {"ranked": list(RANKED), "names": list(RANKED.values()), "since": now_ms - STALE_S * 1000})
     if not any(row["observed_ms"] for row in rows):
         raise Unavailable("none of these exchanges has been observed yet", missing=True)
-    venues = [_told(row, now_ms, db.edition.recorded_since_ms, db.edition.as_of_ms) for row in rows]
+    venues = [_with_status(row, now_ms, db.edition.recorded_since_ms, db.edition.as_of_ms) for row in rows]
     return json_body(
         {
             "venues": venues,
@@ -82,7 +82,7 @@ def perp_dex_ranking(query: Values, db: Reader) -> Body:
     )
 
 
-def _told(row: dict[str, Any], now_ms: int, since_ms: int | None, as_of_ms: int) -> dict[str, Any]:
+def _with_status(row: dict[str, Any], now_ms: int, since_ms: int | None, as_of_ms: int) -> dict[str, Any]:
     observed_ms = row.pop("observed_ms")
     if row["n_markets"] is None:
         young = observed_ms is None and as_of_ms - (since_ms or as_of_ms) < LIVE_S * 1000

@@ -1,4 +1,4 @@
-"""GET /api/hyperliquid/liquidations: probable liquidations, as the fills of tracked wallets show them."""
+"""GET /api/hyperliquid/liquidations: probable liquidations, inferred from the fills of tracked wallets."""
 
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,15 @@ from serve.replica.units import UNIT_MS, Span
 
 WINDOWS = {"24h": UNIT_MS["d"], "7d": 7 * UNIT_MS["d"]}
 LARGEST = 20
-# The recording whose gaps count. Fills of a wallet that could not be asked for come with its next turn.
+# The recorded endpoint whose gaps are listed. Fills of a wallet whose request failed come with its next request.
 STREAM = "liquidator_fills"
 NOTE = (
     "Inferred from the fills of tracked wallets and of the venue's liquidators. Liquidations in which none of them took"
     " part are not here."
 )
 SAMPLE_NOTE = (
-    "A sample, not the market's total: the venue publishes no feed of all liquidations. Each wallet's fills are asked"
-    " for once in two hours, so the newest hours still grow."
+    "A sample, not the market's total: the venue publishes no feed of all liquidations. Each wallet's fills are"
+    " requested once in two hours, so the newest hours still grow."
 )
 USD, COUNT = {"type": "number"}, {"type": "integer"}
 ARRAY = {"type": "array", "items": {"type": ["number", "null"]}}
@@ -53,7 +53,7 @@ SCHEMA: Schema = {
             "type": "object",
             "required": ["t", "long", "short"],
             "properties": {"t": {"type": "array", "items": COUNT}, "long": ARRAY, "short": ARRAY},
-            "description": "Hours of the clock, UTC epoch ms and USD; null: nothing of the hour was recorded.",
+            "description": "Clock hours, UTC epoch ms and USD; null: the hour was not recorded.",
         },
         "largest": {
             "type": "array",
@@ -65,7 +65,7 @@ SCHEMA: Schema = {
         },
         "complete": {"type": "boolean", "description": "The whole window was recorded."},
         "partial": {"type": "boolean", "description": "A part of the window was not recorded."},
-        "overflow": {"type": "boolean", "description": "Events of the window were dropped for want of room."},
+        "overflow": {"type": "boolean", "description": "Events of the window were dropped because of a size limit."},
         "retained_count": COUNT,
         "oldest_retained_ms": {"type": ["integer", "null"]},
         "note": {"type": "string"},
@@ -82,7 +82,7 @@ SUMS = """
 
 
 def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """The same shape without data."""
+    """The same structure without data."""
     empty: dict[str, Any] = {"totals": {"long_usd": 0, "short_usd": 0, "n_long": 0, "n_short": 0}, "coins": []}
     empty |= {"window": values["window"], "hourly": {"t": [], "long": [], "short": []}, "complete": False, "db": False}
     return json_body(empty if outage.missing else {**empty, "error": "unavailable"}, degraded=True)
@@ -136,7 +136,7 @@ def wallet_liquidations(query: Values, db: Reader) -> Body:
 
 
 def _gaps(db: Reader, span: Span) -> list[dict[str, Any]]:
-    """What of the window was not recorded."""
+    """The unrecorded periods of the window."""
     return [*before_recording(db, np.empty(0, np.int64), 0, span), *gaps_of(db, STREAM, ("hyperliquid",), span)]
 
 

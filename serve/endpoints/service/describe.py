@@ -1,4 +1,4 @@
-"""GET / and GET /openapi.json: what there is to ask for, made from the declarations and the edition's definitions."""
+"""GET / and GET /openapi.json: the endpoints and their parameters, derived from the declarations and the edition."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def index_body() -> Body:
     """Name, version and the list of endpoints."""
     listed = [{"path": declared.path, "summary": declared.summary} for _, declared in sorted(REGISTRY.items())]
     listed.append({"path": "/mcp", "summary": "The same data as tools for models: an MCP server, by POST."})
-    listed.append({"path": "/docs", "summary": "This API as a page from which requests can be sent."})
+    listed.append({"path": "/docs", "summary": "This API in Swagger UI, which sends requests."})
     listed.append({"path": "/guide/", "summary": "The guide: how to use, run and change Tidemark."})
     listed.append({"path": "/dbt/", "summary": "Documentation of the tables: what each metric and column means."})
     return json_body({"name": "Tidemark", "version": API_VERSION, "openapi": "/openapi.json", "endpoints": listed})
@@ -31,7 +31,7 @@ def index(query: Values, db: Reader) -> Body:
 
 
 def openapi_offline(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """The description without an edition: the metric names are those that the interface promises."""
+    """The description without an edition: with the metric names that the interface promises."""
     return json_body(describe(REGISTRY.values(), Catalog()), degraded=True)
 
 

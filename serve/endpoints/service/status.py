@@ -97,13 +97,13 @@ SCHEMA: Schema = {
 
 
 def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """The same shape without data. The past may be on its way meanwhile."""
+    """The same structure without data. A backfill may be running nevertheless."""
     nulls = dict.fromkeys(("edition", "as_of", "published", "recorded_since", "age_s", "recorder_lag_s", "build_lag_s"))
     nothing: dict[str, Any] = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(serving)}
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 
-# Not counted: whoever watches a service asks all the time.
+# Not counted against a budget: monitoring requests it all the time.
 @endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
     """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error,
@@ -115,7 +115,7 @@ def status(query: Values, db: Reader) -> Body:
     age_s = _seconds(now - edition.as_of_ms)
     return json_body(
         {
-            # Data of a time that is still to come is no better: a clock is or was wrong.
+            # Data from the future is as bad: a clock is or was wrong.
             "state": "healthy" if abs(age_s) <= UNHEALTHY_AFTER_S else "unhealthy",
             "edition": edition.edition_id,
             "as_of": edition.as_of_ms,
@@ -134,20 +134,20 @@ def status(query: Values, db: Reader) -> Body:
 def _backfill(serving: Path) -> dict[str, Any] | None:
     try:
         written = (serving / BACKFILL_FILE).stat()
-        told = _told(serving / BACKFILL_FILE, written.st_mtime_ns, written.st_ino)
-        # One that was killed leaves the word `running` behind.
-        died = told["state"] == "running" and time.time() - written.st_mtime > UNHEALTHY_AFTER_S
+        progress = _read_progress(serving / BACKFILL_FILE, written.st_mtime_ns, written.st_ino)
+        # A backfill that was killed leaves the state `running` behind.
+        crashed = progress["state"] == "running" and time.time() - written.st_mtime > UNHEALTHY_AFTER_S
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    return told | {"state": "stopped"} if died else told
+    return progress | {"state": "stopped"} if crashed else progress
 
 
 @lru_cache(maxsize=1)
-def _told(path: Path, written_ns: int, inode: int) -> dict[str, Any]:
-    """The file of this time: read once, however often it is asked for."""
-    told: dict[str, Any] = orjson.loads(path.read_bytes())
-    told.pop("pid", None)
-    return told
+def _read_progress(path: Path, written_ns: int, inode: int) -> dict[str, Any]:
+    """The file's content, read once per modification."""
+    progress: dict[str, Any] = orjson.loads(path.read_bytes())
+    progress.pop("pid", None)
+    return progress
 
 
 def _suspects(db: Reader) -> list[dict[str, Any]]:

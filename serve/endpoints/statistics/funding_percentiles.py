@@ -1,4 +1,4 @@
-"""GET /api/funding-percentiles: where the live funding of the perps held most stands among their own past rates."""
+"""GET /api/funding-percentiles: the live funding rate as a percentile of the market's own past rates."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values, one_of
@@ -6,19 +6,19 @@ from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema
 from serve.contract.serialize import Body, strict_json
 from serve.replica.edition import Reader
 
-ASKED = ("binance", "bybit", "hyperliquid", "okx", "bitget")
+VENUES = ("binance", "bybit", "hyperliquid", "okx", "bitget")
 MOST = 50
 ROW: Schema = {
     **dict.fromkeys(("base", "venue", "symbol"), TEXT),
     "oi_usd": NUMBER,
     "live_funding": {**NUMBER_OR_NULL, "description": "Quoted in the last 5 minutes."},
-    "comparison_funding": {**NUMBER_OR_NULL, "description": "The rate that is ranked: the live one."},
+    "comparison_funding": {**NUMBER_OR_NULL, "description": "The ranked rate: the live one."},
     "comparison_time_ms": {"type": ["integer", "null"]},
     "percentile": {
         **NUMBER_OR_NULL,
         "description": "Mid-rank among the reference, 0 to 100: 100 * (below + equal / 2) / reference_count.",
     },
-    "reference_count": {**INTEGER, "description": "Whole hours of the window whose mean rate is known."},
+    "reference_count": {**INTEGER, "description": "Whole hours of the window with a known mean rate."},
     "expected_count": {**INTEGER, "description": "Hours in the window."},
     "coverage_fraction": NUMBER,
     **dict.fromkeys(("median_funding", "p10_funding", "p90_funding"), NUMBER_OR_NULL),
@@ -62,9 +62,9 @@ from asked
     budget="series",
     params={
         "window": one_of("How far back the reference reaches.", "7d", "30d", default="7d"),
-        "venue": one_of("Exchange, or the perps of all exchanges.", "all", *ASKED, default="all"),
+        "venue": one_of("One exchange, or all.", "all", *VENUES, default="all"),
     },
 )
 def funding_percentiles(query: Values, db: Reader) -> Body:
-    """The 50 perps held most: percentile of the live funding among the market's own rates of the window."""
+    """The 50 perps with the highest open interest: percentile of the live funding among the market's own past rates."""
     return Body(strict_json(db.value(SQL, dict(query)).encode()))

@@ -1,4 +1,4 @@
-"""GET /api/funding-persistence: how long the perps held most have paid funding in one direction."""
+"""GET /api/funding-persistence: for how long perps have paid funding in one direction."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values, one_of
@@ -16,7 +16,7 @@ ROW: Schema = {
     "current_streak_h": {**NUMBER, "description": "Hours of the unbroken run of payments of one sign, in the window."},
     "last_reversal_ms": {
         "type": ["integer", "null"],
-        "description": "The run's first payment, if the one before had the opposite sign; null if that is not known.",
+        "description": "The run's first payment, if the one before it had the opposite sign; null if unknown.",
     },
 }
 SCHEMA = object_of(
@@ -31,7 +31,7 @@ SCHEMA = object_of(
         "evaluated_at_ms": {"type": ["integer", "null"], "description": "End of the window, UTC epoch ms."},
         "eligible_count": {
             **INTEGER,
-            "description": "Perps among the 50 held most whose payments of the window are known.",
+            "description": "Perps among the 50 with the highest open interest whose payments of the window are known.",
         },
         "rows": array_of(object_of(ROW), "By current_streak_h, then by open interest."),
     }
@@ -62,6 +62,6 @@ FIELDS = ", ".join(f"{name}: {name}" for name in ROW)
     },
 )
 def funding_persistence(query: Values, db: Reader) -> Body:
-    """The 50 perps held most: for how long their settled funding payments have kept one sign."""
+    """The 50 perps with the highest open interest: for how long their settled funding has kept one sign."""
     sql = SQL.format(fields=FIELDS, order=query["sort"], sign=SIGNS[query["sign"]])
     return Body(strict_json(db.value(sql, dict(query)).encode()))

@@ -1,4 +1,4 @@
-"""GET /api/heatmap-validation: how well the liquidation map told where liquidations would be."""
+"""GET /api/heatmap-validation: how well the liquidation map predicted liquidations."""
 
 from typing import Any
 
@@ -11,16 +11,25 @@ from serve.replica.unavailable import Unavailable
 from serve.replica.units import UNIT_MS
 
 HORIZONS_H = (4, 24)
-# Those of the models liquidation_map_scores and heatmap_verdicts.
+# As in the models liquidation_map_scores and heatmap_verdicts.
 VERSION, WINDOW_DAYS, MIN_SCORED = 1, 90, 30
 CONFIG = {"bin_pct": 0.1, "bands": "visited by the price, longs and shorts apart", "bootstrap": "by day, 95 %"}
-RHO: Schema = {**NUMBER_OR_NULL, "description": "Spearman's rank correlation with what was then liquidated, -1 to 1."}
+RHO: Schema = {
+    **NUMBER_OR_NULL,
+    "description": "Spearman's rank correlation with the liquidations that followed, -1 to 1.",
+}
 OF_HORIZON: Schema = object_of(
     {
         "rho_model": RHO,
-        "rho_base": {**NUMBER_OR_NULL, "description": "The same of a naive map: the nearer the price the more."},
-        "hit_model": {**NUMBER_OR_NULL, "description": "Liquidated share in the map's best tenth of the bins."},
-        "hit_base": {**NUMBER_OR_NULL, "description": "The same of the naive map."},
+        "rho_base": {
+            **NUMBER_OR_NULL,
+            "description": "The same for a naive map, in which liquidations are more likely near the price.",
+        },
+        "hit_model": {
+            **NUMBER_OR_NULL,
+            "description": "Share of liquidations in the tenth of the bins that the map ranks highest.",
+        },
+        "hit_base": {**NUMBER_OR_NULL, "description": "The same for the naive map."},
         "verdict": {
             "enum": ["better", "worse", "inconclusive", "insufficient"],
             "description": "The map against the naive one, by a bootstrap of the daily differences.",
@@ -63,7 +72,7 @@ from liquidation_map_scores
 where state = 'scored' and frozen_ms >= $start and frozen_ms < $end
 group by base, horizon_h, day order by base, horizon_h, day
 """
-# Medians of the same days' medians, as overall.
+# Medians of the daily medians, as in the overall figures.
 COINS_SQL = f"""
 select base, horizon_h, median(rho_model) as rho_model, list({{day: day, rho_model: rho_model}} order by day) as daily
 from ({DAILY_SQL}) group by base, horizon_h order by base, horizon_h

@@ -20,7 +20,7 @@ from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
 COIN_HORIZON = 60
-# Coins with fewer outcomes are neither best nor worst.
+# Coins with fewer outcomes are ranked neither best nor worst.
 LEAST_N, MOST, RECENT = 30, 5, 20
 TURNED: Schema = {**NUMBER_OR_NULL, "description": "Return in the spike's direction, a fraction."}
 FIGURES = object_of(
@@ -29,10 +29,10 @@ FIGURES = object_of(
         "n": {**INTEGER, "description": "Observed outcomes of spikes with a direction."},
         "hits": {**INTEGER, "description": "Of these, returns above 0 in the spike's direction."},
         "hit_rate": NUMBER_OR_NULL,
-        "base_rate": {**NUMBER_OR_NULL, "description": "The hit rate if directions were drawn by lot."},
+        "base_rate": {**NUMBER_OR_NULL, "description": "The hit rate of random directions."},
         **dict.fromkeys(("q1", "median", "q3", "mean"), TURNED),
         **dict.fromkeys(("first_ms", "last_ms"), INTEGER_OR_NULL),
-        "n_independent": {**INTEGER, "description": "Stretches of the horizon's length that hold an outcome."},
+        "n_independent": {**INTEGER, "description": "Periods of the horizon's length that contain an outcome."},
         "low_n": {**BOOLEAN, "description": "n is below 30."},
     }
 )
@@ -94,8 +94,8 @@ COIN_SCHEMA = object_of(
         ),
     }
 )
-TOLD = [name for name in COMMON if name not in ("window", "by", "horizons_min")]
-WHOLE_SQL = f'select {", ".join(TOLD)}, split as "by" from spike_stats where lookback = $window and base = $base'
+COLUMNS = [name for name in COMMON if name not in ("window", "by", "horizons_min")]
+WHOLE_SQL = f'select {", ".join(COLUMNS)}, split as "by" from spike_stats where lookback = $window and base = $base'
 COINS_SQL = f"""
 select {", ".join(COIN)} from spike_stats where lookback = $window and base <> '' and n > 0 order by n desc, base
 """
@@ -132,7 +132,7 @@ def spike_stats(query: Values, db: Reader) -> Body:
 
 
 def resolve_coin(values: Values, edition: Edition, keyed: bool) -> dict[str, str]:
-    """The question with the coin as it is written; one that nobody knows stays as it is."""
+    """The query with the coin's canonical spelling; an unknown coin stays as it is."""
     return {**values, "COIN": edition.base(values["COIN"]) or values["COIN"]}
 
 

@@ -1,4 +1,4 @@
-"""funding_history, oi_history, liquidations_history: a series of the JSON API, made for a context window."""
+"""funding_history, oi_history, liquidations_history: a series of the JSON API, sized for a context window."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -6,31 +6,31 @@ from urllib.parse import urlencode
 from serve.contract.parameters import Param, Values, coin, duration, market, one_of, venue
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import significant
-from serve.mcp.arguments import in_order, iso, known_coin, known_market, text, utc_time
-from serve.mcp.tool import DIGITS, Found, Tool, fresh_until, summary, summary_schema
+from serve.mcp.arguments import check_order, find_coin, find_market, iso, string, utc_time
+from serve.mcp.tool import DIGITS, Tool, ToolResult, fresh_until, summary, summary_schema
 from serve.queries.series import read_series
 from serve.queries.series_query import SeriesQuery, resolve_series
 from serve.replica.catalog import Catalog, Metric
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
 
-ABOUT_POINTS = 200
+DEFAULT_POINTS = 200
 STEPS = ("1m", "5m", "15m", "1h", "4h", "1d")
 TYPES = ("perp", "spot", "all")
-# What else the summary of a metric's field says.
-BESIDE = {"oi": ("change_fraction",), "liquidations": ("total",)}
+# Further figures in the summary of a metric's fields.
+EXTRA_FIGURES = {"oi": ("change_fraction",), "liquidations": ("total",)}
 
 
 class HistoryQuery(NamedTuple):
-    """The series, and the step that was asked for."""
+    """The series, and the requested step."""
 
     series: SeriesQuery
     asked: str | None
 
 
 def _types(metric: str) -> Param:
-    """The market types of a metric, as its definition has them."""
-    plain = text(one_of("Kind of market; perp without it.", *TYPES))
+    """The market types of a metric, from its definition."""
+    plain = string(one_of("Kind of market; perp without it.", *TYPES))
 
     def schema(catalog: Catalog) -> Schema:
         known = catalog.by_name.get(metric)
@@ -41,17 +41,17 @@ def _types(metric: str) -> Param:
 
 def _history(metric: str, fields: tuple[str, ...], name: str, title: str, description: str, longest: str) -> Tool:
     def resolve(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
-        in_order(values)
-        for name, known in (("base", known_coin), ("market", known_market)):
+        check_order(values)
+        for name, known in (("base", find_coin), ("market", find_market)):
             if values[name] is not None:
                 known(name, values[name], edition)
         asked = {**values, "metric": metric, "kind": None, "format": "json"}
-        return HistoryQuery(resolve_series(asked, edition, keyed, about=ABOUT_POINTS), values["step"])
+        return HistoryQuery(resolve_series(asked, edition, keyed, points_wanted=DEFAULT_POINTS), values["step"])
 
-    def answer(query: HistoryQuery, db: Reader) -> Found:
+    def answer(query: HistoryQuery, db: Reader) -> ToolResult:
         return _answer(query, db)
 
-    def about(catalog: Catalog) -> str:
+    def notes(catalog: Catalog) -> str:
         known = catalog.by_name.get(metric)
         return " ".join([f"Unit: {known.unit}.", known.description, *known.caveats]) if known else ""
 
@@ -62,7 +62,7 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
             **selected,
             "step": {**TEXT, "description": "Width of a bucket."},
             "summary": {
-                **object_of(dict.fromkeys(fields, summary_schema(*BESIDE.get(metric, ())))),
+                **object_of(dict.fromkeys(fields, summary_schema(*EXTRA_FIGURES.get(metric, ())))),
                 "description": "By field, over the known buckets; change = last - first.",
             },
             "series": {
@@ -72,24 +72,24 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
         }
     )
     params = {
-        "base": text(coin("Coin symbol, in any case. Give exactly one of base and market.")),
-        "market": text(market("One market as venue:perp|spot:SYMBOL (market_snapshot lists them), instead of base.")),
-        "range": text(duration(f"Length up to now: a number and m, h, d, w or y; 1d without it, {longest}.", "30d")),
+        "base": string(coin("Coin symbol, in any case. Give exactly one of base and market.")),
+        "market": string(market("One market as venue:perp|spot:SYMBOL (market_snapshot lists them), instead of base.")),
+        "range": string(duration(f"Length up to now: a number and m, h, d, w or y; 1d without it, {longest}.", "30d")),
         "start": utc_time("Start in UTC, ending in Z; together with end (or range), instead of range alone."),
         "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
-        "step": text(
+        "step": string(
             one_of(
                 "Bucket width; without it about 200 buckets. One that is too fine for the range is raised.",
                 *STEPS,
             )
         ),
-        "venue": text(venue("One exchange; all of them together without it.")),
+        "venue": string(venue("One exchange; all of them together without it.")),
         "type": _types(metric),
     }
-    return Tool(name, title, description, params, data, resolve, answer, about)
+    return Tool(name, title, description, params, data, resolve, answer, notes)
 
 
-def _answer(query: HistoryQuery, db: Reader) -> Found:
+def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
     asked = query.series
     definition = db.edition.catalog.by_name[asked.metric]
     content = read_series(asked, db)
@@ -108,12 +108,12 @@ def _answer(query: HistoryQuery, db: Reader) -> Found:
         )
         warnings.append({"code": "coverage_unknown", "message": message})
     selected = {"base": asked.base, "market": asked.market, "venue": asked.venue, "type": asked.type}
-    return Found(
+    return ToolResult(
         data={
             "metric": asked.metric,
             **selected,
             "step": asked.step,
-            "summary": {name: summary(values, *BESIDE.get(asked.metric, ())) for name, values in fields.items()},
+            "summary": {name: summary(values, *EXTRA_FIGURES.get(asked.metric, ())) for name, values in fields.items()},
             "series": {"t": t, **{name: significant(values, DIGITS) for name, values in fields.items()}},
         },
         units={"t": "UTC epoch ms, start of the bucket", **dict.fromkeys(fields, definition.unit)},
@@ -131,7 +131,7 @@ def _answer(query: HistoryQuery, db: Reader) -> Found:
 
 
 def _rest(asked: SeriesQuery, metric: Metric) -> str:
-    """The same question to the JSON API, as CSV."""
+    """The same request to the JSON API, as CSV."""
     if asked.market:
         chosen = {"market": asked.market}
     else:
@@ -139,7 +139,7 @@ def _rest(asked: SeriesQuery, metric: Metric) -> str:
     step = {"step": asked.step} if asked.step in STEPS else {}
     start = asked.start
     for most in (metric.max_range_d, metric.max_range_with_key_d):
-        # The query begins with its first bucket, which may be before the longest range that may be asked for.
+        # The query begins with its first bucket, which may lie before the longest allowed range.
         if 0 < asked.end - start - most * UNIT_MS["d"] < asked.step_ms:
             start = asked.end - most * UNIT_MS["d"]
     return urlencode({**chosen, "start": start, "end": asked.end, **step, "format": "csv"}, safe=":")

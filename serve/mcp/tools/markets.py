@@ -1,18 +1,18 @@
-"""market_snapshot: one coin's markets as of the newest minute, as /api/markets has them, the greatest first."""
+"""market_snapshot: one coin's markets at the newest minute, from /api/markets, the largest first."""
 
 from typing import Any, NamedTuple
 
 from serve.contract.errors import BadParameter
 from serve.contract.parameters import Values, coin, one_of
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
-from serve.mcp.arguments import known_coin, text, whole
-from serve.mcp.tool import DIGITS, PRICE_DIGITS, Found, Tool, fresh_until, rounded
+from serve.mcp.arguments import find_coin, string, whole_number
+from serve.mcp.tool import DIGITS, PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
 from serve.queries.markets import read_coin
 from serve.replica.catalog import VENUES, Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
 
-MOST = 50
+MAX_ROWS = 50
 NUMBERS = ("price", "oi_usd", "vol24h", "funding", "px_24h", "oi_24h")
 COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_24h")
 METRICS = {"price": "price", "oi_usd": "oi", "vol24h": "volume", "funding": "funding"}
@@ -33,7 +33,7 @@ DATA: Schema = object_of(
                     **dict.fromkeys(NUMBERS, NUMBER_OR_NULL),
                 }
             ),
-            "By open interest, greatest first; spot markets after the perps, by volume.",
+            "By open interest, highest first; spot markets after the perps, by volume.",
         ),
     }
 )
@@ -49,14 +49,14 @@ class SnapshotQuery(NamedTuple):
 
 def resolve(values: Values, edition: Edition, keyed: bool) -> SnapshotQuery:
     """The canonical query."""
-    return SnapshotQuery(known_coin("base", values["base"], edition), values["type"], values["limit"])
+    return SnapshotQuery(find_coin("base", values["base"], edition), values["type"], values["limit"])
 
 
-def answer(query: SnapshotQuery, db: Reader) -> Found:
+def answer(query: SnapshotQuery, db: Reader) -> ToolResult:
     """The coin's row and its markets."""
     row = read_coin(db, query.base)
     if row is None:
-        raise BadParameter("base", query.base, "unknown coin: it was recorded once and is listed no more")
+        raise BadParameter("base", query.base, "unknown coin: it was recorded once and is no longer listed")
     kinds = ("perp", "spot") if query.type == "all" else (query.type,)
     entries = [(kind, entry) for kind in kinds for entry in row[f"{kind}s"]]
     as_of, minute = db.edition.as_of_ms, UNIT_MS["m"]
@@ -65,7 +65,7 @@ def answer(query: SnapshotQuery, db: Reader) -> Found:
     units["vol24h"] += " in the trailing 24 hours"
     units |= {"px_24h": "fraction, change over 24 hours", "oi_24h": "fraction, change over 24 hours"}
     units |= {"perp_vol24h": units["vol24h"], "spot_vol24h": units["vol24h"], "funding_avg": units["funding"]}
-    return Found(
+    return ToolResult(
         data={
             "base": row["base"],
             "summary": {
@@ -95,24 +95,24 @@ def _unit(metric: str, catalog: Catalog) -> str:
     return known.unit if known else ""
 
 
-def _about(catalog: Catalog) -> str:
-    told = {name: _unit(metric, catalog) for name, metric in METRICS.items()}
-    return f"Units: {', '.join(f'{name} {unit}' for name, unit in told.items() if unit)}." if any(told.values()) else ""
+def _notes(catalog: Catalog) -> str:
+    units = [f"{name} {unit}" for name, metric in METRICS.items() if (unit := _unit(metric, catalog))]
+    return f"Units: {', '.join(units)}." if units else ""
 
 
 MARKET_SNAPSHOT = Tool(
     "market_snapshot",
     "Market snapshot of one coin",
     "Price, open interest, 24h volume and funding (fraction per 8 hours) of each market of one coin right now, the"
-    f" greatest open interest first, over {len(VENUES)} exchanges. The way to find market ids. For the past of a figure"
+    f" highest open interest first, over {len(VENUES)} exchanges. The way to find market ids. For the past of a figure"
     " use funding_history or oi_history.",
     {
-        "base": text(coin("Coin symbol, in any case."), required=True),
-        "limit": whole("At most so many markets.", 1, MOST, 20),
-        "type": text(one_of("Which markets.", "perp", "spot", "all", default="perp")),
+        "base": string(coin("Coin symbol, in any case."), required=True),
+        "limit": whole_number("At most so many markets.", 1, MAX_ROWS, 20),
+        "type": string(one_of("Which markets.", "perp", "spot", "all", default="perp")),
     },
     DATA,
     resolve,
     answer,
-    _about,
+    _notes,
 )

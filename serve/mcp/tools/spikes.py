@@ -1,4 +1,4 @@
-"""spike_feed and spike_outcomes: volume spikes as they were told, and what the price did after them."""
+"""spike_feed and spike_outcomes: volume spike alerts, and the price changes after them."""
 
 import base64
 from typing import Any, NamedTuple
@@ -9,8 +9,17 @@ import orjson
 from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.parameters import Param, Values, coin, duration, one_of, venue
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
-from serve.mcp.arguments import MAX_SAFE, at_least, ids, in_order, known_coin, text, utc_time, whole
-from serve.mcp.tool import PRICE_DIGITS, Found, Tool, fresh_until, rounded
+from serve.mcp.arguments import (
+    MAX_SAFE_INTEGER,
+    check_order,
+    find_coin,
+    ids,
+    number_from,
+    string,
+    utc_time,
+    whole_number,
+)
+from serve.mcp.tool import PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
 from serve.queries.spikes import HORIZONS_MIN, read_outcomes
 from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
@@ -18,8 +27,8 @@ from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.units import UNIT_MS, Span
 
 MINUTE, HOUR, DAY = UNIT_MS["m"], UNIT_MS["h"], UNIT_MS["d"]
-MOST_IDS = 50
-# The metric whose gaps are those of the bars that spikes are found in.
+MAX_IDS = 50
+# Spikes are found in the bars of this metric, so its gaps are listed.
 BARS = "volume"
 FILTERS = ("base", "venue", "side", "min_sig")
 METHOD = (
@@ -39,7 +48,7 @@ SPIKE: Schema = {
     "market": TEXT,
     "base": TEXT_OR_NULL,
     "kind": TEXT,
-    "dir": {"enum": ["buy", "sell", None], "description": "null where neither takers nor the price say it."},
+    "dir": {"enum": ["buy", "sell", None], "description": "null if neither taker volume nor the price shows one."},
     "sig": NUMBER,
     "volume_usd": NUMBER,
     "baseline_usd": NUMBER,
@@ -49,7 +58,7 @@ COLUMNS = "id, ts, market_id as market, base, kind, dir, sig, volume_usd, baseli
 
 
 class FeedQuery(NamedTuple):
-    """A window, which spikes of it, and after which one (ts, id) the page begins."""
+    """A window, filters, and the spike (ts, id) after which the page begins."""
 
     start: int
     end: int
@@ -62,22 +71,22 @@ class FeedQuery(NamedTuple):
 
 
 def resolve_feed(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
-    """The canonical query. A cursor stands for the window and the filters of the page that gave it."""
-    base = known_coin("base", values["base"], edition) if values["base"] else None
+    """The canonical query. A cursor contains the window and the filters of its page."""
+    base = find_coin("base", values["base"], edition) if values["base"] else None
     filters = {**{name: values[name] for name in FILTERS}, "base": base}
     if values["cursor"] is not None:
         return _next_page(values, filters)
-    in_order(values)
+    check_order(values)
     start, end = values["start"], values["end"]
     length = values["range"] or (None if start is not None and end is not None else HOUR)
     span = span_of(start, end, length, edition.as_of_ms)
     if span.end - span.start > DAY:
-        about = argument_details("range", f"{(span.end - span.start) / HOUR:.6g}h", "at most 24h", "24h")
-        raise ApiError(400, "range: the window may be at most 24h long; ask for several windows", details=about)
+        details = argument_details("range", f"{(span.end - span.start) / HOUR:.6g}h", "at most 24h", "24h")
+        raise ApiError(400, "range: the window may be at most 24h long; ask for several windows", details=details)
     return FeedQuery(start=span.start, end=span.end, **filters, limit=values["limit"], after=None)
 
 
-def feed(query: FeedQuery, db: Reader) -> Found:
+def feed(query: FeedQuery, db: Reader) -> ToolResult:
     """One page of the window, newest first."""
     terms = ["ts >= $start", "ts < $end"]
     args: dict[str, Any] = {"start": query.start, "end": query.end, "most": query.limit + 1}
@@ -94,7 +103,7 @@ def feed(query: FeedQuery, db: Reader) -> Found:
     sql = f"select {COLUMNS} from spikes where {' and '.join(terms)} order by ts desc, id desc limit $most"
     spikes = [_rounded(spike) for spike in db.rows(sql, args)]
     page, span = spikes[: query.limit], Span(query.start, query.end)
-    return Found(
+    return ToolResult(
         data={
             "summary": {"spikes": len(page), **{side: _count(page, side) for side in ("buy", "sell")}},
             "spikes": page,
@@ -111,8 +120,8 @@ def feed(query: FeedQuery, db: Reader) -> Found:
     )
 
 
-def find_outcomes(query: tuple[int, ...], db: Reader) -> Found:
-    """What is known of each spike's outcomes, in the order of the ids."""
+def find_outcomes(query: tuple[int, ...], db: Reader) -> ToolResult:
+    """The outcomes of each spike, in the order of the ids."""
     listed = ", ".join(map(str, query))
     spikes = {spike["id"]: _rounded(spike) for spike in db.rows(f"select {COLUMNS} from spikes where id in ({listed})")}
     outcomes = read_outcomes(db, list(spikes.values()))
@@ -129,7 +138,7 @@ def find_outcomes(query: tuple[int, ...], db: Reader) -> Found:
     times = [spike["ts"] for spike in found] or [db.edition.as_of_ms - HOUR]
     span = Span(min(times), min(max(times) + HORIZONS_MIN[-1] * MINUTE + MINUTE, db.edition.as_of_ms))
     states = [one["state"] for spike in found for one in spike["returns"]]
-    return Found(
+    return ToolResult(
         data={
             "summary": {state: states.count(state) for state in ("observed", "pending", "unavailable")},
             "outcomes": found,
@@ -150,7 +159,7 @@ def find_outcomes(query: tuple[int, ...], db: Reader) -> Found:
 
 
 def _concerns(gap: dict[str, Any], ts: int) -> bool:
-    """Whether a gap lies in the hour that decides a spike's outcomes."""
+    """Whether a gap overlaps the hour that decides a spike's outcomes."""
     return bool(gap["start"] < ts + (HORIZONS_MIN[-1] + 1) * MINUTE and gap["end"] > ts)
 
 
@@ -168,7 +177,7 @@ def _count(spikes: list[dict[str, Any]], side: str) -> int:
 
 
 def _recorded(db: Reader, span: Span) -> Span | None:
-    """The part of a range that lies in the recording."""
+    """The recorded part of a range."""
     since = db.edition.recorded_since_ms
     start, end = max(span.start, span.end if since is None else since), min(span.end, db.edition.as_of_ms)
     return Span(start, end) if start < end else None
@@ -181,7 +190,7 @@ def _gaps(db: Reader, span: Span, venue: str | None) -> list[dict[str, Any]]:
 
 
 def _cursor(query: FeedQuery, last: dict[str, Any]) -> str:
-    """Window, filters and last spike of a page: all that the next one needs, whatever has been published meanwhile."""
+    """Window, filters and last spike of a page: all that the next page needs, also in a later edition."""
     parts = [query.start, query.end, *(getattr(query, name) for name in FILTERS), last["ts"], last["id"]]
     return base64.urlsafe_b64encode(orjson.dumps(parts)).rstrip(b"=").decode()
 
@@ -195,7 +204,7 @@ def _next_page(values: Values, filters: dict[str, Any]) -> FeedQuery:
         parts = orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
         start, end, *kept, ts, number = parts
         times = (start, end, ts, number)
-        sound = len(kept) == len(FILTERS) and all(type(one) is int and 0 <= one <= MAX_SAFE for one in times)
+        sound = len(kept) == len(FILTERS) and all(type(one) is int and 0 <= one <= MAX_SAFE_INTEGER for one in times)
         sound = sound and all(isinstance(word, str | None) for word in kept[:3]) and isinstance(kept[3], float | None)
     except (ValueError, TypeError):
         sound = False
@@ -208,8 +217,8 @@ def _next_page(values: Values, filters: dict[str, Any]) -> FeedQuery:
     return FeedQuery(start=start, end=end, **filters, limit=values["limit"], after=(ts, number))
 
 
-def _cursor_text(name: str, text: str) -> str:
-    return text
+def _cursor_text(name: str, value: str) -> str:
+    return value
 
 
 SPIKE_FEED = Tool(
@@ -218,17 +227,17 @@ SPIKE_FEED = Tool(
     "Alerts of sudden volume: single minutes in which a market traded far more than in its own 24 hours before, newest"
     " first, in a window of at most 24 hours. Give the ids to spike_outcomes to see what the price did then.",
     {
-        "range": text(
+        "range": string(
             duration("Length of the window up to now: a number and m or h, at most 24h; 1h without it.", "6h")
         ),
         "start": utc_time("Start in UTC, ending in Z; together with end (or range)."),
         "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
-        "base": text(coin("Only this coin, in any case.")),
-        "venue": text(venue("Only this exchange.")),
-        "side": text(one_of("Only spikes of this direction.", "buy", "sell")),
-        "min_sig": at_least("Only spikes of at least this significance (all have at least 6).", 0),
-        "limit": whole("At most so many spikes a page.", 1, 200, 50),
-        "cursor": text(
+        "base": string(coin("Only this coin, in any case.")),
+        "venue": string(venue("Only this exchange.")),
+        "side": string(one_of("Only spikes of this direction.", "buy", "sell")),
+        "min_sig": number_from("Only spikes of at least this significance (all have at least 6).", 0),
+        "limit": whole_number("At most so many spikes a page.", 1, 200, 50),
+        "cursor": string(
             Param(
                 "next_cursor of the page before; it has that page's window and filters.",
                 _cursor_text,
@@ -254,7 +263,7 @@ SPIKE_OUTCOMES = Tool(
     "Outcomes of volume spikes",
     "What the price of a market did 5, 15 and 60 minutes after volume spikes. Takes ids from spike_feed. A return is"
     " pending until it is due, and unavailable (missing_outcome) for good where the bar that decides never came.",
-    {"ids": ids("Ids of spikes, from spike_feed.", MOST_IDS)},
+    {"ids": ids("Ids of spikes, from spike_feed.", MAX_IDS)},
     object_of(
         {
             "summary": {

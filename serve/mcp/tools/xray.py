@@ -1,6 +1,6 @@
-"""xray_risk_ranking and xray_risk_history: estimated liquidations within a price band against the depth before them.
+"""xray_risk_ranking and xray_risk_history: estimated liquidations within a price band relative to order book depth.
 
-Two tables, which a replica without them answers as unavailable:
+From two tables; without them the data is unavailable:
 
 xray_risk, a row per perp, band and 5 minutes
     t (bigint, UTC epoch ms, a multiple of 5 minutes), market_id, venue, symbol, base, band_pct (double: 0.5, 1, 2, 5),
@@ -19,8 +19,8 @@ import numpy as np
 
 from serve.contract.parameters import Values, duration, market, one_of
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
-from serve.mcp.arguments import at_least, in_order, iso, known_market, one_number, text, utc_time, whole
-from serve.mcp.tool import Found, Tool, fresh_until, rounded, summary, summary_schema
+from serve.mcp.arguments import check_order, find_market, iso, number_from, one_number, string, utc_time, whole_number
+from serve.mcp.tool import Tool, ToolResult, fresh_until, rounded, summary, summary_schema
 from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
 from serve.replica.gaps import before_recording, gaps_within
@@ -29,7 +29,7 @@ from serve.replica.units import UNIT_MS, Span
 BANDS = (0.5, 1.0, 2.0, 5.0)
 STEPS = {"5m": 5 * UNIT_MS["m"], "1h": UNIT_MS["h"]}
 FRESH_MS = 10 * UNIT_MS["m"]
-MOST, MOST_POINTS = 50, 300
+MAX_ROWS, MAX_POINTS = 50, 300
 # Longs are sold into the bids when they are liquidated, shorts bought from the asks.
 SIDES = {
     "long": (("long",), ("bid",)),
@@ -68,7 +68,7 @@ ARRAYS = {
 
 
 class RankingQuery(NamedTuple):
-    """Which band and side, and which perps."""
+    """Band, side, and filters of perps."""
 
     band_pct: float
     side: str
@@ -77,7 +77,7 @@ class RankingQuery(NamedTuple):
 
 
 class HistoryQuery(NamedTuple):
-    """One perp's points: `start` is later than `asked` where the window was clamped."""
+    """One perp's points: `start` is later than the requested `asked` if the window was clamped."""
 
     market: str
     step: str
@@ -86,7 +86,7 @@ class HistoryQuery(NamedTuple):
     end: int
 
 
-def ranking(query: RankingQuery, db: Reader) -> Found:
+def ranking(query: RankingQuery, db: Reader) -> ToolResult:
     """The newest rows of a band, by state."""
     sides, books = SIDES[query.side]
 
@@ -111,7 +111,7 @@ def ranking(query: RankingQuery, db: Reader) -> Found:
     newest = max((row["t"] for row in rows), default=None)
     step, as_of = STEPS["5m"], db.edition.as_of_ms
     span = Span(as_of - step, as_of)
-    return Found(
+    return ToolResult(
         data={
             "band_pct": query.band_pct,
             "side": query.side,
@@ -131,16 +131,16 @@ def ranking(query: RankingQuery, db: Reader) -> Found:
 
 
 def resolve_history(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
-    """The canonical query: a window of too many points is cut at its start."""
-    chosen = known_market("market", values["market"], edition)
-    in_order(values)
+    """The canonical query: a window with too many points is cut at its start."""
+    chosen = find_market("market", values["market"], edition)
+    check_order(values)
     span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
-    start = max(span.start, span.end - MOST_POINTS * STEPS[values["step"]])
+    start = max(span.start, span.end - MAX_POINTS * STEPS[values["step"]])
     return HistoryQuery(chosen, values["step"], span.start, start, span.end)
 
 
-def history(query: HistoryQuery, db: Reader) -> Found:
-    """The points of one perp, an array over the bands for each figure."""
+def history(query: HistoryQuery, db: Reader) -> ToolResult:
+    """The points of one perp; each figure is an array over the bands."""
     step, span = STEPS[query.step], Span(query.start, query.end)
     figures = ", ".join(f"({sql})::double as {name}" for name, sql in ARRAYS.items())
     sql = f"""
@@ -162,10 +162,10 @@ def history(query: HistoryQuery, db: Reader) -> Found:
     found = list(points.values())
     warnings = []
     if query.start > query.asked:
-        message = f"At most {MOST_POINTS} points: the window begins at {iso(query.start)} instead."
+        message = f"At most {MAX_POINTS} points: the window begins at {iso(query.start)} instead."
         warnings.append({"code": "clamped", "message": message})
     venue = query.market.partition(":")[0]
-    return Found(
+    return ToolResult(
         data={
             "market": query.market,
             "step": query.step,
@@ -212,11 +212,11 @@ XRAY_RISK_RANKING = Tool(
     " listed apart, stale and insufficient ones counted. For one perp over time use xray_risk_history.",
     {
         "band_pct": one_number("Width of the price band, percent.", *BANDS, default=2.0),
-        "side": text(
+        "side": string(
             one_of("Whose liquidations: longs, shorts, or both together.", "long", "short", "both", default="both")
         ),
-        "min_oi_usd": at_least("Only perps with at least this open interest, USD.", 0, 0.0),
-        "limit": whole("At most so many ranked, and so many partial, rows.", 1, MOST, 20),
+        "min_oi_usd": number_from("Only perps with at least this open interest, USD.", 0, 0.0),
+        "limit": whole_number("At most so many ranked, and so many partial, rows.", 1, MAX_ROWS, 20),
     },
     object_of(
         {
@@ -238,11 +238,11 @@ XRAY_RISK_HISTORY = Tool(
     " of 0.5, 1, 2 and 5 percent, with the composition of the index. At most 300 points; a longer window loses its"
     " start.",
     {
-        "market": text(market("The perp as venue:perp:SYMBOL (market_snapshot lists them)."), required=True),
-        "range": text(duration("Length up to now: a number and m, h, d, w or y; 1d without it.", "12h")),
+        "market": string(market("The perp as venue:perp:SYMBOL (market_snapshot lists them)."), required=True),
+        "range": string(duration("Length up to now: a number and m, h, d, w or y; 1d without it.", "12h")),
         "start": utc_time("Start in UTC, ending in Z; together with end (or range)."),
         "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
-        "step": text(one_of("Time between points.", *STEPS, default="1h")),
+        "step": string(one_of("Time between points.", *STEPS, default="1h")),
     },
     object_of(
         {

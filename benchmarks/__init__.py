@@ -1,1 +1,1 @@
-"""Measurements of what has to be fast, each against a baseline taken in the same run. Run them with `make bench`."""
+"""Performance measurements, each against a baseline in the same run. Run them with `make bench`."""

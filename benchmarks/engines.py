@@ -65,7 +65,7 @@ class Question(NamedTuple):
 
 
 def questions(bases: list[str], count: int, seed: int) -> list[Question]:
-    """All different, so that nothing is answered from a cache of answers."""
+    """All different, so that no response comes from a cache."""
     chance = random.Random(seed)
     metrics, steps = sorted(METRICS), sorted(STEPS)
     return [
@@ -78,7 +78,7 @@ Ask = Callable[[Question], int]
 
 
 def timed(ask: Ask, asked: list[Question], clients: int) -> Times:
-    """Questions of so many clients that ask without a pause."""
+    """Requests of several clients without a pause."""
 
     def one(question: Question) -> float:
         start = time.perf_counter()
@@ -94,7 +94,7 @@ def timed(ask: Ask, asked: list[Question], clients: int) -> Times:
 
 @contextlib.contextmanager
 def duckdb_engine(path: Path, folder: Path) -> Iterator[Ask]:
-    """Bare queries on the replica, by the coin's number as the API asks, results as NumPy arrays, a cursor a thread."""
+    """Bare queries on the replica, by coin number as in the API; results as NumPy arrays, one cursor per thread."""
     with duckdb.connect(str(path), read_only=True, config=DUCKDB_CONFIG) as con:
         local = threading.local()
         keys = dict(con.execute("from base_keys").fetchall())
@@ -110,7 +110,7 @@ def duckdb_engine(path: Path, folder: Path) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def sqlite_engine(path: Path, folder: Path) -> Iterator[Ask]:
-    """The same rows in tables without a rowid, which are their primary key's tree; a connection a thread."""
+    """The same rows in tables without a rowid, clustered by their primary key; one connection per thread."""
     file = folder / "engines.sqlite"
     with sqlite3.connect(file) as db:
         db.execute("pragma journal_mode = off")
@@ -123,7 +123,7 @@ def sqlite_engine(path: Path, folder: Path) -> Iterator[Ask]:
             db.execute(f"create table series_base_{step} ({keys}, primary key (base, type, t)) without rowid")
             with duckdb.connect(str(path), read_only=True, config={"memory_limit": "4GB"}) as con:
                 columns = "base, type, t, price, oi_usd, funding_8h, volume_usd"
-                # In the order of its key, which appends, and a coin at a time, which needs no sort beyond memory.
+                # In key order, which appends, and one coin at a time, which sorts within memory.
                 for (base,) in con.execute(f"select distinct base from series_base_{step} order by base").fetchall():
                     rows = con.execute(
                         f"select {columns} from series_base_{step} where base = ? order by type, t", [base]
@@ -145,8 +145,8 @@ def sqlite_engine(path: Path, folder: Path) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def clickhouse_engine(path: Path, folder: Path) -> Iterator[Ask]:
-    """ClickHouse in this process; results as Arrow. It has one connection, so that clients take turns."""
-    # By name: it comes without types.
+    """ClickHouse in this process; results as Arrow. It has one connection, which clients use in turns."""
+    # Imported by name, because it has no types.
     store: Any = importlib.import_module("chdb.session").Session(str(folder / "chdb"))
     store.query("create database if not exists bench")
     for step in STEPS:
@@ -180,7 +180,7 @@ ENGINES = {"DuckDB, bare": duckdb_engine, "ClickHouse (chdb), bare": clickhouse_
 
 
 def measure(folder: Path, count: int) -> list[dict[str, Any]]:
-    """One row an engine and number of clients."""
+    """One row per engine and number of clients."""
     path = folder / "serving" / "replica_a.duckdb"
     with duckdb.connect(str(path), read_only=True) as con:
         bases = [row[0] for row in con.execute("select distinct base from market_index order by 1").fetchall()]
@@ -202,7 +202,7 @@ def measure(folder: Path, count: int) -> list[dict[str, Any]]:
         def http(seed: int, clients: int, per_second: float | None = None) -> Times:
             return request_all(port, [q.url for q in questions(bases, count, seed)], clients, per_second)
 
-        http(0, CLIENTS)  # what runs for the first time
+        http(0, CLIENTS)  # a first run that is not measured
         add("API", 1, http(1, 1))
         full = add("API", CLIENTS, http(2, CLIENTS))
         for part, share in ((2, "half"), (4, "a quarter")):

@@ -1,4 +1,4 @@
-"""A serving replica of any size, made directly: what a publisher leaves after a year, clustered as it clusters it.
+"""A serving replica of any size, generated directly: as after a year of publishing, clustered in the same way.
 
 `python -m benchmarks.fullsize FOLDER --markets 14000` writes FOLDER/serving and goes on where it was stopped.
 """
@@ -85,7 +85,7 @@ ROWS = {"series_market": MARKET_SQL, "series_base": BASE_SQL, "series_ratios": R
 
 
 def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
-    """Write the replica, or what is missing of it; returns the file."""
+    """Write the replica, or its missing parts; returns the file."""
     serving = folder / "serving"
     serving.mkdir(parents=True, exist_ok=True)
     path = serving / "replica_a.duckdb"
@@ -126,7 +126,7 @@ def _begin(con: duckdb.DuckDBPyConnection, markets: int) -> None:
 
 
 def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
-    """Every period of each table of a tier, ordered as a clustered one is, in a transaction of its own."""
+    """Every period of each table of a tier, in clustered order, each in its own transaction."""
     days = tier.keep_days or year_d
     start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
     tables = {f"{subject.name}_{tier.step}": subject for _, subject in stored((tier,))}
@@ -150,7 +150,7 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
 
 
 def _views(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """What is computed when it is read, as the publisher takes it from a warehouse: from one without rows."""
+    """The views that are computed when read, as the publisher copies them from a warehouse, here from an empty one."""
     warehouse = Warehouse(folder)
     warehouse.build([], folder="series")
     con.execute(f"attach '{warehouse.path}' as warehouse (read_only)")

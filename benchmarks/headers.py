@@ -1,4 +1,4 @@
-"""What encoded response headers win: requests per CPU second of the same response, sent in three ways.
+"""The gain of encoded response headers: requests per CPU second of the same response, sent in three ways.
 
 `python -m benchmarks.headers`: a dict that Sanic encodes for each response, pairs that were encoded before, and the
 lines of `serve.http.sanic.PreparedResponse`; each as a ratio to the dict in the same round.
@@ -37,11 +37,11 @@ PAIRS = tuple((name.encode(), value.encode()) for name, value in HEADERS.items()
 
 
 class PairsResponse(HTTPResponse):
-    """A response whose headers were encoded before, one by one."""
+    """A response with headers that were encoded before, one by one."""
 
     @property
     def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
-        """What Sanic decides of the connection, then the pairs."""
+        """The connection header, which Sanic decides, then the pairs."""
         yield b"connection", self.headers["connection"].encode()
         yield from PAIRS
 

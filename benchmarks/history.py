@@ -1,4 +1,4 @@
-"""Gives a warehouse a past: its newest minute repeated over the days before it, with other numbers in every bucket."""
+"""Add history to a warehouse: its newest minute repeated over the days before it, with other numbers in each bucket."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ DAY_MS = 86_400_000
 
 
 def fill(warehouse: Path, days: int) -> dict[str, int]:
-    """Writes `days` days of history into every series tier; returns the rows of each tier table."""
+    """Write `days` days of history into every series tier; returns the rows of each tier table."""
     con = duckdb.connect(
         str(warehouse), config={"threads": 2, "preserve_insertion_order": False, "memory_limit": "4GB"}
     )
@@ -35,9 +35,9 @@ def fill(warehouse: Path, days: int) -> dict[str, int]:
 
 
 def _repeat(con: duckdb.DuckDBPyConnection, table: str, key: str, width: int, days: int) -> None:
-    """Copies the newest row of each key into every earlier bucket, day by day as recording would have.
+    """Copy the newest row of each key into every earlier bucket, day by day as a recorder would have written it.
 
-    What the recorded minute told of the past makes room: it would be the same buckets again.
+    History that the recorded minute itself has is removed first: it is in the same buckets.
     """
     con.execute(f"delete from {table} where source = 'backfilled'")
     con.execute(f"create or replace temp table newest as select distinct on ({key}) * from {table} order by t desc")

@@ -1,4 +1,4 @@
-"""Minute boundary → served, with the whole product running and requests coming in all the time."""
+"""Time from a minute boundary until it is served, with the whole product running under a constant load of requests."""
 
 import threading
 import time
@@ -11,11 +11,10 @@ MINUTE_MS = 60_000
 
 
 def measure(home: Path, universe: str, minutes: int) -> dict[str, Any]:
-    """Watches `minutes` minute boundaries of a running demo.
+    """Measure `minutes` minute boundaries of a running demo.
 
-    For each boundary: seconds until the API serves an edition recorded after it. Beside it a loop asks for series and
-    markets without a pause longer than 50 ms, as clients would: compressed, and what they do with an answer is no cost
-    of this machine.
+    For each boundary: seconds until the API serves an edition recorded after it. Meanwhile a loop requests series and
+    markets, compressed, with pauses of 50 ms.
     """
     product = Product(home, universe)
     stop = threading.Event()
@@ -37,7 +36,7 @@ def measure(home: Path, universe: str, minutes: int) -> dict[str, Any]:
         load = threading.Thread(target=ask)
         load.start()
         try:
-            # The first boundaries still share the machine with the start of the Dagster UI.
+            # During the first boundaries the Dagster UI is still starting.
             waits = [_wait_for_boundary(product) for _ in range(minutes + 2)][2:]
         finally:
             stop.set()

@@ -1,4 +1,4 @@
-"""Recorded minutes in a landing, made without waiting for them."""
+"""Recorded minutes in a landing, generated without waiting."""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["MINUTE_MS", "record"]
 
 
 def record(landing: Path, state: Path, universe: str, start_ms: int, count: int) -> None:
-    """Lands `count` minutes from `start_ms`, one load each, as a running recorder would have."""
+    """Land `count` minutes from `start_ms`, one load each, as a running recorder would."""
     asyncio.run(_record(landing, state, universe, start_ms, count))
 
 

@@ -1,4 +1,4 @@
-"""The cost of one minute in the pipeline: build and publish, with little and with much history behind it."""
+"""The cost of one minute in the pipeline: build and publish, with little and with much history."""
 
 import shutil
 import sys
@@ -28,7 +28,7 @@ def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> I
     Yields ("pipeline", figures), ("serving", figures) and ("tools", figures).
     """
     origin = Product(folder / "origin", universe)
-    # From a quarter past an hour: no measured minute clusters an hour, and none holds what is asked once an hour.
+    # From a quarter past an hour: no measured minute clusters an hour or has hourly requests.
     start_ms = (int(time.time() * 1000) // HOUR_MS - 2) * HOUR_MS + 15 * minutes.MINUTE_MS
     minutes.record(origin.home / "landing", origin.home / "dlt", universe, start_ms, 1 + WARM_UP + count)
     _build_one(origin)
@@ -47,12 +47,12 @@ def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> I
 
 
 def _build_one(product: Product, dbt: int | None = None) -> Cost:
-    """Builds one minute; the cost includes the forks of a dbt that is kept ready."""
+    """Build one minute; the cost includes the forked processes of the dbt server."""
     before = children_cpu_s(dbt) if dbt else 0.0
     cost = product.run_command(sys.executable, "-c", BUILD_ONE)
     if dbt is None:
         return cost
-    # The fork ends a moment after its caller has its answer.
+    # The forked process ends shortly after its caller has the result.
     wait_until(lambda: children_cpu_s(dbt) > before, 30)
     return replace(cost, cpu_s=cost.cpu_s + children_cpu_s(dbt) - before)
 

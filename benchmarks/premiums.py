@@ -1,4 +1,4 @@
-"""What a history of premiums takes to answer, in the process and uncached, by range: one table.
+"""Uncached premium histories by range, measured in the process.
 
 `python -m benchmarks.premiums FOLDER` on a FOLDER that benchmarks.fullsize made, which has ten years of hours of 24
 coins on two exchanges and of two on a third.

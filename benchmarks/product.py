@@ -1,4 +1,4 @@
-"""The product as a benchmark runs it: a home of its own, free ports, commands as whole processes with their cost."""
+"""The product in a benchmark: its own home, free ports, and commands as processes whose cost is measured."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a finished command and its children took: seconds of wall clock and of CPU, peak memory in MB."""
+    """The cost of a finished command and its children: seconds of wall clock and of CPU, peak memory in MB."""
 
     wall_s: float
     cpu_s: float
@@ -63,16 +63,16 @@ class Product:
             "TIDEMARK_DAGSTER_PORT": str(self.dagster_port),
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
             "TIDEMARK_VENUES_URL": self.sandbox,
-            # Budgets are by client address: a measurement asks in the name of many.
+            # Rate limits are by client address: a measurement uses many addresses.
             "TIDEMARK_TRUSTED_PROXIES": "127.0.0.1",
         }
 
     def run(self, *words: str) -> Cost:
-        """Runs a `tidemark` command to its end; raises if it fails."""
+        """Run a `tidemark` command to its end; raises if it fails."""
         return self.run_command(TIDEMARK, *words)
 
     def run_command(self, *command: str) -> Cost:
-        """Runs any command with this product's settings to its end; raises if it fails."""
+        """Run any command with this product's settings to its end; raises if it fails."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(command, env=self.env(), check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -81,7 +81,7 @@ class Product:
 
     @contextmanager
     def dbt_ready(self) -> Iterator[int]:
-        """Keeps a dbt ready while the block runs, as the running product does; yields its process id."""
+        """Run the dbt server while the block runs, as the product does; yields its process id."""
         socket_file = self.home / "dbt" / "dbt.sock"
         process = subprocess.Popen([TIDEMARK, "dbt-server"], env=self.env(), stdout=subprocess.DEVNULL)
         try:
@@ -93,7 +93,7 @@ class Product:
 
     @contextmanager
     def running(self, *words: str, ready: str, seconds: float = 120) -> Iterator[int]:
-        """Runs a long-lived `tidemark` command while the block runs, once `ready` answers; yields its process id."""
+        """Run a long-lived `tidemark` command while the block runs, once `ready` answers; yields its process id."""
         log = (self.home / f"bench-{words[0]}.log").open("w")
         process = subprocess.Popen([TIDEMARK, *words], env=self.env(), stdout=log, stderr=subprocess.STDOUT)
         try:
@@ -105,24 +105,24 @@ class Product:
 
 
 def some_address() -> str:
-    """A client's address that hardly any other request has."""
+    """A random client address."""
     return f"100.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(256)}"
 
 
 def get(url: str) -> Any:
-    """The JSON at a URL, asked by a client of its own."""
+    """The JSON at a URL, requested with a random client address."""
     return json.loads(fetch(url, "identity"))
 
 
 def fetch(url: str, encoding: str = "gzip") -> bytes:
-    """The body at a URL as it comes, asked by a client of its own."""
+    """The encoded body at a URL, requested with a random client address."""
     request = urllib.request.Request(url, headers={"X-Forwarded-For": some_address(), "Accept-Encoding": encoding})
     with urllib.request.urlopen(request, timeout=30) as response:
         return bytes(response.read())
 
 
 def wait_for(url: str, seconds: float) -> None:
-    """Waits until a URL answers 200; raises what it last said when it does not in time."""
+    """Wait until a URL returns 200; raises its last error after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -135,16 +135,16 @@ def wait_for(url: str, seconds: float) -> None:
 
 
 def wait_until(found: Callable[[], bool], seconds: float) -> None:
-    """Waits until something holds; raises TimeoutError when it does not in time."""
+    """Wait until a condition holds; raises TimeoutError after `seconds`."""
     deadline = time.monotonic() + seconds
     while not found():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {seconds:.0f} s in vain")
+            raise TimeoutError(f"the condition did not hold within {seconds:.0f} s")
         time.sleep(0.1)
 
 
 def children_cpu_s(pid: int) -> float:
-    """Seconds of CPU that the finished children of a process took."""
+    """CPU seconds of the finished children of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 

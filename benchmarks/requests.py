@@ -1,4 +1,4 @@
-"""The API in a process of its own, asked by clients in another: how long a request takes as either sees it."""
+"""The duration of requests as client and server measure it, each in a process of its own."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from benchmarks.product import free_port, some_address, wait_for
 
 
 class Times(NamedTuple):
-    """Milliseconds of each request as its client and as the server saw it, and requests a second."""
+    """Milliseconds of each request measured by the client and by the server, and requests per second."""
 
     client: list[float]
     server: list[float]
@@ -21,7 +21,7 @@ class Times(NamedTuple):
 
 @contextlib.contextmanager
 def serving(folder: Path) -> Iterator[int]:
-    """The API on the replica, in a process of its own; its port."""
+    """Run the API on the replica in its own process; yields its port."""
     port = free_port()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(folder / "serving", port))
     process.start()
@@ -55,7 +55,7 @@ def _serve(folder: Path, port: int) -> None:
 
 
 def request_all(port: int, urls: list[str], clients: int, per_second: float | None) -> Times:
-    """Requests over kept connections; without a pause, or evenly at a rate of all together."""
+    """Requests over persistent connections; without a pause, or evenly at a total rate."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_requests, (port, urls, clients, per_second))
 

@@ -1,4 +1,4 @@
-"""What typical series requests scan: the rows that DuckDB touches, beside those that the table holds."""
+"""The rows that DuckDB scans for typical series requests, compared with the rows of the table."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ TYPICAL = (
 
 
 def scanned(folder: Path) -> list[dict[str, Any]]:
-    """What five typical requests scan, by EXPLAIN ANALYZE, beside what their table holds."""
+    """Scanned rows of typical requests by EXPLAIN ANALYZE, and the rows of their tables."""
     from serve.contract.endpoint import REGISTRY
     from serve.contract.parameters import read_values
     from serve.endpoints import all_endpoints

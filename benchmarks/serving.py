@@ -1,4 +1,4 @@
-"""The request path: cached against a static body on the same Sanic, uncached against the bare DuckDB query."""
+"""The request path: cached relative to a static body on the same Sanic, uncached relative to the bare DuckDB query."""
 
 import http.client
 import itertools
@@ -25,7 +25,7 @@ METRICS = {
 
 
 def measure(product: Product) -> dict[str, Any]:
-    """Serves the product's current replica and measures both paths; client and server share the machine."""
+    """Serve the product's current replica and measure both paths; client and server share the machine."""
     with product.running("serve", ready=f"{product.api}/api/status") as pid:
         body, cached, static = _cached(product, pid)
         served, bare = _uncached(product)
@@ -44,7 +44,7 @@ def measure(product: Product) -> dict[str, Any]:
 
 
 def _cached(product: Product, pid: int) -> tuple[bytes, list[float], list[float]]:
-    """A body, and the throughputs of serving it from the cache and as it is, round by round: a machine has moods."""
+    """A body, and the throughput of serving it from the cache and as a static body, in alternating rounds."""
     path = "/api/series/price?base=BTC&range=1d"
     body = _body(product.api_port, path)
     port = free_port()
@@ -62,7 +62,7 @@ def _cached(product: Product, pid: int) -> tuple[bytes, list[float], list[float]
 
 
 def _serve_static(port: int, body: bytes) -> None:
-    """The same Sanic in the same way, but the body is there already, and there is nothing to know of who asks."""
+    """The same Sanic with a static body, without keys, rate limits and cache."""
     from sanic import Request, raw
     from sanic.response import HTTPResponse
 
@@ -86,12 +86,12 @@ def _body(port: int, path: str) -> bytes:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds that a process has used, by its clock: ticks of 10 ms are too coarse for a round."""
-    return time.clock_gettime((~pid << 3) | 2)  # what clock_getcpuclockid(3) makes of a process id on Linux
+    """CPU seconds of a process, by its CPU clock: /proc has them only in units of 10 ms."""
+    return time.clock_gettime((~pid << 3) | 2)  # what clock_getcpuclockid(3) returns on Linux
 
 
 def _throughput(port: int, path: str, pid: int) -> float:
-    """Requests per CPU second of the server: what the server costs, whatever the client beside it costs."""
+    """Requests per CPU second of the server, independent of the client's cost."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     for _ in range(100):
         connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
@@ -113,7 +113,7 @@ def _questions(product: Product) -> list[tuple[str, str, str]]:
 
 
 def _uncached(product: Product) -> tuple[list[float], list[float]]:
-    """Milliseconds of different series requests over one kept connection, and of the same as bare queries, in turns."""
+    """Milliseconds of different series requests over one connection, and of the same bare queries, in turns."""
     current = json.loads((product.home / "serving" / "current.json").read_text())
     con = duckdb.connect(str(product.home / "serving" / current["replica"]), read_only=True, config={"threads": 2})
     connection = http.client.HTTPConnection("127.0.0.1", product.api_port, timeout=30)
@@ -133,7 +133,7 @@ def _uncached(product: Product) -> tuple[list[float], list[float]]:
             [base, current["as_of_ms"] - DAYS[step] * 86_400_000, current["as_of_ms"]],
         ).fetchnumpy()
 
-    # Who asks second finds the pages read: each is first as often as the other.
+    # The second one finds the pages cached: each is first equally often.
     turns: list[tuple[Callable[[str, str, str], None], list[float]]] = [(served, []), (bare, [])]
     for question in _questions(product):
         for ask, times in turns:

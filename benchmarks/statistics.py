@@ -28,7 +28,7 @@ SPIKES_A_DAY = 3000
 
 
 def fill(warehouse: Warehouse, coins: int, days: int) -> None:
-    """The tables that the statistics read: a market has every day, a month of hours, and a payment every 8 hours."""
+    """The tables that the statistics read: for each market all days, a month of hours, and a payment every 8 hours."""
     markets = coins * MARKETS_PER_COIN
     now = T0 + 12 * HOUR + 5 * MINUTE
     with warehouse.connect() as con:
@@ -68,7 +68,7 @@ def fill(warehouse: Warehouse, coins: int, days: int) -> None:
 
 
 def run(warehouse: Warehouse, now_ms: int) -> dict[str, float]:
-    """Seconds of each model in a build whose newest minute is this one."""
+    """Seconds of each model in a build with this newest minute."""
     warehouse.add("int_response_minutes", [response(now_ms, "binance", "perp_tickers")])
     warehouse.write(f"insert or replace into pipeline.settings values ('as_of_ms', '{now_ms}')")
     warehouse.build([now_ms], folder="gaps")
@@ -93,7 +93,7 @@ def main() -> None:
     warehouse = Warehouse(chosen.folder)
     warehouse.build([])
     fill(warehouse, chosen.coins, chosen.days)
-    # A window of more than a few ticks, or of an hour's first minute, has all threads; these have one.
+    # A window of several minutes, or of an hour's first minute, uses all threads; these use one.
     noon = T0 + 12 * HOUR + 5 * MINUTE
     measured = [run(warehouse, noon), run(warehouse, noon + HOUR), run(warehouse, noon + 12 * HOUR)]
     print(f"{'seconds':24}{'first':>8}{'hour':>8}{'day':>8}")

@@ -1,7 +1,7 @@
-"""The tools of /mcp: a thousand calls of all kinds, four at a time, as often as they are answered.
+"""The tools of /mcp: a thousand calls of all kinds, four at a time.
 
 `python -m benchmarks.tools URL` measures a server that runs; it must trust this machine as a proxy
-(TIDEMARK_TRUSTED_PROXIES=127.0.0.1), for each call is one of a client of its own.
+(TIDEMARK_TRUSTED_PROXIES=127.0.0.1), because each call has a client address of its own.
 """
 
 import http.client
@@ -22,7 +22,7 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text
 
 
 class Answered(NamedTuple):
-    """How a call went: its tool, time and size; `state` is the envelope's status, or the error."""
+    """One call: its tool, time and size; `state` is the envelope's status, or the error."""
 
     tool: str
     seconds: float
@@ -31,7 +31,7 @@ class Answered(NamedTuple):
 
 
 def measure(api: str) -> dict[str, Any]:
-    """Calls the tools of a running server; client and server share the machine."""
+    """Call the tools of a running server; client and server share the machine."""
     coins = [coin for coin in get(f"{api}/api/markets")["coins"] if coin["oi_usd"]]
     questions = _questions(coins, random.Random(1))
     parts = [questions[first::AT_ONCE] for first in range(AT_ONCE)]
@@ -57,7 +57,7 @@ def measure(api: str) -> dict[str, Any]:
 
 
 def _questions(coins: list[dict[str, Any]], chance: random.Random) -> list[tuple[str, dict[str, Any]]]:
-    """Tools and arguments: coins that are held much more often than others, in a random order."""
+    """Tools and arguments in random order, with popular coins much more often than others."""
     found: list[tuple[str, dict[str, Any]]] = []
     while len(found) < CALLS:
         coin = coins[int(len(coins) * chance.random() ** 2)]

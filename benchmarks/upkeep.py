@@ -1,6 +1,6 @@
-"""What the daily upkeep and the hourly tests and docs take at full size, and how long a minute waits for them.
+"""The cost of the daily upkeep and of hourly tests and docs at full size, and how long a minute's build waits for them.
 
-`python -m benchmarks.upkeep FOLDER --universe full` records some minutes from the stand-ins and builds them; repeats
+`python -m benchmarks.upkeep FOLDER --universe full` records some minutes from the simulators and builds them; repeats
 their loads to a day of the landing, and their rows to a day of each fine table that is to be forgotten and one that is
 kept. Then it does the upkeep while another thread keeps asking for the writer lock, as a minute's build does. Parts of
 a day's upkeep that grow with nothing of this (Dagster's history, logs) are left out; so are the statistics, which are
@@ -38,7 +38,7 @@ REST_S = 0.5
 
 
 class Waits(threading.Thread):
-    """Asks for the writer lock again and again; tells the longest wait."""
+    """Acquires the writer lock repeatedly; `longest_s` is the longest wait."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(daemon=True)
@@ -58,7 +58,7 @@ class Waits(threading.Thread):
 
 
 def repeat_loads(settings: Settings) -> int:
-    """Hard links make the landed loads a day of them, each committed and known to the warehouse as built."""
+    """Multiply the landed loads to a day by hard links, each committed and registered in the warehouse as built."""
     loads = committed_loads(settings.landing)
     commits = Path(settings.landing) / LOADS
     made: list[tuple[str, str]] = []
@@ -66,7 +66,7 @@ def repeat_loads(settings: Settings) -> int:
     steady = loads[1:]
     for n in range(len(loads), LOADS_A_DAY):
         load = steady[n % len(steady)]
-        # An id is the time of its making: each round lies a little later, so that the day keeps its order.
+        # A load id is its time of creation: each round is a little later, so that the day keeps its order.
         new_id = f"{float(load.load_id) + 0.000001 * (n // len(steady)):.7f}"
         (source,) = load.files
         target = source.replace(load.load_id, new_id)
@@ -85,7 +85,7 @@ def repeat_loads(settings: Settings) -> int:
 
 
 def repeat_rows(settings: Settings, keep_days: dict[str, int]) -> tuple[int, int]:
-    """The newest time of each fine table, repeated over the two days before it, of which a trim takes the older one.
+    """Repeat the newest rows of each fine table over the two days before it, of which a trim deletes the older one.
 
     Returns the number of rows and the time at which the trim is made.
     """
@@ -100,7 +100,7 @@ def repeat_rows(settings: Settings, keep_days: dict[str, int]) -> tuple[int, int
         for name, column, step_ms in fine:
             if not con.execute("select 1 from duckdb_tables() where table_name = ?", [name]).fetchall():
                 continue
-            # Tiers that are kept for longer lie so much longer ago.
+            # Tiers with a longer retention get older rows.
             back_ms = (keep_days.get(name.rpartition("_")[2], keep_days["1m"]) - keep_days["1m"]) * DAY_MS
             end = newest - back_ms
             con.execute(f"create temp table newest as from {name} where {column} = (select max({column}) from {name})")
@@ -114,7 +114,7 @@ def repeat_rows(settings: Settings, keep_days: dict[str, int]) -> tuple[int, int
                 rows += counted[0][0]
             con.execute("drop table newest; drop table there")
         trim_ms = today + (keep_days["1m"] + MARGIN_DAYS) * DAY_MS
-        # A trim counts the days that were recorded.
+        # A trim counts recorded days.
         first = trim_ms - (max(keep_days.values()) + MARGIN_DAYS) * DAY_MS
         con.execute(
             "insert into pipeline.loads select '0.' || t, null, null, t, 0, 0 "
@@ -124,7 +124,7 @@ def repeat_rows(settings: Settings, keep_days: dict[str, int]) -> tuple[int, int
 
 
 def measure(product: Product, count: int) -> list[dict[str, Any]]:
-    """Makes the day behind the product, then does each part of the upkeep; a row of figures for each."""
+    """Generate the day, then run each part of the upkeep; one row of figures for each."""
     settings = Settings.from_env(product.env())
     begin = int(time.time() * 1000) // DAY_MS * DAY_MS - HOUR_MS
     minutes.record(Path(settings.landing), product.home / "dlt", product.universe, begin, count)
@@ -138,7 +138,7 @@ def measure(product: Product, count: int) -> list[dict[str, Any]]:
     def test() -> int:
         turns = list(tests_in_turns(manifest))
         for names in turns:
-            # Some fail, and rightly: the repeated minutes are in no coarser tier.
+            # Some fail as expected: the repeated minutes are in no coarser tier.
             with suppress(DbtError), writer_lock(product.home, "tests", wait_s=600) as lock:
                 run_dbt(settings, ["test", "--select", *names], lock=lock)
             time.sleep(2 * POLL_S)

@@ -256,7 +256,7 @@ def test_the_tools(mcp: Mcp) -> None:
     limit = described["market_snapshot"]["inputSchema"]["properties"]["limit"]
     assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 50, 20)
     # What a metric is comes from its definition.
-    assert "Quoted (predicted) funding, not settlements" in described["funding_history"]["description"]
+    assert "The quoted (predicted) rate, not settlements" in described["funding_history"]["description"]
     assert described["funding_history"]["inputSchema"]["properties"]["type"]["enum"] == ["perp", "all"]
 
 

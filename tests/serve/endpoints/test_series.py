@@ -288,7 +288,7 @@ def test_what_lies_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
     """Up to the first bucket that the venues' history filled, and wherever it has none."""
     since = AS_OF_MS - 3 * DAY
 
-    def told(**query: Any) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+    def read(**query: Any) -> tuple[dict[str, Any], list[tuple[int, int]]]:
         got = api.series("price", base="BTC", **query)
         early = [gap for gap in got["gaps"] if gap["start"] < since]
         assert got["gaps"][: len(early)] == early
@@ -297,10 +297,10 @@ def test_what_lies_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
 
     # The replica has minutes of its last three days alone.
     long_ago = AS_OF_MS // DAY * DAY - 2000 * DAY
-    got, early = told(start=long_ago, end=long_ago + DAY, step="1h")
+    got, early = read(start=long_ago, end=long_ago + DAY, step="1h")
     assert (got["t"], early) == ([], [(long_ago, long_ago + DAY)])
     # Its days reach further back than the recording: those are known, the time before them is not.
-    got, early = told(start=long_ago + 900 * DAY, end=long_ago + 1100 * DAY, step="1d")
+    got, early = read(start=long_ago + 900 * DAY, end=long_ago + 1100 * DAY, step="1d")
     assert early[0] == (got["start"], got["t"][0])
     assert long_ago + 990 * DAY < got["t"][0] < long_ago + 1010 * DAY
     # Hours that are missing among them, and none after the recording began.

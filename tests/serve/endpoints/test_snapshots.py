@@ -106,8 +106,8 @@ def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
     """Of each venue and kind, also before the first edition; null where nothing was ever fetched."""
     serving = tmp_path / "serving"
     serving.mkdir()
-    told = serving / "backfill.json"
-    history = BackfillState(1, AS_OF_MS, path=tmp_path / "state.json", copy=told)
+    progress_file = serving / "backfill.json"
+    history = BackfillState(1, AS_OF_MS, path=tmp_path / "state.json", copy=progress_file)
     with running(serving, free_port()) as api:
         assert api.get("/api/status").json["backfill"] is None
         history.expect("binance", [("perp_bars_1d", 4 * DAY), ("settlements", 4 * DAY)])
@@ -132,10 +132,10 @@ def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
         publish(serving, 12, int(time.time() * 1000), max_days=1)
         assert until(lambda: api.get("/api/status").json, lambda status: status["edition"] == 12)["backfill"] == found
         # It writes at least once a minute while it works: this one was killed.
-        os.utime(told, (AS_OF_MS / 1000, AS_OF_MS / 1000))
+        os.utime(progress_file, (AS_OF_MS / 1000, AS_OF_MS / 1000))
         assert api.get("/api/status").json["backfill"]["state"] == "stopped"
         history.end(AS_OF_MS + MINUTE, stopped=False)
         found = api.get("/api/status").json["backfill"]
         assert (found["state"], found["finished_ms"]) == ("partly", AS_OF_MS + MINUTE)
-        told.write_text("{")
+        progress_file.write_text("{")
         assert api.get("/api/status").json["backfill"] is None

@@ -43,8 +43,8 @@ def test_funding_percentiles(api: Api) -> None:
         "expected_count": 168, "coverage_fraction": 1.0, "median_funding": 1e-4, "p10_funding": -1e-5,
         "p90_funding": 3e-4, "stored_funding": None, "stored_time_ms": None, "row_state": "Ranked",
     }  # fmt: skip
-    told = [(row["venue"], row["row_state"], row["live_funding"], row["percentile"]) for row in rows[1:]]
-    assert told == [("bybit", "NoLiveFunding", None, None), ("gate", "InsufficientHistory", 2e-4, None)]
+    found = [(row["venue"], row["row_state"], row["live_funding"], row["percentile"]) for row in rows[1:]]
+    assert found == [("bybit", "NoLiveFunding", None, None), ("gate", "InsufficientHistory", 2e-4, None)]
     month = api.get(f"{PERCENTILES}?window=30d").json["rows"]
     assert (month[0]["expected_count"], month[2]["coverage_fraction"]) == (720, 10 / 720)
 
@@ -85,9 +85,9 @@ def test_funding_persistence(api: Api) -> None:
         "?sign=reversal": [48, 5],
     }  # fmt: skip
     for query, streaks in orders.items():
-        told = api.get(PERSISTENCE + query).json
-        assert [row["current_streak_h"] for row in told["rows"]] == streaks, query
-        assert told["eligible_count"] == 4
+        found = api.get(PERSISTENCE + query).json
+        assert [row["current_streak_h"] for row in found["rows"]] == streaks, query
+        assert found["eligible_count"] == 4
     assert [row["symbol"] for row in rows[:2]] == ["BTCUSDT", "X"]
     empty = api.get(f"{PERSISTENCE}?window=30d").json
     assert (empty["data_state"], empty["rows"], empty["evaluated_at_ms"]) == ("empty", [], None)
@@ -145,7 +145,7 @@ def test_fear_greed(api: Api) -> None:
 
 @pytest.mark.requirement("fear-greed:today", "altcoin:history")
 def test_days_that_do_not_stand_yet_are_provisional(tmp_path: Path) -> None:
-    """While the exchanges' past is being told no day is final, and both indices say so."""
+    """While the exchanges' history is being fetched, no day is final, and both indices are provisional."""
     serving = tmp_path / "serving"
     path = publish(serving, 1, max_days=1)
     with duckdb.connect(str(path)) as con:
@@ -170,8 +170,8 @@ def test_spike_stats(api: Api) -> None:
         "horizon_min": 5, "n": 190, "hits": 100, "hit_rate": 100 / 190, "base_rate": 0.5, "q1": 0, "median": 0.01,
         "q3": 0.01, "mean": 0.0, "first_ms": 1, "last_ms": 2, "n_independent": 95, "low_n": False,
     }  # fmt: skip
-    told = ("window", "sample", "mixed", "low_n", "measured", "pending", "unavailable", "as_of")
-    assert [content[name] for name in told] == ["30d", 200, True, False, 570, 3, 10, AS_OF_MS - 1000]
+    found = ("window", "sample", "mixed", "low_n", "measured", "pending", "unavailable", "as_of")
+    assert [content[name] for name in found] == ["30d", 200, True, False, 570, 3, 10, AS_OF_MS - 1000]
     assert set(content["by"]) == {"venues", "directions"}
     empty = api.get(f"{SPIKES}?window=7d")
     assert (empty.status, empty.json["state"]) == (503, "unavailable")
@@ -207,7 +207,7 @@ def test_spike_stats_of_a_coin(api: Api) -> None:
 
 @pytest.mark.requirement("statistics:unavailable", "fear-greed:db", "statistics:empty")
 def test_without_data(tmp_path: Path) -> None:
-    """Tables without rows: empty universes are told, indices without a day are loading. Without a replica: 503."""
+    """Tables without rows: universes are empty, indices without a day are loading. Without a replica: 503."""
     serving = tmp_path / "serving"
     path = publish(serving, 1, max_days=1)
     tables = ("funding_percentiles", "funding_persistence", "altcoin_season", "fear_greed", "spike_stats", "spikes")

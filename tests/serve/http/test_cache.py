@@ -1,4 +1,4 @@
-"""The response cache: bounded, one build for equal questions at once, failures not kept."""
+"""The response cache: bounded, one computation for simultaneous equal requests, failures not cached."""
 
 import asyncio
 
@@ -8,12 +8,12 @@ from serve.http.cache import ResponseCache, StoredResponse
 
 
 def body(size: int) -> StoredResponse:
-    """An answer of so many bytes."""
+    """A response of `size` bytes."""
     return StoredResponse(b"x" * size, {})
 
 
 @pytest.mark.requirement("cache:bounded")
-async def test_the_oldest_answers_make_room() -> None:
+async def test_the_oldest_responses_are_evicted() -> None:
     cache = ResponseCache(max_bytes=1000)
 
     async def make(size: int) -> StoredResponse:
@@ -31,7 +31,7 @@ async def test_the_oldest_answers_make_room() -> None:
 
 
 @pytest.mark.requirement("http:stampede")
-async def test_equal_questions_are_built_once_even_if_the_first_client_leaves() -> None:
+async def test_equal_requests_are_computed_once_even_if_the_first_client_leaves() -> None:
     cache, begun, go, built = ResponseCache(), asyncio.Event(), asyncio.Event(), []
 
     async def make() -> StoredResponse:
@@ -50,7 +50,7 @@ async def test_equal_questions_are_built_once_even_if_the_first_client_leaves() 
 
 
 @pytest.mark.requirement("http:stampede")
-async def test_a_failure_is_told_to_all_and_not_kept() -> None:
+async def test_a_failure_is_raised_to_all_and_not_cached() -> None:
     cache = ResponseCache()
 
     async def fail() -> StoredResponse:

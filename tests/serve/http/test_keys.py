@@ -231,7 +231,7 @@ def test_workers_and_hosts_share_counters_and_answers(tmp_path: Path) -> None:
         assert [answer.status for answer in answers] == [200] * 30 + [429] * 2
         kept = list(redis.client.keys("tidemark:answer:*"))
         assert len(kept) >= 1
-        # What one has made is what the other gives: told by changing it underneath.
+        # One worker serves what another has cached: visible by changing it in Redis.
         path = "/api/series/oi?base=ETH&range=3h"
         before = set(redis.client.keys("tidemark:answer:*"))
         body = one.get(path).body

@@ -18,7 +18,7 @@ CONFIG = """
 [checks.positive_data_acceptance]
 expected-statuses = ["200", "400", "404"]
 """
-# What the small replica has nothing of, so that its tests see how that is told: a 503, which is none of a whole one.
+# Rows that the small replica lacks: without them some endpoints return 503, which they never do on a full replica.
 FILLED = """
 insert into option_coins select * replace ('ETH' as coin) from option_coins;
 insert into option_expiries select * replace ('ETH' as coin) from option_expiries;

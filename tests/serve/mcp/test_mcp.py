@@ -217,7 +217,7 @@ def test_a_notification_is_202_without_a_body(mcp: Mcp, method: str) -> None:
 
 
 @pytest.mark.requirement("mcp:method")
-def test_an_unknown_method_is_told_what_there_is(mcp: Mcp) -> None:
+def test_an_unknown_method_gets_the_list_of_methods(mcp: Mcp) -> None:
     for method in ("tools/lst", "resources/list", "prompts/list", "server/discover", "", "x" * 5000):
         error = refused(mcp.ask(method), 200, -32601, 7)
         assert "initialize, ping, tools/list, tools/call" in error["message"]
@@ -225,7 +225,7 @@ def test_an_unknown_method_is_told_what_there_is(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:arguments")
-def test_an_unknown_tool_and_wrong_params_are_told_what_there_is(mcp: Mcp) -> None:
+def test_an_unknown_tool_and_invalid_params_get_what_is_allowed(mcp: Mcp) -> None:
     error = mcp.wrong("market_snapshots", {"base": "BTC"})
     assert error["data"]["nearest"] == "market_snapshot"
     assert all(tool in error["message"] for tool in TOOLS)
@@ -354,7 +354,7 @@ def test_the_next_revision(modern: Mcp) -> None:
     strange = {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "1900-01-01"}}
     error = refused(ask("tools/list", strange, MCP_Protocol_Version="1900-01-01"), 400, -32022, 7)
     assert error["data"] == {"supported": [MODERN], "requested": "1900-01-01"}
-    # The older ones are served as they were, and one that nobody knows is told of all.
+    # The older ones are served as before, and an unknown one gets the list of all.
     assert "resultType" not in modern.result("tools/list", MCP_Protocol_Version="2025-06-18")
     assert modern.result("initialize", {**HELLO, "protocolVersion": MODERN})["protocolVersion"] == "2025-11-25"
     error = refused(modern.ask("ping", MCP_Protocol_Version="1900-01-01"), 400, -32022, 7)

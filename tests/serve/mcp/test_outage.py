@@ -14,9 +14,9 @@ from tests.support.servers.mcp_calls import ARGUMENTS, TOOLS, Mcp, warned
 
 # Spikes that are not read within the server's time limit.
 SLOW = """
-alter table spikes rename to told;
+alter table spikes rename to stored_spikes;
 create view spikes as
-select * from told where (select count(*) from range(100000000000) as r(n) where n % 7 = 3) > 0;
+select * from stored_spikes where (select count(*) from range(100000000000) as r(n) where n % 7 = 3) > 0;
 """
 XRAY = """
 insert into xray_risk by name
@@ -59,7 +59,7 @@ def test_without_data_every_tool_says_so_and_still_fits_its_schema(tmp_path: Pat
             assert (got["status"], got["data"], got["as_of"], got["freshness"]) == ("unavailable", None, None, None)
             assert "no replica" in got["reason"]
             assert got["retry_after_s"] > 0
-        # What is wrong without looking at data is told all the same.
+        # Errors that need no data are reported all the same.
         assert mcp.wrong("market_snapshot", {})["data"]["argument"] == "base"
         publish(tmp_path / "serving", 1, max_days=2)
         until(lambda: mcp.call("market_snapshot", {"base": "BTC"}), lambda got: got["status"] == "ok")
@@ -108,7 +108,7 @@ def test_a_fifth_call_at_once_is_refused(serving: Path) -> None:
         assert (answer.json["id"], answer.json["error"]["code"]) == (7, -32010)
         assert int(answer.headers["retry-after"]) >= 1
         assert "4 calls" in answer.json["error"]["message"]
-        # It does not count, wrong arguments are told, and whatever is no call is answered.
+        # It does not count, invalid arguments are reported, and other methods are served.
         assert "x-ratelimit-limit" not in answer.headers
         assert mcp.wrong("market_snapshot", {})["code"] == -32602
         assert mcp.result("ping") == {}

@@ -10,6 +10,7 @@ import pytest
 from tests.support.pipeline.shared import shared_folder
 from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import Api
+from tests.support.start import VARIABLE, start_ms, to_text
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
@@ -22,6 +23,18 @@ LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, the others in their order."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many instants the tests of any start take, and which."""
+    parser.addoption("--starts", type=int, default=3, help="instants in tests/product/test_any_start.py")
+    parser.addoption("--starts-seed", type=int, default=1, help="draws those that are not special")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What a run must be given to be run again."""
+    seed = config.getoption("--starts-seed")
+    return f"simulated markets: {VARIABLE}={to_text(start_ms())} --starts-seed={seed}"
 
 
 def pytest_configure() -> None:

@@ -4,7 +4,6 @@ The stand-ins' clock is moved minute by minute; the recorder's own parts ask, la
 """
 
 import asyncio
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +16,9 @@ from tests.support.pipeline.product_minutes import Fault, Moment, Product
 from tests.support.pipeline.recorder_minutes import MINUTE
 from tests.support.servers.api_server import Api
 from tests.support.servers.sandbox_client import sandbox
+from tests.support.start import HOUR, start_ms
 
-START = (int(time.time()) // 3600 - 1) * 3_600_000  # ten minutes in one hour, an hour or two ago
+START = start_ms(HOUR)  # the ten minutes lie in one hour
 DOWN = range(2, 7)  # binance is down for these five minutes
 WINDOWS = ("1h", "4h", "12h", "24h")
 CHANGED = 8  # bybit's tickers come without their prices in this minute
@@ -37,7 +37,7 @@ def moment(number: int) -> Moment:
 async def true_volumes() -> dict[int, float]:
     """What the stand-ins' world says of one market, minute by minute."""
     span = {"from": START - 10 * MINUTE, "to": START + MINUTES * MINUTE}
-    async with sandbox() as venues:
+    async with sandbox(now_ms=START + MINUTES * MINUTE) as venues:
         asked = await venues.get("/_sandbox/truth", venue="binance", type="perp", symbol="BTCUSDT", **span)
     return {row["minute_ms"]: row["volume_usd"] for row in asked.json["minutes"]}
 

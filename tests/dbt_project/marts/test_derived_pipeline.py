@@ -3,7 +3,6 @@
 The stand-ins' clock is moved minute by minute; the recorder's own parts ask, land and are built, published and served.
 """
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.support.pipeline.product_minutes import Fault, Moment, Product
 from tests.support.pipeline.recorder_minutes import MINUTE
 from tests.support.replica.replica_snapshots import DAY, HOUR
 from tests.support.servers.api_server import Api
+from tests.support.start import start_ms
 
 ASKED = (BINANCE, BYBIT, HYPERLIQUID, ASTER, LIGHTER, UPBIT, BITHUMB, COINBASE, FX)
 MINUTES = (0, 1, 2, 6, 7, 8)  # the recorder stands still for three minutes
@@ -46,9 +46,7 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    # The last minute is ahead of the clock, so that what is live stays so while the test runs; what was told in the
-    # first two alone is old already.
-    start = (int(time.time()) // 60 - 7) * MINUTE
+    start = start_ms()
     product = Product(tmp_path_factory.mktemp("derived"))
     moments = [
         Moment(start + number * MINUTE, (NEVER, UNTOLD, *(fault for when, fault in SOMETIMES if number in when)))
@@ -149,7 +147,7 @@ def test_the_ranking_adds_up_the_markets_and_tells_who_is_down(served: Served) -
 @pytest.mark.requirement("dex:pipeline", "states:dex:each", "states:depth:loading")
 def test_in_the_first_minute_an_exchange_without_an_answer_is_loading(tmp_path: Path) -> None:
     product = Product(tmp_path)
-    product.record((HYPERLIQUID, ASTER, LIGHTER), [Moment(int(time.time()) // 60 * MINUTE, (NEVER,))])
+    product.record((HYPERLIQUID, ASTER, LIGHTER), [Moment(start_ms(), (NEVER,))])
     with product.served() as api:
         content = api.get("/api/perp-dex-ranking").json
         status = {venue["venue"]: venue["status"] for venue in content["venues"]}
@@ -214,15 +212,24 @@ def points(own: dict[int, float], reference: dict[int, float]) -> dict[int, int]
 @pytest.mark.requirement("premiums:pipeline")
 def test_premiums_are_those_of_the_recorded_minutes(served: Served) -> None:
     reference = closes(served, "binance", "BTCUSDT")
-    rates = sorted((body[0]["timestamp"], body[0]["basePrice"]) for _, body in served.product.bodies("fx", "fx_rates"))
+    bank = {body[0]["timestamp"]: body[0]["basePrice"] for _, body in served.product.bodies("fx", "fx_rates")}
+    # A central bank's rate is of 15:00 UTC of its day.
+    central = {
+        int(datetime.fromisoformat(f"{body['date']}T15:00Z").timestamp() * 1000): body["rates"]["KRW"]
+        for _, body in served.product.bodies("fx", "fx_daily")
+    }
+
+    def rate_at(ms: int) -> float:
+        """The newest that the bank had told by then, or else the newest of the central bank."""
+        rates = next(rates for rates in (bank, central) if min(rates) <= ms)
+        return float(rates[max(at for at in rates if at <= ms)])
+
     korean = served.api.get("/api/kimchi-premium/history?base=BTC&range=1d").json
     for exchange in ("upbit", "bithumb"):
         own, token = closes(served, exchange, "KRW-BTC"), closes(served, exchange, "KRW-USDT")
         expected, by_token = {}, {}
         for hour, minute in points(own, reference).items():
-            known = [rate for at, rate in rates if at <= minute + MINUTE]
-            if known:
-                expected[hour] = 100 * (own[minute] / known[-1] / reference[minute] - 1)
+            expected[hour] = 100 * (own[minute] / rate_at(minute + MINUTE) / reference[minute] - 1)
             if minute in token:
                 by_token[hour] = 100 * (own[minute] / token[minute] / reference[minute] - 1)
         assert expected, exchange

@@ -5,7 +5,6 @@ stand-ins know and the recorder itself stands still; what comes of it is read fr
 """
 
 import asyncio
-import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,9 @@ from ingest.venues.mexc import MEXC
 from ingest.venues.okx import OKX
 from tests.support.pipeline.recorder_minutes import MINUTE, only, recorder
 from tests.support.pipeline.warehouse import Warehouse, seeded
+from tests.support.start import HOUR, start_ms
 
-START = (int(time.time()) // 3600 - 1) * 3_600_000
+START = start_ms(HOUR)
 KINDS = {"perp_tickers", "spot_tickers", "funding", "funding_intervals", "open_interest", "marks", "index_tickers"}
 MINUTES = 12
 STOPPED = (7, 8)  # the recorder stands still
@@ -127,9 +127,8 @@ async def listen() -> list[Row]:
     rows: list[Row] = []
     async with recorder(LISTENED) as (stand_ins, minute):
         schedules = {venue.name: Schedule(venue, SHORT) for venue in LISTENED}
-        for row in await minute(now_ms() // MINUTE * MINUTE, 60):
+        for row in await minute(START, 60):
             schedules[row.venue].done(row)
-        await stand_ins.clock(now_ms())
         first = (now_ms() // SHORT + 1) * SHORT
         streams = [
             StreamRecorder(venue, stream, stand_ins.url, schedules[venue.name].catalogue, SHORT, rows.append)

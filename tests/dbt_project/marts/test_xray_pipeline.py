@@ -1,7 +1,6 @@
 """X-ray of recorded minutes: what the books of all legs cover is ranked; depth is what they hold, summed by hand."""
 
 import re
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from tests.support.pipeline.product_minutes import Moment, Product
 from tests.support.pipeline.recorder_minutes import MINUTE
 from tests.support.recordings.index_books import VENUES, needed, told
 from tests.support.servers.mcp_calls import Mcp
+from tests.support.start import start_ms
 
 KINDS = (
     "index_books", "index_components", "perp_tickers", "open_interest", "instruments", "spot_tickers",
@@ -57,7 +57,7 @@ def test_ranked_is_what_all_books_cover(tmp_path: Path) -> None:
     """Books three times, five minutes apart; positions are opened between them. Of every perp with a ratio, in every
     band: full where each leg's book is there and reaches the edge, else partial, for the one reason or the other."""
     product = Product(tmp_path)
-    start = (int(time.time()) // 300 - 3) * 5 * MINUTE
+    start = start_ms(5 * MINUTE)
     moments = [Moment(start + number * 5 * MINUTE) for number in range(3)]
     product.record([needed(venue, *KINDS) for venue in VENUES.values()], moments)
     books = {

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import dagster as dg
 import duckdb
 import pytest
 
+from ingest.declaration.history import DAY_MS
 from ingest.landing.landing import committed_loads
 from ingest.recorder.state import lock
 from orchestration.code_location.history import offered
@@ -21,8 +21,10 @@ from orchestration.code_location.history_asset import history_asset
 from orchestration.config.settings import Settings
 from tests.orchestration.cli.test_cli import environment, sentence, tidemark
 from tests.support.servers.api_server import free_port, until
+from tests.support.start import start_ms, to_text
 
-TWO_DAYS = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%d")
+# Two whole days, and the part of a third.
+BEGIN, END = to_text((start_ms() // DAY_MS - 2) * DAY_MS), to_text(start_ms())
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     try:
         until(answers, bool, 120)
+        clock = json.dumps({"now_ms": start_ms()}).encode()
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/_sandbox/clock", clock, method="POST")
+        asked.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(asked, timeout=5) as answer:
+            assert answer.status == 200
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -75,7 +82,7 @@ def test_what_cannot_be_fetched_is_one_sentence_and_code_2(words: list[str], mes
 
 def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     env = environment(tmp_path, TIDEMARK_VENUES_URL=url)
-    words = ["backfill", "--venue", "bybit", "--kind", "perp_bars_1d", "--from", TWO_DAYS]
+    words = ["backfill", "--venue", "bybit", "--kind", "perp_bars_1d", "--from", BEGIN, "--to", END]
     done = tidemark(env, *words)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^the history is complete: [\d,]+ rows in [\d,]+ answers", done.stdout)
@@ -118,7 +125,7 @@ def test_a_partition_of_the_asset_is_fetched(url: str, tmp_path: Path) -> None:
     assert asset.partitions_def.get_partition_keys() == [
         f"{venue}:{kind}" for venue, kinds in offered().items() for kind in kinds
     ]
-    config = dg.RunConfig({"landing__history": {"config": {"begin": TWO_DAYS}}})
+    config = dg.RunConfig({"landing__history": {"config": {"begin": BEGIN, "end": END}}})
     with dg.DagsterInstance.ephemeral() as instance:
         run = dg.materialize([asset], instance=instance, partition_key="bybit:settlements", run_config=config)
         [made] = run.asset_materializations_for_node("landing__history")
@@ -126,9 +133,9 @@ def test_a_partition_of_the_asset_is_fetched(url: str, tmp_path: Path) -> None:
     assert metadata["rows"] > 100
     assert metadata["failed spans"] == 0
     assert metadata["markets"] == metadata["answers"] == len(rows(tmp_path))
-    assert metadata["from"].startswith(TWO_DAYS)
+    assert metadata["from"].startswith(BEGIN[:10])
 
-    again = dg.RunConfig({"landing__history": {"config": {"begin": TWO_DAYS, "again": True}}})
+    again = dg.RunConfig({"landing__history": {"config": {"begin": BEGIN, "end": END, "again": True}}})
     with dg.DagsterInstance.ephemeral() as instance:
         assert dg.materialize([asset], instance=instance, partition_key="bybit:settlements", run_config=again).success
     assert len(rows(tmp_path)) == 2 * metadata["answers"]

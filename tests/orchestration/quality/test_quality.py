@@ -5,7 +5,6 @@ marked; what is clean passes; a mark is taken back; the report needs no network;
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,16 @@ from orchestration.quality.declared import CHECKS, Rows
 from tests.support.pipeline.quality_home import DAY, HOUR, MINUTE, VENUES, QualityHome
 from tests.support.replica.replica import AS_OF_MS, publish
 from tests.support.servers.api_server import free_port, running
+from tests.support.start import start_ms
 
 Outcomes = dict[str, dict[str, Any]]
 # SQL, check, venue, market, found value, expected
 Fault = tuple[str, str, str, str | None, str, str]
 
 
-def newest_minute() -> int:
-    now = time.time_ns() // 1_000_000
-    return now - now % MINUTE - MINUTE
-
-
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> QualityHome:
-    home = QualityHome(tmp_path_factory.mktemp("clean"), newest_minute())
+    home = QualityHome(tmp_path_factory.mktemp("clean"), start_ms())
     home.land_normally()
     return home
 

@@ -1,7 +1,6 @@
 """Depth, ranking, listings, premiums and wallets' liquidations on a small replica: order, shares, limits, states."""
 
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +81,11 @@ def _nothing_readable(api: Api, state: str, error: str | None) -> None:
 
 def dex(tmp_path: Path, age_s: int, changes: str = "") -> dict[str, Any]:
     """The ranking of a replica that is so old now."""
-    path = publish(tmp_path / "serving", 1, int(time.time() * 1000) - age_s * 1000, max_days=1)
+    path = publish(tmp_path / "serving", 1, max_days=1)
     if changes:
         with duckdb.connect(str(path)) as con:
             con.execute(changes)
-    with running(tmp_path / "serving", free_port()) as api:
+    with running(tmp_path / "serving", free_port(), now_ms=AS_OF_MS + age_s * 1000) as api:
         answer = api.get("/api/perp-dex-ranking")
         assert answer.headers["cache-control"] == "no-store"
         content: dict[str, Any] = answer.json

@@ -1,6 +1,5 @@
 """Endpoints of what is modelled: options, and the liquidation map's scores, against rows that follow by hand."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,8 +67,8 @@ def test_coins_without_options(api: Api) -> None:
 def test_options_are_stale_after_twenty_minutes(tmp_path: Path) -> None:
     path = publish(tmp_path / "serving", 1, max_days=1)
     with duckdb.connect(str(path)) as con:
-        con.execute("update option_coins set as_of_ms = ?", [int(time.time() * 1000) - 19 * MINUTE])
-    with running(tmp_path / "serving", free_port()) as api:
+        con.execute("update option_coins set as_of_ms = ?", [AS_OF_MS - 19 * MINUTE])
+    with running(tmp_path / "serving", free_port(), now_ms=AS_OF_MS) as api:
         for path_of in (OPTIONS, IV):
             answer = api.get(path_of)
             assert answer.json["stale"] is False

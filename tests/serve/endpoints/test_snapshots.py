@@ -1,7 +1,6 @@
 """GET /api/markets and /api/status: shapes, values, purity, health."""
 
 import os
-import time
 from pathlib import Path
 
 import duckdb
@@ -83,12 +82,12 @@ def test_without_a_replica(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("age_ms", "state"), [(20_000, "healthy"), (4 * MINUTE, "unhealthy")])
 def test_status(tmp_path: Path, age_ms: int, state: str) -> None:
     serving = tmp_path / "serving"
-    as_of = int(time.time() * 1000) - age_ms
+    as_of = AS_OF_MS
     publish(serving, 12, as_of, max_days=1)
-    with running(serving, free_port()) as api:
+    with running(serving, free_port(), now_ms=as_of + age_ms) as api:
         status = api.get("/api/status").json
         assert (status["state"], status["edition"], status["as_of"]) == (state, 12, as_of)
-        assert status["age_s"] >= age_ms / 1000
+        assert status["age_s"] == age_ms / 1000
         assert status["build_lag_s"] == 5.0
         assert status["recorder_lag_s"] >= status["age_s"]
         venues = {venue["venue"]: venue for venue in status["venues"]}
@@ -129,7 +128,7 @@ def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
         ]
         schema = api.get("/openapi.json").json["paths"]["/api/status"]["get"]["responses"]["200"]
         Draft202012Validator(schema["content"]["application/json"]["schema"]).validate(status)
-        publish(serving, 12, int(time.time() * 1000), max_days=1)
+        publish(serving, 12, max_days=1)
         assert until(lambda: api.get("/api/status").json, lambda status: status["edition"] == 12)["backfill"] == found
         # It writes at least once a minute while it works: this one was killed.
         os.utime(progress_file, (AS_OF_MS / 1000, AS_OF_MS / 1000))

@@ -1,7 +1,6 @@
 """Funding statistics, indices and spike statistics on a small replica: order, filters, limits, states."""
 
 import math
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -226,7 +225,7 @@ def test_without_data(tmp_path: Path) -> None:
         assert api.get(f"{SPIKES}/BTC").status == 404
     nothing = tmp_path / "nothing"
     nothing.mkdir()
-    with running(nothing, free_port()) as api:
+    with running(nothing, free_port(), now_ms=AS_OF_MS) as api:
         for state in ("loading", "unavailable"):
             for path_of in (PERCENTILES, PERSISTENCE, SEASON, SPIKES, f"{SPIKES}/BTC"):
                 answer = api.get(path_of)
@@ -237,6 +236,6 @@ def test_without_data(tmp_path: Path) -> None:
             assert (answer.json["db"], answer.json.get("error"), answer.json["days"]) == (
                 False, True if state == "unavailable" else None, [],
             )  # fmt: skip
-            assert answer.json["today"]["date"] == date(int(time.time() * 1000))
+            assert answer.json["today"]["date"] == date(AS_OF_MS)
             write_pointer(nothing, "{")
             until(lambda: api.get(SEASON).json["state"], lambda found: found == "unavailable")

@@ -1,6 +1,5 @@
 """The tools' answers: the JSON API's numbers, the envelope, what is said of gaps and age, and errors that teach."""
 
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,8 +35,8 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcp]:
 def today(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcp]:
     """A server whose newest data is of now."""
     serving = tmp_path_factory.mktemp("today") / "serving"
-    publish(serving, 7, int(time.time() * 1000), max_days=3)
-    with running(serving, free_port()) as api:
+    publish(serving, 7, AS_OF_MS + DAY, max_days=3)
+    with running(serving, free_port(), now_ms=AS_OF_MS + DAY) as api:
         yield Mcp(api)
 
 

@@ -75,5 +75,7 @@ class Product:
 
     @contextmanager
     def served(self) -> Iterator[Api]:
-        with running(self.settings.serving, free_port()) as api:
+        """The API half a minute after the newest minute began, however long the test takes."""
+        newest_ms = max(row.tick_ms for row in self.rows)
+        with running(self.settings.serving, free_port(), now_ms=newest_ms + 30_000) as api:
             yield api

@@ -122,11 +122,14 @@ def running(
     quality: Path | None = None,
     revision: str = "",
     before: str = "",
+    now_ms: int | None = None,
 ) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM.
 
-    `before`: Python that its process runs first.
+    `before`: Python that its process runs first. `now_ms`: its clock stands still there.
     """
+    if now_ms is not None:
+        before += f"import time\ntime.time_ns, time.time = lambda: {now_ms * 1_000_000}, lambda: {now_ms / 1000}\n"
     log = serving.parent / f"server-{port}.log"
     with log.open("wb") as out:
         folders = [str(serving), str(port), str(docs or ""), str(serving.parent / "keys.json")]

@@ -9,12 +9,13 @@ COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; ffl
 LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --no-strip-extras --quiet
 .DEFAULT_GOAL := help
-.PHONY: help demo up test lint format conformance bench lock clean
+.PHONY: help demo up test test-starts lint format conformance bench lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
 	@echo "make up     the same against the real exchanges"
 	@echo "make test   the test suite"
+	@echo "make test-starts  a minute of every exchange at fifty instants, which SEED draws"
 	@echo "make lint   formatting, lint, types, SQL"
 	@echo "make conformance  the official MCP suites against the tools; needs npm"
 	@echo "make bench  measurements, as a table"
@@ -28,6 +29,9 @@ up: .venv/installed
 
 test: .venv/installed-dev
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-starts: .venv/installed-dev
+	@$(BIN)/python -m pytest tests/product/test_any_start.py --starts 50 --starts-seed $(or $(SEED),$(shell date +%s)) $(ARGS)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import suite_time
 from tests.support.pipeline.shared import shared_folder
 from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import Api
@@ -37,9 +38,10 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"simulated markets: {VARIABLE}={to_text(start_ms())} --starts-seed={seed}"
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Workers are started with the environment of the process that starts them: all share its folder."""
     shared_folder()
+    config.pluginmanager.register(suite_time)
 
 
 @pytest.fixture

@@ -8,13 +8,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install
 COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; fflush() } /^Installing/ { print "\n  unpacking" }'
 LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --no-strip-extras --quiet
+# What starts no process of the product, and one whole way: recorded with faults, landed, built, published, served.
+FAST := tests/product/test_outage.py tests/repository tests/sandbox tests/ingest/declaration tests/ingest/venues \
+	tests/orchestration/config tests/serve/http/test_http.py tests/serve/http/test_cache.py tests/serve/endpoints \
+	tests/serve/mcp/test_mcp.py
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-starts lint format conformance bench lock clean
+.PHONY: help demo up test test-fast test-starts lint format conformance bench lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
 	@echo "make up     the same against the real exchanges"
-	@echo "make test   the test suite"
+	@echo "make test   the test suite, and where its time went (ARGS: more for pytest)"
+	@echo "make test-fast  declarations, simulator, endpoints, and one whole way from an exchange to an answer"
 	@echo "make test-starts  a minute of every exchange at fifty instants, which SEED draws"
 	@echo "make lint   formatting, lint, types, SQL"
 	@echo "make conformance  the official MCP suites against the tools; needs npm"
@@ -32,6 +37,9 @@ test: .venv/installed-dev
 
 test-starts: .venv/installed-dev
 	@$(BIN)/python -m pytest tests/product/test_any_start.py --starts 50 --starts-seed $(or $(SEED),$(shell date +%s)) $(ARGS)
+
+test-fast: .venv/installed-dev
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(FAST) $(ARGS)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -43,7 +43,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report, pytest.TestReport):
             for place in (report.nodeid.partition("::")[0], report.nodeid):
                 wall[place] += report.duration
-                cpu[place] += float(str(dict(report.user_properties)["cpu_s"]))
+                cpu[place] += float(str(dict(report.user_properties).get("cpu_s", 0)))  # none of a worker that crashed
     files = {place for place in wall if "::" not in place}
     if len(files) < 2:
         return

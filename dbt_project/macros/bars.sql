@@ -19,7 +19,7 @@
 {% macro not_outdone(fresh, keys) -%}
 select new.*
 from {{ fresh }} as new
-{% if is_incremental() %}
+{% if is_update() %}
 anti join (
     select old.*
     from {{ this }} as old

@@ -9,7 +9,7 @@
 
 -- The buckets that history may fill.
 open_buckets as materialized (
-  {% if is_incremental() %}
+  {% if is_update() %}
   select t, market_id
   from (
     select distinct {{ bucket("minute_ms", step) }} as t, market_id from {{ ref("touched_markets") }}
@@ -95,7 +95,7 @@ added as (
 select * from rolled anti join added using (t, market_id)
 union all by name
 select * from added
-{% if is_incremental() %}
+{% if is_update() %}
 -- A whole bucket is written anew: what history told before stays in it.
 union all by name
 select stored.*

@@ -108,7 +108,7 @@ having sum(usd) >= 0.01
 {#- From when to when a build moves the map on, [from_ms, until_ms]: from where it stands, or from the first of the build's
     `ticks`, to the end of their last five minutes. -#}
 {% macro map_times(ticks) -%}
-{%- set known = known_ms(this, "max(t)") if is_incremental() else 0 -%}
+{%- set known = known_ms(this, "max(t)") if is_update() else 0 -%}
 {%- set from_ms = known or known_ms(ticks, "min(tick_ms)") // 300000 * 300000 -%}
 {{ return([from_ms, [from_ms, known_ms(ticks, "max(tick_ms)") // 300000 * 300000] | max]) }}
 {%- endmacro %}
@@ -121,7 +121,7 @@ having sum(usd) >= 0.01
   {%- for row in run_query("select distinct frozen_ms from " ~ maps ~ " where frozen_ms > 0 order by 1").rows -%}
     {%- for hours in horizons if row[0] + hours * 3600000 <= until_ms -%}{%- do due.append([row[0], hours]) -%}{%- endfor -%}
   {%- endfor -%}
-  {%- if due and is_incremental() -%}
+  {%- if due and is_update() -%}
     {%- set told = run_query("select distinct frozen_ms, horizon_h from " ~ this ~ " where frozen_ms >= " ~ due[0][0]).rows -%}
     {%- set known = told | map("list") | list -%}
     {%- set due = due | reject("in", known) | list -%}
@@ -135,7 +135,7 @@ having sum(usd) >= 0.01
 {% macro days_to_judge(scores, now_ms) -%}
 {%- set day_ms, days = 86400000, [] -%}
 {%- if execute and load_relation(scores) -%}
-  {%- set told = "select coalesce(max(day_ms), -1) from " ~ this if is_incremental() else "select -1" -%}
+  {%- set told = "select coalesce(max(day_ms), -1) from " ~ this if is_update() else "select -1" -%}
   {%- set day = "frozen_ms // " ~ day_ms ~ " * " ~ day_ms -%}
   {%- for row in run_query(
     "select distinct " ~ day ~ " from " ~ scores ~ " where " ~ day ~ " > (" ~ told ~ ") and "

@@ -23,7 +23,7 @@
 with touched as materialized (
   select distinct {{ bucket("t", step) }} as t, market_id
   from {{ facts }}
-  where period_ms <= {{ step_ms(step) }}{% if is_incremental() %} and tick_ms in (select tick_ms from {{ window }})
+  where period_ms <= {{ step_ms(step) }}{% if is_update() %} and tick_ms in (select tick_ms from {{ window }})
   union
   select {{ bucket("t", step) }}, market_id
   from {{ finest }}
@@ -66,7 +66,7 @@ finer_rows as (
 
 rolled as (
   {{ last_and_sums_of("finer_rows", step, ratio_states(), taker_sizes(), source=true) }}
-  {% if is_incremental() %}
+  {% if is_update() %}
   -- Finer tiers than an hour are forgotten some day: what they told of an hour stays.
   union all by name
   select stored.*
@@ -114,14 +114,14 @@ select
 
 {#- A tier of ratios that is computed from the stored `tier` when it is read. -#}
 {% macro ratio_view(step, tier) %}
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 {{ last_and_sums_of(
   ref("series_ratios_" ~ tier).include(database=false), step, ratio_states(), taker_sizes(), by_base=true, source=true) }}
 {% endmacro %}
 
 {#- A coin on one venue: shares weighted by the open interest that they are shares of, sizes summed. -#}
 {% macro venue_ratios(step) %}
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 select
   t, base, venue,
   {% for share in long_shares() %}{{ weighted_mean(share, "oi_usd", fallback="avg(" ~ share ~ ")") }} as {{ share }}, {% endfor %}
@@ -142,7 +142,7 @@ group by t, base, venue
 {%- set time, width = ("t", step_ms(finer)) if finer else ("tick_ms", 60000) %}
 with rows as (
   select * from {{ relation }}
-  {% if is_incremental() %}
+  {% if is_update() %}
   semi join (
     select {{ bucket("tick_ms", step) }} + unnest(range(0, {{ step_ms(step) }}, {{ width }})) as {{ time }} from {{ window }}
   ) as touched using ({{ time }})
@@ -166,6 +166,6 @@ sides as (
 
 {#- A tier of order books that is computed from the stored `tier` when it is read. -#}
 {% macro depth_view(step, tier) %}
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 {{ last_and_sums_of(ref("series_depth_" ~ tier).include(database=false), step, ["bid_usd", "ask_usd"], by_base=true) }}
 {% endmacro %}

@@ -41,9 +41,9 @@ late as materialized (
 {#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 {#- Finer tiers than an hour are forgotten some day: what history tells does not roll an hour up again. -#}
-with {% if is_incremental() %}{{ touched_buckets(step, "market_id", told="1m" if step == "1h" else step) }}{% endif %}
+with {% if is_update() %}{{ touched_buckets(step, "market_id", told="1m" if step == "1h" else step) }}{% endif %}
 finer_rows as (
-  {% if is_incremental() %}{{ touched_rows(relation, step, "market_id", "t", step_ms(finer)) }}
+  {% if is_update() %}{{ touched_rows(relation, step, "market_id", "t", step_ms(finer)) }}
   {% else %}select * from {{ relation }}{% endif %}
 ),
 
@@ -53,13 +53,13 @@ finer_rows as (
 {#- A market tier that is computed when it is read. By base too, so that a reader's condition on it reaches the finer
     tier's rows: a market that changed its base has a row for each. -#}
 {% macro rollup_market_view(step) %}
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 with {{ last_and_sums(step, ref("series_market_" ~ finer_step(step)).include(database=false), by_base=true) }}
 {% endmacro %}
 
 {#- A base tier that is computed when it is read. -#}
 {% macro rollup_base_view(step) %}
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
 from {{ ref("series_market_" ~ step).include(database=false) }}
 where aggregated
@@ -110,9 +110,9 @@ case
 {%- set relation = ref("series_market_" ~ step) %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
-with {% if is_incremental() %}{{ touched_buckets(step, "base") }}{% endif %}
+with {% if is_update() %}{{ touched_buckets(step, "base") }}{% endif %}
 markets as (
-  {% if is_incremental() %}{{ touched_rows(relation, step, "base", "t", step_ms(step)) }}
+  {% if is_update() %}{{ touched_rows(relation, step, "base", "t", step_ms(step)) }}
   {% else %}select * from {{ relation }}{% endif %}
 )
 
@@ -125,7 +125,7 @@ group by grouping sets ((t, base, type), (t, base))
 {#- The same by venue, as views: a coin has few markets on one venue, so that reading them together costs little, while
     storing them would more than double every tier. Without a database name, so that the view is the replica's too. -#}
 {% macro rollup_venue(step) %}
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 {%- set markets = ref("series_market_" ~ step).include(database=false) %}
 select t, base, type, venue, {{ across_markets() }} from {{ markets }} where aggregated group by t, base, type, venue
 union all

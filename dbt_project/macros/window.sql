@@ -1,4 +1,109 @@
-{#- Windows (build units) and how a model replaces exactly the buckets that a window touches. -#}
+{#- Windows: the unit of a build, and how a model replaces exactly the buckets that a window touches.
+
+    `pipeline.window_ticks` and `pipeline.window_files` say what is built. The pipeline opens a window before it runs dbt and
+    closes it afterwards. By hand, `dbt run-operation open_window` opens one over minutes that are built already. -#}
+
+{#- Before every run: refuse to build windowed models without a window, which would rewrite tables from no rows, and to build
+    one from models that hold the rows of another window. -#}
+{% macro require_window() %}
+  {%- set state = run_query("select (select count(*) from pipeline.window_ticks), (select count(*) from pipeline.loads), "
+    ~ "max(value) filter (name = 'opened_by'), coalesce(max(value) filter (name = 'built_by_hand'), '') from pipeline.settings").rows[0]
+    if execute else (1, 0, none, "") -%}
+  {%- if state[0] == 0 and windowed(selected_resources) -%}
+    {%- if state[1] -%}
+      {%- set built = run_query("select " ~ as_minute("min(min_tick_ms)") ~ ", " ~ as_minute("max(max_tick_ms)") ~ " from pipeline.loads").rows[0] -%}
+      {{ exceptions.raise_compiler_error("No window is open, so there are no minutes to build. This warehouse has built the minutes from "
+        ~ built[0] ~ " to " ~ built[1] ~ " UTC. To build the newest of them again: dbt run-operation open_window. To build others again: "
+        ~ "dbt run-operation open_window --args '{first: \"" ~ built[0] ~ "\", last: \"" ~ built[1] ~ "\"}'. "
+        ~ "To build what was recorded since: tidemark build.") }}
+    {%- endif -%}
+    {%- do log("Nothing has been built in this warehouse yet: its tables are created without rows. To record and build: tidemark demo.", info=true) -%}
+  {%- elif state[2] == "hand" -%}
+    {%- set others = [] -%}
+    {%- for id in ancestors(windowed(selected_resources)) if id not in selected_resources -%}
+      {%- if windowed([id]) and graph.nodes[id].name not in state[3].split(" ") -%}{%- do others.append(graph.nodes[id].name) -%}{%- endif -%}
+    {%- endfor -%}
+    {%- if others -%}
+      {{ exceptions.raise_compiler_error("The open window is not built in " ~ others | sort | join(", ") ~ ", which the selected models "
+        ~ "read: select these too (dbt run --select +<model>), or build everything once (dbt run).") }}
+    {%- endif -%}
+  {%- endif -%}
+{% endmacro %}
+
+{#- After every run: which models hold the window that was opened by hand. -#}
+{% macro note_built() %}
+  {%- set built = [] -%}
+  {%- for result in results if result.status == "success" and windowed([result.node.unique_id]) -%}{%- do built.append(result.node.name) -%}{%- endfor -%}
+  {%- if execute and built and run_query("select 1 from pipeline.settings where name = 'opened_by' and value = 'hand'").rows -%}
+insert or replace into pipeline.settings
+select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') from pipeline.settings where name = 'built_by_hand'
+  {%- endif -%}
+{% endmacro %}
+
+{#- Those of some nodes that a window updates. -#}
+{% macro windowed(ids) %}
+  {%- set found = [] -%}
+  {%- for id in ids if id in graph.nodes and graph.nodes[id].config.materialized == "windowed" -%}{%- do found.append(id) -%}{%- endfor -%}
+  {{ return(found) }}
+{% endmacro %}
+
+{#- Some nodes and all models that they are built from. -#}
+{% macro ancestors(ids) %}
+  {%- set found = ids | list -%}
+  {%- for id in found -%}
+    {%- for parent in graph.nodes[id].depends_on.nodes if parent in graph.nodes and parent not in found -%}{%- do found.append(parent) -%}{%- endfor -%}
+  {%- endfor -%}
+  {{ return(found) }}
+{% endmacro %}
+
+{% macro as_minute(expression) -%}strftime(make_timestamp({{ expression }} * 1000), '%Y-%m-%d %H:%M'){%- endmacro %}
+
+{#- Open a window over minutes that are built, by hand: `first` and `last` are UTC times, the newest minute without them. All
+    triggers are fired, so that every selected model is built. -#}
+{% macro open_window(first=none, last=none) %}
+  {%- do run_query(pipeline_tables()) -%}
+  {%- set bounds = run_query("select "
+    ~ ("epoch_ms(try_cast('" ~ first | replace("'", "") ~ "' as timestamp))" if first else "max(max_tick_ms)") ~ ", "
+    ~ ("epoch_ms(try_cast('" ~ last | replace("'", "") ~ "' as timestamp))" if last else "max(max_tick_ms)") ~ " from pipeline.loads").rows[0] -%}
+  {%- for name, text, ms in [("first", first, bounds[0]), ("last", last, bounds[1])] if text and ms is none -%}
+    {{ exceptions.raise_compiler_error(name ~ " is '" ~ text ~ "', but it must be a UTC time such as '2026-03-04 00:00'.") }}
+  {%- endfor -%}
+  {%- if bounds[1] is none -%}
+    {{ exceptions.raise_compiler_error("Nothing has been built in this warehouse, so there is no minute to build again: run tidemark build.") }}
+  {%- endif -%}
+  {%- set trimmed = run_query("select max(value::bigint) from pipeline.settings where name = 'trimmed_before_ms'").rows[0][0] or 0 -%}
+  {%- if bounds[0] < trimmed -%}
+    {{ exceptions.raise_compiler_error("The minutes before " ~ run_query("select " ~ as_minute(trimmed)).rows[0][0] ~ " UTC are trimmed: only their "
+      ~ "coarser tiers are kept, which part of a day cannot rebuild. Choose a later `first`, or run tidemark build --rebuild.") }}
+  {%- endif -%}
+  {%- set files = run_query("select distinct file from pipeline.loads where file is not null and min_tick_ms <= " ~ bounds[1]
+    ~ " and max_tick_ms >= " ~ bounds[0] ~ " order by 1").columns[0].values() -%}
+  {%- set listed -%}[{% for file in files %}'{{ file | replace("'", "''") }}'{{ ", " if not loop.last }}{% endfor %}]{%- endset -%}
+  {%- set ticks = run_query("select distinct tick_ms from read_parquet(" ~ listed ~ ") where tick_ms between " ~ bounds[0] ~ " and "
+    ~ bounds[1] ~ " order by 1").columns[0].values() if files else [] -%}
+  {%- if not ticks -%}
+    {{ exceptions.raise_compiler_error("No minute from '" ~ first ~ "' to '" ~ last ~ "' UTC is built in this warehouse.") }}
+  {%- endif -%}
+  {%- set triggers = [] -%}
+  {%- for node in graph.nodes.values() -%}{%- do triggers.extend(node.config.get("triggers") or []) -%}{%- endfor -%}
+  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_ticks; "
+    ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
+    ~ "insert into pipeline.window_ticks select unnest(" ~ ticks | map("int") | list ~ "); "
+    ~ "insert or replace into pipeline.settings values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
+    ~ triggers | unique | sort | join(" ") ~ "'); commit") -%}
+  {%- do log("The window holds " ~ ticks | length ~ " minutes. Now: dbt build", info=true) -%}
+{% endmacro %}
+
+{#- DuckDB's threads and memory, from the settings TIDEMARK_BUILD_THREADS and TIDEMARK_BUILD_MEMORY; without them DuckDB takes
+    all cores and most of the memory. Read while a run executes, so that other values do not make dbt parse again. -#}
+{% macro build_resources() %}
+  {%- set threads = env_var("TIDEMARK_BUILD_THREADS", "") if execute -%}
+  {%- set memory = env_var("TIDEMARK_BUILD_MEMORY", "") if execute -%}
+  {%- if threads %}set threads = {{ threads }};
+  {% endif -%}
+  {%- if memory %}set memory_limit = '{{ memory }}';
+  {% endif -%}
+{% endmacro %}
 
 {#- How DuckDB builds one minute, which is most windows: on one thread, because a second one costs a quarter more CPU for so
     few rows; and without joining what the minutes before left as small row groups, which writes most of the newest hour

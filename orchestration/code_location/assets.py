@@ -58,7 +58,7 @@ class Translator(DagsterDbtTranslator):
         """What a minute's run always builds: not views and seeds, which only change with the project, nor what rests
         while nothing of it is recorded. What is built beside that is told all the same, and nothing waits for it."""
         config = dbt_resource_props["config"]
-        if config.get("materialized") in ("view", "seed"):
+        if config.get("materialized") in ("view_in_place", "seed"):
             return {BUILT: "on_change"}
         return {BUILT: "when_recorded" if config.get("triggers") else "every_minute"}
 

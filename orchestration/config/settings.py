@@ -18,6 +18,8 @@ from orchestration.config.places import SettingsError, text_of
 REPOSITORY = Path(__file__).resolve().parents[2]
 UNIVERSES = ("small", "full")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
+MEMORY = re.compile(r"[1-9][0-9]*(\.[0-9]+)?([KMGT]i?B)")
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
@@ -48,6 +50,12 @@ SETTINGS = (
         "TIDEMARK_WAREHOUSE",
         "<home>/warehouse.duckdb",
         "The warehouse that dbt builds: a DuckDB file, or `md:<name>` for MotherDuck.",
+    ),
+    Setting("TIDEMARK_BUILD_THREADS", "all cores", "DuckDB's threads in a build, a publish and upkeep."),
+    Setting(
+        "TIDEMARK_BUILD_MEMORY",
+        "a quarter of the memory",
+        "DuckDB's memory in a build, a publish and upkeep, such as `4GB`; beyond it DuckDB goes to disk.",
     ),
     Setting(
         "TIDEMARK_VENUES_URL",
@@ -87,6 +95,8 @@ class Settings:
     home: Path
     landing: str
     warehouse: str
+    build_threads: int
+    build_memory: str
     api_port: int
     dagster_port: int
     sandbox_port: int
@@ -147,6 +157,11 @@ class Settings:
     def logs(self) -> Path:
         return self.home / "logs"
 
+    @property
+    def build_resources(self) -> Mapping[str, str | int]:
+        """What a connection to the warehouse may use, as DuckDB's configuration names it."""
+        return {"threads": self.build_threads, "memory_limit": self.build_memory}
+
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
         """Read and check the TIDEMARK_* variables; raises SettingsError for the first one that is wrong."""
@@ -157,6 +172,8 @@ class Settings:
             home=home,
             landing=places.location(env, "TIDEMARK_LANDING", home / "landing"),
             warehouse=places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb"),
+            build_threads=_threads(env, "TIDEMARK_BUILD_THREADS"),
+            build_memory=_memory(env, "TIDEMARK_BUILD_MEMORY"),
             api_port=ports[0],
             dagster_port=ports[1],
             sandbox_port=ports[2],
@@ -175,6 +192,8 @@ class Settings:
             "TIDEMARK_HOME": str(self.home),
             "TIDEMARK_LANDING": self.landing,
             "TIDEMARK_WAREHOUSE": self.warehouse,
+            "TIDEMARK_BUILD_THREADS": str(self.build_threads),
+            "TIDEMARK_BUILD_MEMORY": self.build_memory,
             "TIDEMARK_API_PORT": str(self.api_port),
             "TIDEMARK_DAGSTER_PORT": str(self.dagster_port),
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
@@ -219,6 +238,29 @@ def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
     if int(text) > 1 and redis_url is None:
         raise SettingsError(f"{name} is {text!r}, but more than 1 need TIDEMARK_REDIS_URL: they share what they count.")
     return int(text)
+
+
+def _threads(env: Mapping[str, str], name: str) -> int:
+    text = text_of(env, name) or str(len(os.sched_getaffinity(0)))
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1024):
+        raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 1024.")
+    return int(text)
+
+
+def _memory(env: Mapping[str, str], name: str) -> str:
+    text = text_of(env, name) or f"{max(1000, _machine_bytes() // 4_000_000)}MB"
+    if not MEMORY.fullmatch(text):
+        raise SettingsError(f"{name} is {text!r}, but it must be a size such as '4GB' or '512MB'.")
+    return text
+
+
+def _machine_bytes() -> int:
+    """The memory of this machine, or of the container in which this runs."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(machine, int(CONTAINER_LIMIT.read_text()))
+    except (OSError, ValueError):  # no container, or `max`
+        return machine
 
 
 def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ served replica alone, and the next one repairs the other. Nothing is torn: DuckD
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,6 @@ from orchestration.warehouse.writer import (
 )
 
 READER_WAIT_S = 20.0
-# Beyond it DuckDB goes to disk: clustering a day of a large universe sorts millions of rows.
-MEMORY = "2GB"
 # How DuckDB names a file whose content cannot be trusted, as opposed to a full disk or a lock.
 CORRUPT = (
     "Corrupt",
@@ -70,13 +68,17 @@ def publish(
     """Publish the newest build as a new edition; None if the served one has it already (unless forced)."""
     with writer_lock(settings.home, "publish", wait_s=wait_s, say=say):
         manifest = prepare_manifest(settings, say)
-        return publish_locked(settings.warehouse, settings.serving, manifest, force, tiers, reader_wait_s, say)
+        resources = settings.build_resources
+        return publish_locked(
+            settings.warehouse, settings.serving, manifest, resources, force, tiers, reader_wait_s, say
+        )
 
 
 def publish_locked(
     warehouse: str,
     serving: Path,
     manifest: Path,
+    resources: Mapping[str, str | int] | None = None,
     force: bool = False,
     tiers: Sequence[Tier] = TIERS,
     reader_wait_s: float = READER_WAIT_S,
@@ -87,7 +89,7 @@ def publish_locked(
     if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
         say("nothing to publish: nothing has been built yet")
         return None
-    with connection(warehouse, read_only=True) as con:
+    with connection(warehouse, resources, read_only=True) as con:
         source = _source(con, tiers)
     if source is None:
         say("nothing to publish: nothing has been built yet")
@@ -102,7 +104,7 @@ def publish_locked(
         if _is_published(serving / pointed["replica"], source, catalog, tiers, say):
             return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
-    edition = _write(target, warehouse, source, catalog, tiers, current, reader_wait_s, say)
+    edition = _write(target, warehouse, resources, source, catalog, tiers, current, reader_wait_s, say)
     point_to(serving, edition)
     return edition
 
@@ -182,6 +184,7 @@ def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
 def _write(
     target: Path,
     warehouse: str,
+    resources: Mapping[str, str | int] | None,
     source: _Source,
     catalog: dict[str, dict[str, Any]],
     tiers: Sequence[Tier],
@@ -193,7 +196,7 @@ def _write(
     one, which lacks but the newest differences, and only where that cannot go on either from nothing."""
 
     def filled(anew: bool = False) -> Edition:
-        with connection(str(target), wait_s=reader_wait_s, holder="a reader") as con:
+        with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
             return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew)
 
     served = target.with_name(current["replica"]) if current else target
@@ -239,7 +242,6 @@ def _fill(
     current: dict[str, Any] | None,
     anew: bool,
 ) -> Edition:
-    con.execute(f"set memory_limit = '{MEMORY}'")
     con.execute(f"attach {literals(warehouse)} as warehouse (read_only)")
     state = _state(con)
     if not anew:
@@ -260,11 +262,12 @@ def _fill(
     con.execute("begin")
     if state is not None:
         # Measured: for the few rows of a minute a second thread costs half as much CPU again, and no time is won.
+        threads = con.execute("select current_setting('threads')").fetchall()[0][0]
         con.execute("set threads = 1")
         replica.copy_touched(con, tiers, state[0], source.as_of_ms)
         replica.copy_written(con)
         if clustering.cluster_finished(con, tiers, source.as_of_ms):
-            con.execute("reset threads")
+            con.execute(f"set threads = {threads}")
         else:
             # Measured: the checkpoint of what is rewritten until it is clustered costs a third without the thorough
             # methods and without joining small row groups, which would write most of them again every minute.

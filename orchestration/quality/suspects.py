@@ -35,7 +35,7 @@ def mark(settings: Settings, checks: Iterable[str], span: Span, suspects: Sequen
     """Replace what these checks say about the period; returns how many rows are marked in it."""
     with (
         writer_lock(settings.home, "quality", wait_s=WAIT_S, say=say),
-        connection(settings.warehouse, checkpoint=False) as con,
+        connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
     ):
         replace(con, checks, span, suspects)
     return len(suspects)

@@ -48,7 +48,7 @@ def compact_landing(settings: Settings, before_day: str | None = None, say: Say 
 def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
         writer_lock(settings.home, "compaction of the landing", wait_s=LOCK_WAIT_S, say=say),
-        connection(settings.warehouse) as con,
+        connection(settings.warehouse, settings.build_resources) as con,
     ):
         yield con
 

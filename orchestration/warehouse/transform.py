@@ -101,7 +101,7 @@ def windows_to_build(
     started = time.monotonic()
     project, seeds = fingerprint(), fingerprint("seeds")
     while True:
-        with connection(settings.warehouse, checkpoint=False) as con:
+        with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             prepare(con)
             window = next_window(con, settings.landing, max_ticks, max_bytes)
             if window is None:
@@ -118,7 +118,7 @@ def windows_to_build(
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, arguments)
         yield opened
-        with connection(settings.warehouse, checkpoint=False) as con:
+        with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             history = "told" if is_history(endpoints) else "rests"
             opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
         if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
@@ -128,12 +128,11 @@ def windows_to_build(
 def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> list[str]:
     """Models whose triggers are present, views only when the project changed, because they do not change between
     windows, and seeds likewise."""
-    # DuckDB uses all cores for one model; a second model at a time costs memory and a tenth more CPU.
-    arguments = ["build", "--threads", "1", "--resource-type", "model"]
+    arguments = ["build", "--resource-type", "model"]
     if seeds_changed:
         arguments += ["--resource-type", "seed"]
     if not project_changed:
-        arguments += ["--exclude", "config.materialized:view", *idle]
+        arguments += ["--exclude", "config.materialized:view_in_place", *idle]
     return arguments
 
 
@@ -141,7 +140,7 @@ def forget(settings: Settings, say: Say) -> None:
     """Empty the warehouse, for a rebuild from the landing; one that cannot be read is put aside. What is served stays
     until a publish has as much."""
     try:
-        _empty(settings.warehouse)
+        _empty(settings)
     except (UnreadableError, duckdb.Error) as error:
         path = Path(settings.warehouse)
         if not path.is_file():
@@ -152,8 +151,8 @@ def forget(settings: Settings, say: Say) -> None:
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 
 
-def _empty(warehouse: str) -> None:
-    with connection(warehouse) as con:
+def _empty(settings: Settings) -> None:
+    with connection(settings.warehouse, settings.build_resources) as con:
         con.execute("begin")
         con.execute("drop schema if exists pipeline cascade")
         for (name,) in con.execute(

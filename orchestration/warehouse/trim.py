@@ -77,7 +77,7 @@ def _slice(con: duckdb.DuckDBPyConnection, left: deque[_Forgotten]) -> int:
 def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
         writer_lock(settings.home, "trim of the warehouse", wait_s=LOCK_WAIT_S, say=say),
-        connection(settings.warehouse) as con,
+        connection(settings.warehouse, settings.build_resources) as con,
     ):
         yield con
 

@@ -6,32 +6,18 @@ more, what history told of a market (`pipeline.late_ranges`) are what a publish 
 simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
 """
 
+import re
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import duckdb
 
+from orchestration.warehouse.dbt_runner.process import PROJECT
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS, Window
 from orchestration.warehouse.writer import literals
 
-SCHEMA = """
-create schema if not exists pipeline;
-create table if not exists pipeline.window_files (file varchar);
-create table if not exists pipeline.window_ticks (tick_ms bigint);
-create table if not exists pipeline.loads (
-    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
-create table if not exists pipeline.builds (
-    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
-create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
-create table if not exists pipeline.late_ranges (
-    build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
-create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
-create table if not exists pipeline.settings (name varchar primary key, value varchar);
-create schema if not exists quality;
-create table if not exists quality.suspect_rows ("check" varchar, market_id varchar, venue varchar, from_ms bigint,
-    to_ms bigint, value varchar, expected varchar, seen_ms bigint);
-"""
+TABLES = re.compile(r"\{% macro pipeline_tables\(\) %\}(?P<sql>[^{}]*)\{% endmacro %\}")
 
 
 @dataclass(frozen=True)
@@ -51,8 +37,10 @@ def now_ms() -> int:
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the pipeline's own tables where they are missing."""
-    con.execute(SCHEMA)
+    """Create the pipeline's own tables where they are missing, by the SQL that dbt executes before every run."""
+    found = TABLES.search((PROJECT / "macros" / "pipeline_tables.sql").read_text())
+    assert found is not None, "the macro pipeline_tables is plain SQL"
+    con.execute(found["sql"])
 
 
 def open_window(
@@ -67,8 +55,9 @@ def open_window(
     con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
     as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
     con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
-    for told in (("triggers", " ".join(sorted(triggers))), ("fetching", str(fetching).lower())):
-        con.execute(f"insert or replace into pipeline.settings values ({literals(*told)})")
+    notes = {"triggers": " ".join(sorted(triggers)), "fetching": str(fetching).lower(), "opened_by": "pipeline"}
+    for note in notes.items():
+        con.execute(f"insert or replace into pipeline.settings values ({literals(*note)})")
     con.execute("commit")
 
 

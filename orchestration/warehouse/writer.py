@@ -8,7 +8,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -81,6 +81,7 @@ def _holder(descriptor: int) -> str:
 @contextmanager
 def connection(
     database: str,
+    resources: Mapping[str, str | int] | None = None,
     *,
     read_only: bool = False,
     checkpoint: bool = True,
@@ -89,13 +90,15 @@ def connection(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB database, waiting a while if another process holds its lock; UnreadableError if it is none.
 
+    `resources` bounds DuckDB's threads and memory; without it DuckDB takes what the machine has.
+
     Without `checkpoint` what is written stays in the log beside the file until somebody else's checkpoint: one costs
     the more the larger the file is (0.15 s at 8 GB), which a few rows are not worth.
     """
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            con = duckdb.connect(database, read_only=read_only)
+            con = duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
             break
         except duckdb.IOException as error:
             if "Could not set lock" not in str(error):

@@ -77,7 +77,7 @@ identified as (
 {% set terms = ["base", "quote", "multiplier", "contract_size", "inverse"] -%}
 select
     new.*,
-    {% if is_incremental() %}
+    {% if is_update() %}
     case
         when ({% for name in terms %}new.{{ name }}{{ ", " if not loop.last }}{% endfor %})
             is not distinct from ({% for name in terms %}old.{{ name }}{{ ", " if not loop.last }}{% endfor %})
@@ -88,7 +88,7 @@ select
     null::bigint as contract_since_ms
     {% endif %}
 from identified as new
-{% if is_incremental() %}
+{% if is_update() %}
 left join {{ this }} as old on new.market_id = old.market_id
 where
     old.market_id is null

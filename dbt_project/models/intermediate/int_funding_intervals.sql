@@ -21,12 +21,12 @@ fresh as (
     select market_id, 'settlements' as source, (settled_ms - interval_h * 3600000)::bigint as since_ms, interval_h
     from {{ ref('int_settlements') }}
     where interval_h is not null
-        {% if is_incremental() %}and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w){% endif %}
+        {% if is_update() %}and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w){% endif %}
 ),
 
 timeline as (
     select *, true as is_fresh from fresh
-    {% if is_incremental() %}
+    {% if is_update() %}
     union all by name
     select market_id, source, since_ms, interval_h, false as is_fresh from {{ this }}
     {% endif %}

@@ -12,7 +12,7 @@ with told as (
 
 select new.*
 from told as new
-{% if is_incremental() %}
+{% if is_update() %}
 -- A rate does not change on weekends: a value that is published again is not written again.
 left join {{ this }} as old on new.pair = old.pair and new.source = old.source and new.t = old.t
 where old.pair is null or (new.rate <> old.rate and new.tick_ms >= old.tick_ms)

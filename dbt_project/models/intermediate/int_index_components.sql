@@ -20,7 +20,7 @@ fresh as (
 
 timeline as (
     select *, true as is_fresh from fresh
-    {% if is_incremental() %}
+    {% if is_update() %}
     union all by name
     select *, false as is_fresh from {{ this }} where market_id in (select market_id from fresh)
     {% endif %}

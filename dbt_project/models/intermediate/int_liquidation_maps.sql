@@ -24,7 +24,7 @@ changes as materialized (
 ),
 
 before as (
-    {% if is_incremental() %}
+    {% if is_update() %}
     select market_id, scenario, side, bin, usd from {{ this }} where frozen_ms = 0
     {% else %}
     select null::varchar as market_id, null::double as scenario, null::varchar as side, null::bigint as bin, null::double as usd

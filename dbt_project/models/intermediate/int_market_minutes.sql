@@ -69,7 +69,7 @@ converted as (
 -- Earlier minutes count only with an interval that they observed themselves: what was carried is not carried on.
 timeline as (
     select *, case when interval_h is not null then minute_ms end as seen_ms, true as in_window from converted
-    {% if is_incremental() %}
+    {% if is_update() %}
     {%- set window = run_query('select min(tick_ms), max(tick_ms) from ' ~ source('pipeline', 'window_ticks')).rows[0] %}
     union all by name
     select market_id, minute_ms, funding_interval_h as interval_h, interval_seen_ms as seen_ms, false as in_window

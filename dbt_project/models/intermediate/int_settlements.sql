@@ -26,7 +26,7 @@ with told as materialized (
     ) = 1
 ),
 
-{% if is_incremental() %}
+{% if is_update() %}
 -- The stored settlements of these markets around the new ones.
 stored as materialized (
     select * from {{ this }}
@@ -40,7 +40,7 @@ stored as materialized (
 fresh as (
     select told.*
     from told
-    {% if is_incremental() %}
+    {% if is_update() %}
     left join stored on told.market_id = stored.market_id and told.settled_ms = stored.settled_ms
     where
         stored.market_id is null
@@ -54,7 +54,7 @@ fresh as (
 
 timeline as (
     select *, null::double as stored_h, true as is_fresh from fresh
-    {% if is_incremental() %}
+    {% if is_update() %}
     union all by name
     select s.* exclude (interval_h, funding_8h), s.interval_h as stored_h, false as is_fresh
     from stored as s

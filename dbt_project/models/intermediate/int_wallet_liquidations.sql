@@ -21,7 +21,7 @@ with told as (
 
 select new.*
 from told as new
-{% if is_incremental() %}
+{% if is_update() %}
 anti join (
     select venue, symbol, t, tid, role from {{ this }}
     semi join told using (venue, symbol, t, tid)

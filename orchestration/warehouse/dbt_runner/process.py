@@ -50,6 +50,8 @@ def dbt_environment(settings: Settings, target: Path) -> dict[str, str]:
     return {
         **os.environ,
         "TIDEMARK_WAREHOUSE": settings.warehouse,
+        "TIDEMARK_BUILD_THREADS": str(settings.build_threads),
+        "TIDEMARK_BUILD_MEMORY": settings.build_memory,
         "DBT_PROJECT_DIR": str(PROJECT),
         "DBT_PROFILES_DIR": str(PROJECT),
         "DBT_TARGET_PATH": str(target),

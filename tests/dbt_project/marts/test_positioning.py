@@ -23,7 +23,7 @@ STEPS = {"5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "4h": 4 * HOUR, "1d":
 TOLD_AT = {5 * MINUTE: (0, 5, 10, 15, 55, 60, 235, 240, 1435, 1440), HOUR: (0, 60, 240, 1380, 1440), DAY: (0, 1440)}
 TICKS = (10, 60, 240, 1441, 1500, 9000, 9001)
 COLUMNS = ("accounts", "top_acct", "top_pos", "taker_buy_size", "taker_sell_size")
-TABLES = ("--exclude", "config.materialized:view", "series_base_*")
+TABLES = ("--exclude", "config.materialized:view_in_place", "series_base_*")
 Row = dict[str, Any]
 
 

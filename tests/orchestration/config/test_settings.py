@@ -1,7 +1,9 @@
 """Settings: defaults, absolute paths, and one clear sentence for each value that cannot work."""
 
+import os
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from orchestration.config.places import SettingsError
@@ -17,6 +19,11 @@ def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.Mo
     assert (settings.api_port, settings.dagster_port, settings.sandbox_port) == (8080, 3000, 9100)
     assert settings.universe == "small"
     assert settings.venues_url is None
+    assert settings.build_threads == len(os.sched_getaffinity(0))
+    machine_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1_000_000
+    assert 1000 <= int(settings.build_memory.removesuffix("MB")) <= max(1000, machine_mb // 4)
+    with duckdb.connect(config=dict(settings.build_resources)) as con:
+        assert con.execute("select current_setting('threads')").fetchall() == [(settings.build_threads,)]
 
 
 def test_every_folder_of_the_state_is_in_the_home() -> None:
@@ -49,6 +56,8 @@ def test_a_setting_that_is_empty_counts_as_unset() -> None:
         ("TIDEMARK_REDIS_URL", "redis://:secret@[::1]:6379/0"),
         ("TIDEMARK_REDIS_URL", "unix:///run/redis.sock"),
         ("TIDEMARK_VENUES_URL", "http://127.0.0.1:9100/"),
+        ("TIDEMARK_BUILD_THREADS", "3"),
+        ("TIDEMARK_BUILD_MEMORY", "1.5GiB"),
         ("TIDEMARK_UNIVERSE", "full"),
         ("TIDEMARK_API_PORT", "65535"),
         ("TIDEMARK_PUBLIC_HOSTS", "API.example.org, mcp.example.org"),
@@ -68,6 +77,10 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
         ("TIDEMARK_DAGSTER_PORT", "65536", "whole number from 1 to 65535"),
         ("TIDEMARK_SANDBOX_PORT", "-1", "whole number from 1 to 65535"),
         ("TIDEMARK_SANDBOX_PORT", "8080", "must differ"),
+        ("TIDEMARK_BUILD_THREADS", "0", "whole number from 1 to 1024"),
+        ("TIDEMARK_BUILD_THREADS", "two", "whole number from 1 to 1024"),
+        ("TIDEMARK_BUILD_MEMORY", "4", "4GB"),
+        ("TIDEMARK_BUILD_MEMORY", "80%", "4GB"),
         ("TIDEMARK_UNIVERSE", "medium", "small, full"),
         ("TIDEMARK_HOME", "s3://bucket", "folder on this machine"),
         ("TIDEMARK_LANDING", "s3://", "URL such as"),

@@ -78,7 +78,9 @@ class Warehouse:
         """One window: its ticks and everything that they touch, in all marts or in those of one folder. Views are made
         by the first one, as in the product."""
         self.window(ticks)
-        known = ("--exclude", "config.materialized:view") if self.viewed & {"", folder} and not arguments else ()
+        known = (
+            ("--exclude", "config.materialized:view_in_place") if self.viewed & {"", folder} and not arguments else ()
+        )
         self.viewed.add(folder)
         self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments, *known)
 

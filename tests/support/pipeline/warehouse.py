@@ -12,28 +12,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from orchestration.warehouse.watermark import prepare
 from tests.support.pipeline.dbt_project import idle_models, run_dbt
 from tests.support.pipeline.shared import shared
 
 MINUTE = 60_000
-
-PIPELINE = """
-create schema if not exists pipeline;
-create table if not exists pipeline.window_files (file varchar);
-create table if not exists pipeline.window_ticks (tick_ms bigint);
-create table if not exists pipeline.loads (
-    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint
-);
-create table if not exists pipeline.builds (
-    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]
-);
-create table if not exists pipeline.settings (name varchar primary key, value varchar);
-create schema if not exists quality;
-create table if not exists quality.suspect_rows (
-    "check" varchar, market_id varchar, venue varchar, from_ms bigint, to_ms bigint, value varchar, expected varchar,
-    seen_ms bigint
-);
-"""
 
 COLUMNS: list[tuple[str, pa.DataType]] = [
     ("tick_ms", pa.int64()),
@@ -88,7 +71,7 @@ class Warehouse:
 
     def create(self) -> "Warehouse":
         with duckdb.connect(self.path) as db:
-            db.execute(PIPELINE)
+            prepare(db)
         return self
 
     def land(self, name: str, rows: Iterable[dict[str, Any]]) -> Path:

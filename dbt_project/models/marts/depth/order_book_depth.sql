@@ -13,7 +13,7 @@ with asked as (
 
 newest_round as materialized (
   select asked.* from asked
-  {% if is_incremental() %}
+  {% if is_update() %}
   left join (select venue, max(asked_ms) as newest_ms from {{ this }} group by venue) as known using (venue)
   where asked.asked_ms >= coalesce(known.newest_ms, 0)
   {% endif %}

@@ -3,27 +3,27 @@
     stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
 {#- Literal bounds spare the past. -#}
-{%- set bounds = run_query("select min(minute_ms), max(minute_ms) from (" ~ decided_minutes() ~ ")").rows[0] if execute and is_incremental() else [0, 0] %}
-with {% if is_incremental() %}decided_ones as materialized (
+{%- set bounds = run_query("select min(minute_ms), max(minute_ms) from (" ~ decided_minutes() ~ ")").rows[0] if execute and is_update() else [0, 0] %}
+with {% if is_update() %}decided_ones as materialized (
   {{ decided_minutes() }}
 ),
 {% endif %}
 outcomes as materialized (
   {{ endpoint_outcomes(
     "tick_ms between " ~ ((bounds[0] or 0) - longest_cadence_ms() | int) ~ " and " ~ ((bounds[1] or 0) + 60000)
-    if is_incremental() else "true") }}
+    if is_update() else "true") }}
 ),
 
 bar_minutes as (
   select distinct minute_ms, venue, type || '_bars' as endpoint
   from {{ ref("int_market_bars") }}
   where source is distinct from 'backfilled'
-  {% if is_incremental() %}and minute_ms in (select minute_ms from decided_ones){% endif %}
+  {% if is_update() %}and minute_ms in (select minute_ms from decided_ones){% endif %}
 ),
 
 recorded as (
   select distinct tick_ms as minute_ms from outcomes
-  {% if is_incremental() %}where tick_ms in (select minute_ms from decided_ones){% endif %}
+  {% if is_update() %}where tick_ms in (select minute_ms from decided_ones){% endif %}
 ),
 
 standing as (
@@ -57,9 +57,9 @@ minutes as (
 
 fresh as (
   select venue, endpoint, outcome, start_ms, start_ms + 60000 as end_ms from minutes
-  {% if is_incremental() %}where start_ms in (select minute_ms from decided_ones){% endif %}
+  {% if is_update() %}where start_ms in (select minute_ms from decided_ones){% endif %}
 ),
-{% if is_incremental() %}
+{% if is_update() %}
 decided as (
   {{ decided_intervals() }}
 ),
@@ -88,7 +88,7 @@ remains as (
 {% endif %}
 parts as (
   select venue, endpoint, outcome, start_ms, end_ms from fresh
-  {% if is_incremental() %}union all select venue, endpoint, outcome, start_ms, end_ms from remains{% endif %}
+  {% if is_update() %}union all select venue, endpoint, outcome, start_ms, end_ms from remains{% endif %}
 )
 
 {{ merge_intervals("parts", "venue, endpoint, outcome") }}

@@ -4,7 +4,7 @@
 {%- set least_share = 0.2 %}
 with days as (
   select * from {{ ref("altcoin_season_coins") }}
-  {% if is_incremental() %}
+  {% if is_update() %}
   anti join (select t, version from {{ this }} where final) as written using (t, version)
   {% endif %}
 ),

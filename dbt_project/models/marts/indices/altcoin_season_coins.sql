@@ -9,7 +9,7 @@
 {%- set open_days -%}
   select distinct t from {{ bases }}
   where t between {{ last - (year - 1) * day_ms }} and {{ last }}
-  {%- if is_incremental() %} and t not in (select t from {{ this }} where final and version = {{ version }}){% endif %}
+  {%- if is_update() %} and t not in (select t from {{ this }} where final and version = {{ version }}){% endif %}
 {%- endset %}
 {%- set first = first_of(bases, open_days, last + day_ms) %}
 with days as (

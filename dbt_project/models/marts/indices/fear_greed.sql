@@ -12,7 +12,7 @@
 {%- set open_days -%}
   select distinct t from {{ ref("series_base_1d") }}
   where t between {{ today - 2 * year * day_ms }} and {{ today }}
-  {%- if is_incremental() %} and t not in (select t from {{ this }} where final and formula_version = {{ version }}){% endif %}
+  {%- if is_update() %} and t not in (select t from {{ this }} where final and formula_version = {{ version }}){% endif %}
 {%- endset %}
 {%- set first = first_of(ref("series_base_1d"), open_days, today) %}
 with days as (
@@ -69,7 +69,7 @@ readings as materialized (
   from days
   left join held using (t)
   left join crowd using (t)
-  {% if is_incremental() %}
+  {% if is_update() %}
   union all
   select t, false, funding, oi, ls, liq from {{ this }} where final and formula_version = {{ version }}
   {% endif %}

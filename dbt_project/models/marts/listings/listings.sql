@@ -8,14 +8,14 @@ with listed as (
   from {{ ref("instruments") }}
   where type = 'perp' and quote = 'USDT' and not hip3 and metadata and listed_ms is not null
 ),
-{% if is_incremental() %}
+{% if is_update() %}
 known as (
   select market_id, listed_ms, first_open from {{ this }} where first_open is not null
 ),
 {% endif %}
 wanted as materialized (
   select * from listed
-  {% if is_incremental() %}anti join known using (market_id, listed_ms){% endif %}
+  {% if is_update() %}anti join known using (market_id, listed_ms){% endif %}
 ),
 
 -- The first bar within five minutes of the listing. A market is listed once: later builds need not look that far back.
@@ -25,7 +25,7 @@ minutes as (
   join (
     select market_id, {{ bucket("listed_ms", "1m") }} + unnest(range(0, 360000, 60000)) as minute_ms
     from wanted
-    {% if is_incremental() %}where listed_ms > {{ now }} - {{ searched_ms }}{% endif %}
+    {% if is_update() %}where listed_ms > {{ now }} - {{ searched_ms }}{% endif %}
   ) as first_minutes using (market_id, minute_ms)
   group by market_id
 ),
@@ -40,8 +40,8 @@ days as (
 
 select
   listed.*,
-  coalesce({% if is_incremental() %}known.first_open, {% endif %}minutes.first_open, days.first_open) as first_open
+  coalesce({% if is_update() %}known.first_open, {% endif %}minutes.first_open, days.first_open) as first_open
 from listed
-{% if is_incremental() %}left join known using (market_id, listed_ms){% endif %}
+{% if is_update() %}left join known using (market_id, listed_ms){% endif %}
 left join minutes using (market_id)
 left join days using (market_id)

@@ -1,4 +1,4 @@
-{{ config(materialized="view") }}
+{{ config(materialized="view_in_place") }}
 select ts, venue, symbol, base, side, usd, price, tick_ms
 from {{ ref("int_liquidations") }}
 -- As in the series.

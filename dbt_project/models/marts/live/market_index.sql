@@ -2,13 +2,13 @@
 {#- Every market ever recorded, or found in history (a day counts from its start). A build looks only at the rows it
     restated and at the markets they belong to. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
-with {% if is_incremental() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
+with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
 recorded as (
-  {% if is_incremental() %}{{ touched_rows(ref("series_market_1m"), "1m", "market_id", "t", 60000) }}
+  {% if is_update() %}{{ touched_rows(ref("series_market_1m"), "1m", "market_id", "t", 60000) }}
   {% else %}select * from {{ ref("series_market_1m") }}{% endif %}
   union all by name
   select days.* from {{ ref("series_market_1d") }} as days
-  {% if is_incremental() %}
+  {% if is_update() %}
   semi join (
     select distinct {{ bucket("minute_ms", "1d") }} as t, market_id from {{ ref("touched_markets") }} where step <> '1m'
   ) as told using (t, market_id)
@@ -23,7 +23,7 @@ seen as (
     min(t) as first_ms, max(t) as last_ms
   from recorded
   group by market_id, venue, type, symbol
-  {% if is_incremental() %}
+  {% if is_update() %}
   union all
   select market_id, venue, type, symbol, {base: base, quote: quote, hip3: hip3, aggregated: aggregated}, first_ms, last_ms
   from {{ this }}

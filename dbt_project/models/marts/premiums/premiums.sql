@@ -32,7 +32,7 @@ roles as materialized (
   select usdt_id, 'usdt', exchange, base from pairs where usdt_id is not null
 ),
 
-{% if is_incremental() %}
+{% if is_update() %}
 touched_hours as materialized (
   -- The minutes that the window recorded, those of its bars, the hours and days of history, and those for which a new rate is in force.
   select distinct exchange, base, {{ bucket("tick_ms", "1h") }} as t from pairs cross join {{ ticks }}
@@ -55,18 +55,18 @@ hours as materialized (
 minute_closes as materialized (
   select market_id, minute_ms, close from {{ bars }}
   semi join roles using (market_id)
-  {% if is_incremental() %}semi join (select t + unnest(range(0, 3600000, 60000)) as minute_ms from hours) using (minute_ms){% endif %}
+  {% if is_update() %}semi join (select t + unnest(range(0, 3600000, 60000)) as minute_ms from hours) using (minute_ms){% endif %}
 ),
 
 history_closes as materialized (
   select market_id, t + 3540000 as minute_ms, close, 1 as coarseness from {{ history }}
   semi join roles using (market_id)
-  {% if is_incremental() %}semi join hours using (t){% endif %}
+  {% if is_update() %}semi join hours using (t){% endif %}
   where step = '1h'
   union all
   select market_id, t + 86340000, close, 2 from {{ history }}
   semi join roles using (market_id)
-  {% if is_incremental() %}semi join (select t - 82800000 as t from hours) using (t){% endif %}
+  {% if is_update() %}semi join (select t - 82800000 as t from hours) using (t){% endif %}
   where step = '1d'
 ),
 
@@ -92,7 +92,7 @@ hourly as (
   select points.*, rate_pair, sources, minute_ms + 60000 as closed_ms
   from points
   join pairs using (exchange, base)
-  {% if is_incremental() %}semi join touched_hours using (exchange, base, t){% endif %}
+  {% if is_update() %}semi join touched_hours using (exchange, base, t){% endif %}
   qualify row_number() over (partition by exchange, base, t order by coarseness, minute_ms desc) = 1
 ),
 

@@ -2,16 +2,16 @@
 {#- One minute of one market: its observation, its closed bar and its liquidations side by side. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
 {%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
-with {% if is_incremental() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
+with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
 {% for name, model in facts.items() %}
 {{ name }} as (
-  {% if is_incremental() %}{{ touched_rows(ref(model), "1m", "market_id", "minute_ms", 60000) }}
+  {% if is_update() %}{{ touched_rows(ref(model), "1m", "market_id", "minute_ms", 60000) }}
   {% else %}select * from {{ ref(model) }}{% endif %}
 ),
 {% endfor %}
 liquidation_facts as (
   select *, {{ bucket("ts", "1m") }} as minute_ms from {{ ref("int_liquidations") }}
-  {% if is_incremental() %}
+  {% if is_update() %}
   where ts >= (select min(minute_ms) from {{ ref("int_touched_minutes") }})
     and ts < (select max(minute_ms) + 60000 from {{ ref("int_touched_minutes") }})
   {% endif %}
@@ -24,7 +24,7 @@ liquidations as (
     count(*) filter (where side = 'long') as n_long, sum(usd) filter (where side = 'long') as long_usd,
     count(*) filter (where side = 'short') as n_short, sum(usd) filter (where side = 'short') as short_usd
   from liquidation_facts
-  {% if is_incremental() %}
+  {% if is_update() %}
   where minute_ms in (select t from whole) or (minute_ms, market_id) in (select (t, market_id) from late)
   {% endif %}
   group by minute_ms, market_id
@@ -35,7 +35,7 @@ listened as (
   select tick_ms as minute_ms, venue
   from {{ ref("int_stream_minutes") }}
   where endpoint = 'liquidations'
-    {% if is_incremental() %}and tick_ms in (select minute_ms from {{ ref("int_touched_minutes") }}){% endif %}
+    {% if is_update() %}and tick_ms in (select minute_ms from {{ ref("int_touched_minutes") }}){% endif %}
   group by tick_ms, venue
   having min(connected_ms) > 0
 ),

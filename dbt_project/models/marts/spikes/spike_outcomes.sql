@@ -11,7 +11,7 @@ with open as (
   from {{ ref("spikes") }} as s
   cross join unnest({{ horizons }}) as h(horizon_min)
   where s.ts + h.horizon_min * 60000 < {{ newest }}
-  {% if is_incremental() %}
+  {% if is_update() %}
     -- All older ones are written: the build before this one looked at them when they were overdue. Not those whose
     -- spike was only reported now, by bars that arrived hours late.
     and (

@@ -6,7 +6,7 @@
 {%- set now_ms = as_of_ms() %}
 {%- set hour = now_ms // 3600000 % 24 %}
 {%- set together -%}
-  {% if is_incremental() %}({{ hour }} = 0 or not exists (select 1 from {{ this }} where lookback = 'all' and base = '')){% else %}true{% endif %}
+  {% if is_update() %}({{ hour }} = 0 or not exists (select 1 from {{ this }} where lookback = 'all' and base = '')){% else %}true{% endif %}
 {%- endset %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing runs. -#}
 {%- set scope = source("pipeline", "settings") ~ ref("recording_runs") %}
@@ -45,7 +45,7 @@ alerts as materialized (
 due as materialized (
   select coin
   from coins
-  {% if is_incremental() %}
+  {% if is_update() %}
   where hash(coin) % 24 = {{ hour }} or coin not in (select base from {{ this }} where lookback = 'all')
   {% endif %}
 ),

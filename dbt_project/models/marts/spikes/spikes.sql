@@ -6,7 +6,7 @@
 {#- A number, so that scans of the bars leave out all that is older. Named on every path: dbt reads dependencies while
     parsing, when nothing is incremental. #}
 {%- set touched = ref("int_touched_minutes") %}
-{%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_incremental() else 0 %}
+{%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_update() else 0 %}
 with recursive loud as materialized (
   select minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd, tick_ms
   from {{ ref("int_market_bars") }}
@@ -41,7 +41,7 @@ alerts as materialized (
   from loud as l
   join baselines as b on l.minute_ms = b.minute_ms and l.market_id = b.market_id
   where b.mad > 0 and b.baseline_n >= {{ least_bars }} and 0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad >= {{ least_z }}
-  {% if is_incremental() %}
+  {% if is_update() %}
     and not exists (
       select 1 from {{ this }} as told
       where told.market_id = l.market_id and abs(told.ts - l.minute_ms) < {{ cooldown_ms }}

@@ -4,13 +4,13 @@
 {%- set max_age_ms = 300000 %}
 {%- set ticks = source("pipeline", "window_ticks") %}
 {#- A literal bound spares the past. -#}
-{%- set first = run_query("select min(tick_ms) from " ~ ticks).rows[0][0] if execute and is_incremental() else 0 %}
+{%- set first = run_query("select min(tick_ms) from " ~ ticks).rows[0][0] if execute and is_update() else 0 %}
 with seen as (
   select venue, market_id, t, oi_usd, vol24h_usd, max(t) over (partition by venue) as observed_ms
   from {{ ref("series_market_1m") }}
   where type = 'perp' and aggregated and coalesce(oi_usd, vol24h_usd) is not null
     and t between
-      {% if is_incremental() %}{{ (first or 0) - max_age_ms }}
+      {% if is_update() %}{{ (first or 0) - max_age_ms }}
       {% else %}{{ newest_minute() }} - 86400000
       {% endif %}
     and {{ newest_minute() }}
@@ -37,6 +37,6 @@ totals as (
 select totals.venue, venues.name, totals.* exclude (venue)
 from totals
 left join {{ ref("venues") }} as venues on totals.venue = venues.venue
-{% if is_incremental() %}
+{% if is_update() %}
 anti join {{ this }} as known on totals.venue = known.venue and totals.observed_ms < known.observed_ms
 {% endif %}

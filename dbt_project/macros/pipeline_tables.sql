@@ -1,0 +1,20 @@
+{#- The tables that the pipeline keeps beside the models, made where they are missing before every run. The body is plain
+    SQL without Jinja: `orchestration/warehouse/watermark.py` executes the same text. -#}
+{% macro pipeline_tables() %}
+create schema if not exists pipeline;
+create table if not exists pipeline.window_files (file varchar);
+create table if not exists pipeline.window_ticks (tick_ms bigint);
+create table if not exists pipeline.loads (
+    load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
+create table if not exists pipeline.builds (
+    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
+create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
+create table if not exists pipeline.late_ranges (
+    build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
+create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
+create table if not exists pipeline.settings (name varchar primary key, value varchar);
+create schema if not exists quality;
+create table if not exists quality.suspect_rows (
+    "check" varchar, market_id varchar, venue varchar, from_ms bigint, to_ms bigint, value varchar, expected varchar,
+    seen_ms bigint);
+{% endmacro %}

@@ -1,0 +1,137 @@
+"""dbt by hand: the real command in a clone of the project, on a copy of the warehouse, as who knows dbt runs it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from orchestration.warehouse.transform import build
+from tests.support.pipeline.dbt_project import PROJECT, give_dbt, manifest
+from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
+
+BUILT_IN = ("table", "view", "incremental", "ephemeral", "seed", "test", "unit", "snapshot", "clone", "function")
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+class Clone:
+    """A clone of the project beside a copy of a warehouse."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "clone" / "dbt_project"
+        self.warehouse = folder / "clone" / "data" / "warehouse.duckdb"
+        shutil.copytree(PROJECT, self.project, ignore=shutil.ignore_patterns("target", "logs", "__pycache__"))
+        self.warehouse.parent.mkdir()
+
+    def dbt(self, *words: str, fails: bool = False) -> str:
+        """What dbt prints, run in the project's folder with nothing set."""
+        run = subprocess.run(
+            [str(Path(sys.executable).parent / "dbt"), *words],
+            cwd=self.project,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.project.parent)},
+            capture_output=True,
+            text=True,
+            timeout=550,
+            check=False,
+        )
+        assert (run.returncode != 0) == fails, run.stdout + run.stderr
+        assert "Traceback" not in run.stdout + run.stderr
+        return run.stdout
+
+    def rows(self) -> Rows:
+        """Every row of every table in an order of its own, without what says whether dbt was run by hand."""
+        with duckdb.connect(str(self.warehouse), read_only=True) as con:
+            found = con.execute("select schema_name, table_name from duckdb_tables() order by all").fetchall()
+            names = [f'{schema}."{table}"' for schema, table in found if (schema, table) != ("pipeline", "settings")]
+            return {name: con.execute(f"from {name} order by all").fetchall() for name in names}
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone beside the copy of a warehouse that four windows made, the last of them as the product leaves it."""
+    home, clone = tmp_path_factory.mktemp("home"), Clone(tmp_path_factory.mktemp("hand"))
+    settings = settings_for(home)
+    give_dbt(settings)
+    for minutes in (range(2), range(2, 4), range(60, 61), range(61, 62)):
+        land_minutes(settings, [T0 + minute * MINUTE for minute in minutes])
+        assert build(settings) is not None
+    for file in home.glob("warehouse.duckdb*"):  # what the last window wrote may be in the log beside the file
+        shutil.copyfile(file, clone.warehouse.with_name(file.name))
+    return clone
+
+
+def test_a_missing_window_is_one_clear_message(clone: Clone) -> None:
+    said = clone.dbt("run", "--select", "series_base_1m+", fails=True)
+    assert "No window is open" in said
+    assert "minutes from 2026-03-04 00:00 to 2026-03-04 01:01 UTC" in said
+    assert "dbt run-operation open_window" in said
+    assert "first is 'soon', but it must be a UTC time such as" in clone.dbt(
+        "run-operation", "open_window", "--args", "{first: soon}", fails=True
+    )
+
+
+def test_no_command_of_dbt_loses_recorded_history(clone: Clone) -> None:
+    before = clone.rows()
+    assert len(before['main."series_market_1m"']) > len(before['main."int_touched_minutes"']) > 0
+    clone.dbt("run-operation", "open_window")
+    said = clone.dbt("run", "--select", "int_market_minutes", fails=True)
+    assert "The open window is not built in" in said
+    assert "raw_window" in said
+    window = ('main."raw_window"', 'main."touched_markets"', 'main."int_touched_minutes"')
+    for words in (("build", "--full-refresh"), ("run", "--full-refresh"), ("run", "--empty")):
+        clone.dbt(*words)
+        after = clone.rows()
+        assert after.keys() == before.keys()
+        lost = [
+            name
+            for name, rows in before.items()
+            if rows != after[name] and name not in window and not name.startswith(('main."staged_', "pipeline."))
+        ]
+        assert not lost, (words, lost)
+    clone.dbt("run", "--select", "series_market_5m+")
+    assert clone.rows() == after
+
+
+def test_docs_tests_and_seeds_need_no_window(clone: Clone) -> None:
+    clone.dbt("seed")
+    clone.dbt("test", "--select", "series_base_1m")
+    clone.dbt("compile", "--select", "series_base_1m")
+    clone.dbt("docs", "generate")
+    assert (clone.project / "target" / "catalog.json").stat().st_size > 100_000
+
+
+def test_a_new_warehouse_gets_its_tables(tmp_path: Path) -> None:
+    clone = Clone(tmp_path)
+    said = clone.dbt("run", "--select", "raw_window", "stg_fx__fx_rates")
+    assert "Nothing has been built in this warehouse yet" in said
+    assert clone.rows()['main."raw_window"'] == []
+    with duckdb.connect(str(clone.warehouse)) as con:
+        for source in manifest().sources.values():
+            if source.source_name in ("pipeline", "quality"):
+                made = con.execute(f"describe {source.source_name}.{source.name}").fetchall()
+                declared = [(column.name, (column.data_type or "").upper()) for column in source.columns.values()]
+                assert [row[:2] for row in made] == declared, source.name
+    assert "no minute to build again" in clone.dbt("run-operation", "open_window", fails=True)
+
+
+def test_no_materialization_or_strategy_of_ours_has_the_name_of_a_built_in() -> None:
+    ours = [macro.name for macro in manifest().macros.values() if macro.package_name == "tidemark"]
+    built_in = {macro.name for macro in manifest().macros.values() if macro.package_name != "tidemark"}
+    named = [name for name in ours if name.startswith(("materialization_", "get_incremental_"))]
+    assert len(named) > 5
+    assert not built_in.intersection(named)
+    assert not [
+        name for name in named if name.split("_")[1] in BUILT_IN and name.split("_")[2] in ("default", "duckdb")
+    ]
+
+
+def test_a_setting_of_a_model_is_true_or_not_written() -> None:
+    """The materialization `windowed` knows neither a changing schema nor a key: only its strategy's own settings."""
+    for node in manifest().nodes.values():
+        if node.config.materialized == "windowed":
+            assert node.config["full_refresh"] is False, node.name
+            written = {"unique_key", "on_schema_change"} & node.unrendered_config.keys()
+            assert not written, (node.name, written)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import duckdb
 
+from orchestration.config.settings import Settings
 from orchestration.publish.clustering import period_to_fill
 from orchestration.publish.replica import KEYED, copy_views, number_coins
-from orchestration.warehouse.served import DAY_MS, TIERS, Tier, stored
+from orchestration.warehouse.dbt_runner.process import prepare_manifest
+from orchestration.warehouse.served import DAY_MS, Served, Tier, period_at, read_served
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.replica.replica import ACROSS_SQL, CATALOG, TABLES_SQL
@@ -95,13 +97,13 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
             _begin(con, markets)
         if con.execute("select count(*) from market_list").fetchone() != (markets,):
             raise SystemExit(f"{path} holds another number of markets: remove it, or give that number")
-        for tier in TIERS:
-            if tier.stored:
-                _fill(con, tier, year_d)
-        month = next(tier for tier in TIERS if tier.period == "month").period_of(AS_OF_MS)[0]
+        served = read_served(prepare_manifest(Settings.from_env({"TIDEMARK_HOME": str(folder)})))
+        for tier in dict.fromkeys(table.tier for table in served.tables):
+            _fill(con, served, tier, year_d)
+        month = period_at("month", AS_OF_MS)[0]
         con.execute("create table if not exists premiums as " + PREMIUMS_SQL.format(month=month))
-        _views(con, folder)
-        _finish(con)
+        _views(con, served, folder)
+        _finish(con, served)
         con.execute("checkpoint")
     pointer = {"replica": path.name, "edition_id": 1, "as_of_ms": AS_OF_MS, "published_ms": AS_OF_MS + 5000}
     (serving / "current.json").write_text(json.dumps(pointer))
@@ -125,13 +127,13 @@ def _begin(con: duckdb.DuckDBPyConnection, markets: int) -> None:
     con.execute("commit")
 
 
-def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
+def _fill(con: duckdb.DuckDBPyConnection, served: Served, tier: Tier, year_d: int) -> None:
     """Every period of each table of a tier, in clustered order, each in its own transaction."""
     days = tier.keep_days or year_d
     start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
-    tables = {f"{subject.name}_{tier.step}": subject for _, subject in stored((tier,))}
-    for table, subject in tables.items():
-        empty = ROWS[subject.name].format(step=tier.step, ms=tier.step_ms, lo=0, hi=0)
+    tables = {table.name: table for table in served.tables if table.tier == tier}
+    for table in tables:
+        empty = ROWS[_family(table)].format(step=tier.step, ms=tier.step_ms, lo=0, hi=0)
         con.execute(f"create table if not exists {table} as select {KEYED} from ({empty})")
     began = time.monotonic()
     while start < AS_OF_MS:
@@ -139,7 +141,7 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
         end = min(end, AS_OF_MS)
         done = con.execute("select table_name from done where period = ?", [period]).fetchall()
         for table in sorted(tables.keys() - {name for (name,) in done}, key=list(tables).index):
-            rows = ROWS[tables[table].name].format(step=tier.step, ms=tier.step_ms, lo=start, hi=end)
+            rows = ROWS[_family(table)].format(step=tier.step, ms=tier.step_ms, lo=start, hi=end)
             con.execute("begin")
             con.execute(f"insert into {table} by name select {KEYED} from ({rows}) order by {tables[table].order}")
             con.execute("insert into done values (?, ?)", [table, period])
@@ -149,17 +151,21 @@ def _fill(con: duckdb.DuckDBPyConnection, tier: Tier, year_d: int) -> None:
     print(f"{tier.step}: {counted[0] if counted else 0:,} rows, {time.monotonic() - began:.0f} s", flush=True)
 
 
-def _views(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+def _family(table: str) -> str:
+    return table.rpartition("_")[0]
+
+
+def _views(con: duckdb.DuckDBPyConnection, served: Served, folder: Path) -> None:
     """The views that are computed when read, as the publisher copies them from a warehouse, here from an empty one."""
     warehouse = Warehouse(folder)
     warehouse.build([], folder="series")
     con.execute(f"attach '{warehouse.path}' as warehouse (read_only)")
-    copy_views(con, TIERS)
+    copy_views(con, served)
     con.execute("detach warehouse")
     warehouse.path.unlink()
 
 
-def _finish(con: duckdb.DuckDBPyConnection) -> None:
+def _finish(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     con.execute("begin")
     for table in ("market_index", "edition", "catalog", "tiers"):
         con.execute(f"delete from {table}")
@@ -171,7 +177,9 @@ def _finish(con: duckdb.DuckDBPyConnection) -> None:
     number_coins(con, "market_index")
     con.execute("insert into edition values (1, ?, ?, ?, 1)", [AS_OF_MS, AS_OF_MS + 5000, AS_OF_MS - YEAR_D * DAY_MS])
     con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
-    con.executemany("insert into tiers values (?, ?, ?)", [(tier.step, tier.step_ms, tier.keep_days) for tier in TIERS])
+    con.executemany(
+        "insert into tiers values (?, ?, ?)", [(tier.step, tier.step_ms, tier.keep_days) for tier in served.tiers]
+    )
     con.execute("commit")
 
 

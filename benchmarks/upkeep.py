@@ -28,7 +28,7 @@ from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.dbt_runner.docs import make_docs
 from orchestration.warehouse.dbt_runner.process import DbtError, prepare_manifest, run_dbt
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, TIERS, stored
+from orchestration.warehouse.served import DAY_MS, HOUR_MS, Served, read_served
 from orchestration.warehouse.trim import MARGIN_DAYS, trim_warehouse
 from orchestration.warehouse.writer import POLL_S, writer_lock
 
@@ -84,19 +84,18 @@ def repeat_loads(settings: Settings) -> int:
     return len(made)
 
 
-def repeat_rows(settings: Settings, keep_days: dict[str, int]) -> tuple[int, int]:
+def repeat_rows(settings: Settings, served: Served) -> tuple[int, int]:
     """Repeat the newest rows of each fine table over the two days before it, of which a trim deletes the older one.
 
     Returns the number of rows and the time at which the trim is made.
     """
     rows = 0
+    keep_days = {tier.step: tier.keep_days for tier in served.tiers if tier.keep_days}
     with duckdb.connect(settings.warehouse) as con:
         newest = con.execute("select max(minute_ms) from int_market_minutes").fetchall()[0][0]
         today = newest - newest % DAY_MS
         fine = [("int_market_minutes", "minute_ms", 60_000), ("int_market_bars", "minute_ms", 60_000)]
-        fine += [
-            (f"{subject.name}_{tier.step}", "t", tier.step_ms) for tier, subject in stored(TIERS) if tier.keep_days
-        ]
+        fine += [(table.name, "t", table.tier.step_ms) for table in served.tables if table.tier.keep_days]
         for name, column, step_ms in fine:
             if not con.execute("select 1 from duckdb_tables() where table_name = ?", [name]).fetchall():
                 continue
@@ -130,7 +129,7 @@ def measure(product: Product, count: int) -> list[dict[str, Any]]:
     minutes.record(Path(settings.landing), product.home / "dlt", product.universe, begin, count)
     product.run("build")
     loads = count + repeat_loads(settings)
-    rows, trim_ms = repeat_rows(settings, {tier.step: tier.keep_days for tier in TIERS if tier.keep_days})
+    rows, trim_ms = repeat_rows(settings, read_served(prepare_manifest(settings)))
     bytes_landed = sum(Path(file).stat().st_size for load in committed_loads(settings.landing) for file in load.files)
     print(f"{loads} loads of {bytes_landed / 1e9:.1f} GB, {rows:,} rows in fine tables", flush=True)
     manifest = json.loads(prepare_manifest(settings).read_text())

@@ -24,7 +24,7 @@ from orchestration.publish.publish import publish
 from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
 from orchestration.warehouse.dbt_runner.docs import make_docs
 from orchestration.warehouse.dbt_runner.process import dbt_version, prepare_manifest, start_dbt
-from orchestration.warehouse.served import HISTORIES, SMALL_TABLES, TIERS, series_tables
+from orchestration.warehouse.served import read_served
 from orchestration.warehouse.transform import OpenWindow, result, windows_to_build
 from orchestration.warehouse.writer import POLL_S, writer_lock
 
@@ -40,7 +40,6 @@ LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 AHEAD_S = 25
 # So many dbt tests at once; then the lock is given up for a moment, which a build that waits for it takes.
 TESTS_AT_ONCE, TESTS_WAIT_S = 10, 600.0
-PUBLISHED = [dg.AssetKey(table) for table in (*series_tables(TIERS), *SMALL_TABLES, *HISTORIES)]
 
 
 class Translator(DagsterDbtTranslator):
@@ -221,12 +220,18 @@ def _tell_arrivals(context: dg.AssetExecutionContext, settings: Settings, done: 
         context.log_event(dg.AssetMaterialization(LANDING, metadata=metadata))
 
 
+def _published(settings: Settings) -> list[dg.AssetKey]:
+    """The tables that a replica copies."""
+    served = read_served(prepare_manifest(settings))
+    return [dg.AssetKey(name) for name in served.names if name not in served.views]
+
+
 def serving_asset(settings: Settings) -> dg.AssetsDefinition:
     """The published edition."""
 
     @dg.asset(
         key=["serving", "edition"],
-        deps=PUBLISHED,
+        deps=_published(settings),
         group_name="serving",
         pool=MINUTES,
         kinds={"duckdb"},
@@ -250,7 +255,7 @@ def docs_asset(settings: Settings) -> dg.AssetsDefinition:
 
     @dg.asset(
         key=["docs", "dbt"],
-        deps=PUBLISHED,
+        deps=_published(settings),
         group_name="serving",
         pool=UPKEEP,
         kinds={"html"},

@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from orchestration.warehouse.served import HISTORIES, HOUR_MS, MINUTE_MS, TIERS, Tier, stored
+from orchestration.warehouse.served import HOUR_MS, MINUTE_MS, Served, Table, Tier, period_at
 from orchestration.warehouse.writer import literals
 
 # A period is clustered shortly after its end, and once more when late bars (requested once an hour) have arrived; after
@@ -25,7 +25,6 @@ CLUSTER_BUDGET_S, COMPACT_BUDGET_S = 0.5, 0.2
 COMPACT_ROWS = 200_000
 # Up to so many late rows are read where they were appended; for more a period is compacted again.
 LATE_ROWS = 10_000
-MONTHS = next(tier for tier in TIERS if tier.period == "month")
 STATE = """
 create table if not exists clustered (table_name varchar, period_ms bigint, is_clustered boolean, is_late boolean);
 create table if not exists compacted (table_name varchar, period_ms bigint, through varchar, is_done boolean);
@@ -43,26 +42,28 @@ def period_to_fill(tier: Tier, t: int, as_of_ms: int) -> tuple[int, int]:
     return long if long[1] + COMPACT_AFTER_MS <= as_of_ms else tier.period_of(t)
 
 
-def note_filled(con: duckdb.DuckDBPyConnection, table: str, tier: Tier, times: Sequence[int], as_of_ms: int) -> None:
+def note_filled(con: duckdb.DuckDBPyConnection, table: Table, times: Sequence[int], as_of_ms: int) -> None:
     """Record the periods that were filled in order."""
+    tier = table.tier
     for start, end in sorted({tier.period_of(t) for t in times}):
         clustered, late = end + CLUSTER_AFTER_MS <= as_of_ms, end + RECLUSTER_AFTER_MS > as_of_ms
-        con.execute(f"insert into clustered values ('{table}', {start}, {clustered}, {clustered and late})")
+        con.execute(f"insert into clustered values ('{table.name}', {start}, {clustered}, {clustered and late})")
     for start, end in sorted({tier.compacted_of(t) for t in times}) if tier.compacted else []:
         if end + COMPACT_AFTER_MS <= as_of_ms:
-            con.execute(f"insert into compacted values ('{table}', {start}, '', true)")
+            con.execute(f"insert into compacted values ('{table.name}', {start}, '', true)")
 
 
-def note_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
+def note_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> None:
     """Record that the histories have just been filled in order."""
-    for table, history in HISTORIES.items():
+    for table, history in served.histories.items():
         if history.read_by:
             con.execute(f"insert into clustered values ('{table}', {_month(as_of_ms)}, true, false)")
 
 
-def note_touched(con: duckdb.DuckDBPyConnection, table: str, tier: Tier) -> None:
+def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table) -> None:
     """Record that rows were written to the buckets of the temporary tables `whole` and `late`: their clustered periods
     are to be clustered again. A compacted period stays compacted until it holds more than LATE_ROWS such rows."""
+    table, tier = touched_table.name, touched_table.tier
     began = {
         period
         for (period,) in con.execute(f"select period_ms from compacted where table_name = '{table}'").fetchall()
@@ -93,37 +94,36 @@ def note_dropped(con: duckdb.DuckDBPyConnection, table: str, before_ms: int) -> 
         con.execute(f"delete from {state} where table_name = '{table}' and period_ms < {before_ms}")
 
 
-def cluster_finished(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
+def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
     """Rewrite finished periods in the order of reading; returns how many."""
     started, count = time.monotonic(), 0
-    for tier, subject in stored(tiers):
-        table = f"{subject.name}_{tier.step}"
+    for table in served.tables:
         waiting = con.execute(
-            f"select period_ms, is_clustered from clustered where table_name = '{table}' "
+            f"select period_ms, is_clustered from clustered where table_name = '{table.name}' "
             "and (not is_clustered or is_late) order by 1"
         ).fetchall()
         for start, is_clustered in waiting:
-            end = tier.period_of(start)[1]
+            end = table.tier.period_of(start)[1]
             if end + (RECLUSTER_AFTER_MS if is_clustered else CLUSTER_AFTER_MS) > as_of_ms:
                 continue
             if time.monotonic() - started > CLUSTER_BUDGET_S:
                 return count
-            _rewrite(con, table, f"t >= {start} and t < {end}", subject.order)
+            _rewrite(con, table.name, f"t >= {start} and t < {end}", table.order)
             con.execute(
-                f"update clustered set is_clustered = true, is_late = false where table_name = '{table}' "
+                f"update clustered set is_clustered = true, is_late = false where table_name = '{table.name}' "
                 f"and period_ms = {start}"
             )
             count += 1
     return count
 
 
-def compact_some(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> int:
+def compact_some(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
     """Bring some coins' rows of a long period together, and of a history; returns how many times."""
     started, count = time.monotonic(), 0
-    for tier, subject in stored(tiers):
-        if tier.compacted:
-            count += _compact_tier(con, f"{subject.name}_{tier.step}", tier, subject.order, as_of_ms, started)
-    return count + _compact_histories(con, as_of_ms, started)
+    for table in served.tables:
+        if table.tier.compacted:
+            count += _compact_tier(con, table.name, table.tier, table.order, as_of_ms, started)
+    return count + _compact_histories(con, served, as_of_ms, started)
 
 
 def _rewrite(con: duckdb.DuckDBPyConnection, table: str, where: str, order: str) -> None:
@@ -183,10 +183,10 @@ def _coins(con: duckdb.DuckDBPyConnection, lead: str) -> list[Any]:
     return [row[0] for row in con.execute(f"select distinct {lead} from base_keys order by 1").fetchall()]
 
 
-def _compact_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: float) -> int:
+def _compact_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int, started: float) -> int:
     """Once a month, bring the rows of one coin together: each coin's by themselves, so that a publish does some."""
     month, count = _month(as_of_ms), 0
-    for table, history in HISTORIES.items():
+    for table, history in served.histories.items():
         known = f"from clustered where table_name = '{table}' and period_ms = {month}"
         if not history.read_by or con.execute(f"select 1 {known} and is_clustered").fetchone():
             continue
@@ -211,4 +211,4 @@ def _compact_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int, started: f
 
 
 def _month(as_of_ms: int) -> int:
-    return MONTHS.period_of(as_of_ms)[0]
+    return period_at("month", as_of_ms)[0]

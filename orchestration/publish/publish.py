@@ -7,7 +7,7 @@ served replica alone, and the next one repairs the other. Nothing is torn: DuckD
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from orchestration.config.settings import Settings
 from orchestration.publish import clustering, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
-from orchestration.warehouse.served import HISTORIES, SMALL_TABLES, SUBJECTS, TIERS, Tier, series_tables, series_views
+from orchestration.warehouse.served import Served, read_served
 from orchestration.warehouse.watermark import now_ms
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
@@ -60,7 +60,6 @@ def publish(
     settings: Settings,
     *,
     force: bool = False,
-    tiers: Sequence[Tier] = TIERS,
     wait_s: float = WAIT_S,
     reader_wait_s: float = READER_WAIT_S,
     say: Say = print,
@@ -70,7 +69,7 @@ def publish(
         manifest = prepare_manifest(settings, say)
         resources = settings.build_resources
         return publish_locked(
-            settings.warehouse, settings.serving, manifest, resources, force, tiers, reader_wait_s, say
+            settings.warehouse, settings.serving, manifest, resources, force, reader_wait_s=reader_wait_s, say=say
         )
 
 
@@ -80,17 +79,18 @@ def publish_locked(
     manifest: Path,
     resources: Mapping[str, str | int] | None = None,
     force: bool = False,
-    tiers: Sequence[Tier] = TIERS,
+    served: Served | None = None,
     reader_wait_s: float = READER_WAIT_S,
     say: Say = print,
 ) -> Edition | None:
-    """`publish` for a caller who holds the writer lock."""
+    """`publish` for a caller who holds the writer lock; `served` is what the manifest says unless it is given."""
     serving.mkdir(parents=True, exist_ok=True)
     if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
         say("nothing to publish: nothing has been built yet")
         return None
+    served = served or read_served(manifest)
     with connection(warehouse, resources, read_only=True) as con:
-        source = _source(con, tiers)
+        source = _source(con, served)
     if source is None:
         say("nothing to publish: nothing has been built yet")
         return None
@@ -101,15 +101,15 @@ def publish_locked(
         if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
             say(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
             return None
-        if _is_published(serving / pointed["replica"], source, catalog, tiers, say):
+        if _is_published(serving / pointed["replica"], source, catalog, served, say):
             return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
-    edition = _write(target, warehouse, resources, source, catalog, tiers, current, reader_wait_s, say)
+    edition = _write(target, warehouse, resources, source, catalog, served, current, reader_wait_s, say)
     point_to(serving, edition)
     return edition
 
 
-def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | None:
+def _source(con: duckdb.DuckDBPyConnection, served: Served) -> _Source | None:
     if not con.execute(
         "select 1 from duckdb_tables() where schema_name = 'pipeline' and table_name = 'builds'"
     ).fetchone():
@@ -124,14 +124,14 @@ def _source(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> _Source | 
     ).fetchone()
     if newest is None:
         return None
-    wanted = sorted([*series_tables(tiers), *series_views(tiers), *SMALL_TABLES, *HISTORIES])
+    wanted = sorted(served.names)
     columns = [(table, _columns(con, table)) for table in wanted]
     if missing := [table for table, found in columns if not found]:
         raise PipelineError(
             f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
         )
     build_id, finished_ms, as_of_ms, since_ms = newest
-    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(subject.order for subject in SUBJECTS)])
+    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
     return _Source(build_id, finished_ms, as_of_ms, since_ms, layout)
 
 
@@ -157,16 +157,14 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
     return catalog
 
 
-def _is_published(
-    path: Path, source: _Source, catalog: dict[str, dict[str, Any]], tiers: Sequence[Tier], say: Say
-) -> bool:
+def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]], served: Served, say: Say) -> bool:
     """Whether the served replica has it all; one that is gone or damaged has nothing."""
     try:
         with connection(str(path), read_only=True) as con:
             if _state(con) != (source.build_id, source.finished_ms, source.columns):
                 return False
-            served = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
-            return served == catalog and con.execute("from tiers").fetchall() == _tier_rows(tiers)
+            published = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
+            return published == catalog and con.execute("from tiers").fetchall() == _tier_rows(served)
     except (duckdb.Error, UnreadableError) as error:
         say(f"{path.name}, which is served, cannot be read: {error}")
         return False
@@ -187,7 +185,7 @@ def _write(
     resources: Mapping[str, str | int] | None,
     source: _Source,
     catalog: dict[str, dict[str, Any]],
-    tiers: Sequence[Tier],
+    served: Served,
     current: dict[str, Any] | None,
     reader_wait_s: float,
     say: Say,
@@ -197,10 +195,10 @@ def _write(
 
     def filled(anew: bool = False) -> Edition:
         with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, tiers, current, anew)
+            return _fill(con, target.name, warehouse, source, catalog, served, current, anew)
 
-    served = target.with_name(current["replica"]) if current else target
-    for origin in [None, served] if served != target and served.exists() else [None]:
+    pointed = target.with_name(current["replica"]) if current else target
+    for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
         if origin:
             _copy(origin, target)
         try:
@@ -238,7 +236,7 @@ def _fill(
     warehouse: str,
     source: _Source,
     catalog: dict[str, dict[str, Any]],
-    tiers: Sequence[Tier],
+    served: Served,
     current: dict[str, Any] | None,
     anew: bool,
 ) -> Edition:
@@ -258,30 +256,30 @@ def _fill(
     con.execute(replica.STATE + clustering.STATE)
     if state is None:
         # Not in the transaction: what is cut off here has no published state and is begun anew.
-        replica.copy_all(con, tiers, source.as_of_ms)
+        replica.copy_all(con, served, source.as_of_ms)
     con.execute("begin")
     if state is not None:
         # Measured: for the few rows of a minute a second thread costs half as much CPU again, and no time is won.
         threads = con.execute("select current_setting('threads')").fetchall()[0][0]
         con.execute("set threads = 1")
-        replica.copy_touched(con, tiers, state[0], source.as_of_ms)
-        replica.copy_written(con)
-        if clustering.cluster_finished(con, tiers, source.as_of_ms):
+        replica.copy_touched(con, served, state[0], source.as_of_ms)
+        replica.copy_written(con, served)
+        if clustering.cluster_finished(con, served, source.as_of_ms):
             con.execute(f"set threads = {threads}")
         else:
             # Measured: the checkpoint of what is rewritten until it is clustered costs a third without the thorough
             # methods and without joining small row groups, which would write most of them again every minute.
             con.execute("set max_vacuum_tasks = 0")
-            if not clustering.compact_some(con, tiers, source.as_of_ms):
+            if not clustering.compact_some(con, served, source.as_of_ms):
                 con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
-        replica.drop_old(con, tiers, source.as_of_ms)
-    replica.copy_views(con, tiers)
-    replica.copy_small(con)
+        replica.drop_old(con, served, source.as_of_ms)
+    replica.copy_views(con, served)
+    replica.copy_small(con, served)
     con.execute("delete from catalog")
     for metric, definition in catalog.items():
         con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")
     con.execute("delete from tiers")
-    for row in _tier_rows(tiers):
+    for row in _tier_rows(served):
         con.execute(f"insert into tiers values ({literals(*row)})")
     con.execute("delete from edition")
     now = (edition.edition_id, edition.as_of_ms, edition.published_ms, edition.recorded_since_ms, edition.build_id)
@@ -309,5 +307,5 @@ def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str]
         raise _StartAnewError("the warehouse was rebuilt, or no longer knows this replica's build")
 
 
-def _tier_rows(tiers: Sequence[Tier]) -> list[tuple[str, int, int | None]]:
-    return [(tier.step, tier.step_ms, tier.keep_days) for tier in tiers]
+def _tier_rows(served: Served) -> list[tuple[str, int, int | None]]:
+    return [(tier.step, tier.step_ms, tier.keep_days) for tier in served.tiers]

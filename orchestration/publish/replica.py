@@ -4,12 +4,10 @@ Everything here runs inside the publish's one transaction, on a connection whose
 has the warehouse attached as `warehouse`. In which order the rows lie is a matter of `clustering`.
 """
 
-from collections.abc import Iterable, Sequence
-
 import duckdb
 
 from orchestration.publish.clustering import note_dropped, note_filled, note_histories, note_touched, periods_to_fill
-from orchestration.warehouse.served import DAY_MS, HISTORIES, HOUR_MS, SMALL_TABLES, Tier, series_views, stored
+from orchestration.warehouse.served import DAY_MS, HOUR_MS, Served, Table
 from orchestration.warehouse.writer import literals
 
 # A coin's number, by which a reader tells it from others ten times as fast as by its name: the same in all editions,
@@ -28,9 +26,9 @@ create table if not exists base_keys (base varchar, base_key uinteger);
 """
 
 
-def copy_views(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> None:
+def copy_views(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     """The warehouse's views over the replica's own tables: their SQL names no database."""
-    names = f"[{literals(*series_views(tiers))}]"
+    names = f"[{literals(*served.views)}]"
     found = con.execute(
         f"select sql from duckdb_views() where database_name = 'warehouse' and list_contains({names}, view_name) "
         f"order by list_position({names}, view_name)"
@@ -39,9 +37,9 @@ def copy_views(con: duckdb.DuckDBPyConnection, tiers: Sequence[Tier]) -> None:
         con.execute(sql.replace("CREATE VIEW", "create or replace view", 1))
 
 
-def copy_small(con: duckdb.DuckDBPyConnection) -> None:
+def copy_small(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     """The tables that every edition has anew, and the coins' numbers."""
-    for table in SMALL_TABLES:
+    for table in served.snapshots:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
     number_coins(con, "market_index")
 
@@ -54,7 +52,7 @@ def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
     )
 
 
-def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_build: int, as_of_ms: int) -> None:
+def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: int, as_of_ms: int) -> None:
     """Replace in every tier what the builds after `after_build` touched: whole buckets, single late rows, and in
     tiers of an hour and more the stretches that history told of."""
     since = f"where build_id > {after_build}"
@@ -72,28 +70,28 @@ def copy_touched(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], after_bu
         "create or replace temp table late_ratios as select distinct t, period_ms as step_ms, market_id "
         "from warehouse.main.int_ratios where tick_ms in (select t from ticks)"
     )
-    for tier, subject in stored(tiers):
-        table, kept_from = f"{subject.name}_{tier.step}", tier.kept_from(as_of_ms)
+    for table in served.tables:
+        tier, kept_from = table.tier, table.tier.kept_from(as_of_ms)
         bucket = f"t - t % {tier.step_ms}"
         con.execute(
             f"create or replace temp table whole as select distinct {bucket} as t from ticks where t >= {kept_from}"
         )
-        _replace(con, table, "whole", "t", subject.order)
+        _replace(con, table, "whole", "t")
         con.execute(
-            f"create or replace temp table late as select distinct {bucket} as t, {subject.key} from {subject.late} "
+            f"create or replace temp table late as select distinct {bucket} as t, {table.key} from {table.late} "
             f"where t >= {kept_from} and step_ms <= {tier.step_ms} and {bucket} not in (select t from whole)"
-            if subject.late
-            else f"create or replace temp table late (t bigint, {subject.key} varchar)"
+            if table.late
+            else f"create or replace temp table late (t bigint, {table.key} varchar)"
         )
-        _replace(con, table, "late", f"t, {subject.key}", subject.order)
-        if subject.late:
-            _replace_stretches(con, table, tier, subject.key, subject.order, kept_from)
-        note_touched(con, table, tier)
+        _replace(con, table, "late", f"t, {table.key}")
+        if table.late:
+            _replace_stretches(con, table, kept_from)
+        note_touched(con, table)
 
 
-def copy_written(con: duckdb.DuckDBPyConnection) -> None:
+def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     """Replace in every history the rows that the builds wrote whose `ticks` copy_touched has found."""
-    for table, history in HISTORIES.items():
+    for table, history in served.histories.items():
         key = history.key
         con.execute(
             f"create or replace temp table written as select * from warehouse.main.{table} "
@@ -103,7 +101,7 @@ def copy_written(con: duckdb.DuckDBPyConnection) -> None:
         con.execute(f"insert into {table} from written")
 
 
-def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str, order: str) -> None:
+def _replace(con: duckdb.DuckDBPyConnection, table: Table, touched: str, key: str) -> None:
     """Delete and insert the touched rows. Literal bounds let zone maps spare the untouched past."""
     found = con.execute(f"select distinct t from {touched} order by t limit {LITERALS + 1}").fetchall()
     times = [row[0] for row in found]
@@ -114,14 +112,15 @@ def _replace(con: duckdb.DuckDBPyConnection, table: str, touched: str, key: str,
     else:
         lo, hi = con.execute(f"select min(t), max(t) from {touched}").fetchall()[0]
         where = f"t between {lo} and {hi} and ({key}) in (select ({key}) from {touched})"
-    con.execute(f"delete from {table} where {where}")
-    con.execute(f"insert into {table} select {KEYED} from warehouse.main.{table} where {where} order by {order}")
+    con.execute(f"delete from {table.name} where {where}")
+    con.execute(
+        f"insert into {table.name} select {KEYED} from warehouse.main.{table.name} where {where} order by {table.order}"
+    )
 
 
-def _replace_stretches(
-    con: duckdb.DuckDBPyConnection, table: str, tier: Tier, key: str, order: str, kept_from: int
-) -> None:
+def _replace_stretches(con: duckdb.DuckDBPyConnection, of: Table, kept_from: int) -> None:
     """Replace a market's (a coin's) rows from the first to the last bucket that history told of."""
+    table, tier, key = of.name, of.tier, of.key
     if tier.step_ms < HOUR_MS:
         return
     con.execute(
@@ -133,7 +132,7 @@ def _replace_stretches(
         return
     where = f"rows.t between {max(bounds[0], kept_from)} and {bounds[1]}"
     match = f"told.{key} = rows.{key} and rows.t between told.from_ms and told.to_ms"
-    ordered = ", ".join(f"rows.{column}" for column in order.split(", "))
+    ordered = ", ".join(f"rows.{column}" for column in of.order.split(", "))
     con.execute(f"delete from {table} as rows using stretches as told where {where} and {match}")
     con.execute(
         f"insert into {table} select rows.* from (select {KEYED} from warehouse.main.{table}) as rows "
@@ -145,38 +144,37 @@ def _replace_stretches(
     )
 
 
-def copy_all(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
+def copy_all(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> None:
     """Fill an empty replica: every period of every tier, clustered as far as it is finished, and the histories."""
-    for table, history in HISTORIES.items():
+    for table, history in served.histories.items():
         con.execute(f"create table {table} as from warehouse.main.{table} order by {history.key}")
-    _drop_old_histories(con, as_of_ms)
-    for tier, subject in stored(tiers):
-        table = f"{subject.name}_{tier.step}"
-        con.execute(f"create table {table} as select {KEYED} from warehouse.main.{table} limit 0")
+    _drop_old_histories(con, served, as_of_ms)
+    for one in served.tables:
+        tier = one.tier
+        con.execute(f"create table {one.name} as select {KEYED} from warehouse.main.{one.name} limit 0")
         found = con.execute(
-            f"select distinct t from warehouse.main.{table} where t >= {tier.kept_from(as_of_ms)}"
+            f"select distinct t from warehouse.main.{one.name} where t >= {tier.kept_from(as_of_ms)}"
         ).fetchall()
         times = [t for (t,) in found]
         for start, end in periods_to_fill(tier, times, as_of_ms):
-            where = f"t >= {start} and t < {end} order by {subject.order}"
-            con.execute(f"insert into {table} select {KEYED} from warehouse.main.{table} where {where}")
-        note_filled(con, table, tier, times, as_of_ms)
-        if "base_key" in subject.order:
-            number_coins(con, table)
-    note_histories(con, as_of_ms)
+            where = f"t >= {start} and t < {end} order by {one.order}"
+            con.execute(f"insert into {one.name} select {KEYED} from warehouse.main.{one.name} where {where}")
+        note_filled(con, one, times, as_of_ms)
+        if "base_key" in one.order:
+            number_coins(con, one.name)
+    note_histories(con, served, as_of_ms)
 
 
-def drop_old(con: duckdb.DuckDBPyConnection, tiers: Iterable[Tier], as_of_ms: int) -> None:
+def drop_old(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> None:
     """Remove the periods that are no longer served."""
-    for tier, subject in stored(tiers):
-        if kept_from := tier.kept_from(as_of_ms):
-            table = f"{subject.name}_{tier.step}"
-            con.execute(f"delete from {table} where t < {kept_from}")
-            note_dropped(con, table, kept_from)
-    _drop_old_histories(con, as_of_ms)
+    for table in served.tables:
+        if kept_from := table.tier.kept_from(as_of_ms):
+            con.execute(f"delete from {table.name} where t < {kept_from}")
+            note_dropped(con, table.name, kept_from)
+    _drop_old_histories(con, served, as_of_ms)
 
 
-def _drop_old_histories(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
-    for table, history in HISTORIES.items():
+def _drop_old_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> None:
+    for table, history in served.histories.items():
         if history.keep_days is not None:
             con.execute(f"delete from {table} where {history.time} < {as_of_ms - history.keep_days * DAY_MS}")

@@ -1,28 +1,51 @@
-"""What a replica holds: the tiers of the series, the families of their tables, and the tables beside them."""
+"""What is served: the `meta` of dbt's models, read from the manifest and checked.
 
+`meta.served` of a model is one of
+    snapshot    a small table that every edition has anew
+    append      a table that only grows, too long to be copied whole; each row's `tick_ms` is a tick of the build that
+                wrote it. `key`: columns of which a row written anew replaces all that have the same; `keep_days`: how
+                many days are served (all without it), by the column `time` (`t` without it); `read_by`: columns of the
+                key whose values are asked for one by one over years, so that their rows are compacted
+    tier        a `step` of a series. One that is stored has `key`, the column that names late rows; `order`, that of
+                the rows of a clustered period; `late`, which of the publisher's temporary tables holds its late rows
+                (none without it); `period`, in which it is clustered; `keep_days`; `compacted`, the longer period into
+                which clustered ones are compacted. A view is computed when it is read
+`meta.trim` of a model says which of its old rows upkeep deletes: `time`, the column; `step`, whose `keep_days` it
+shares, or `keep_days`; `where`, a further condition. Stored tiers are trimmed without it.
+"""
+
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from orchestration.warehouse.writer import PipelineError
 
 MINUTE_MS, HOUR_MS, DAY_MS, WEEK_MS = 60_000, 3_600_000, 86_400_000, 604_800_000
+UNITS = {"m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
 # The epoch was a Thursday; weeks begin on Mondays.
 MONDAY_MS = 4 * DAY_MS
-SMALL_TABLES = (
-    "gaps", "markets", "liquidations", "long_short", "oi_acceleration", "market_movers", "recording_status",
-    "market_index", "suspect_rows",
-    "order_book_depth", "venue_totals", "listings", "funding_percentiles", "funding_persistence",
-    "option_expiries", "option_coins", "xray_index", "heatmap_verdicts",
-)  # fmt: skip
+PERIODS = ("hour", "day", "week", "month")
+LATE = ("late_rows", "late_ratios")
+VIEW = "view_in_place"
+# Per value of `served`, the other keys of meta: those that must be there, and those that may.
+KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "snapshot": (frozenset(), frozenset()),
+    "append": (frozenset({"key"}), frozenset({"keep_days", "time", "read_by"})),
+    "tier": (frozenset({"step", "key", "order", "period"}), frozenset({"keep_days", "late", "compacted"})),
+}
+COMPUTED = (frozenset({"step"}), frozenset[str]())
+OURS = frozenset().union(*(must | may for must, may in KEYS.values()))
+
+
+class ServedError(PipelineError):
+    """A model's meta cannot be served: the message names the model, the value and what is allowed."""
 
 
 class History(NamedTuple):
-    """A table that only grows, too long to be copied whole. Each row's `tick_ms` is a tick of the build that wrote it.
-
-    key: columns of which a row written anew replaces all that have the same
-    keep_days: how many days are served (None: all); `time`: the column that says a row's
-    read_by: columns of the key whose values are asked for one by one over years; their rows are brought together
-    """
+    """A served table that only grows; `key` and `read_by` as SQL lists columns."""
 
     key: str
     keep_days: int | None = None
@@ -30,50 +53,77 @@ class History(NamedTuple):
     read_by: str | None = None
 
 
-HISTORIES: Mapping[str, History] = {
-    "premiums": History("exchange, base, t", read_by="exchange, base"),
-    "wallet_liquidations": History("venue, symbol, t, tid", 8),
-    "liquidation_events": History("tick_ms", 2, "ts"),
-    "spikes": History("id"),
-    "spike_outcomes": History("id, horizon_min"),
-    "spike_stats": History("lookback, base"),
-    "altcoin_season": History("t, version"),
-    "altcoin_season_coins": History("t, version", 8),
-    "fear_greed": History("t, formula_version"),
-    "xray_risk": History("t, market_id, band_pct", 14),
-    "liquidation_map_scores": History("frozen_ms, horizon_h, market_id", 92, "frozen_ms"),
-}
-
-
 @dataclass(frozen=True)
 class Tier:
-    """A rollup step: its width, the periods it is clustered in, and how many days of it are served (None: all).
-
-    A step that is not stored is computed when it is read, by the warehouse's views. `compacted` names the longer period
-    into which clustered periods are compacted.
-    """
+    """A step of the series: its width, the periods it is clustered in, how many days of it are served (None: all), and
+    the longer period into which clustered ones are compacted."""
 
     step: str
-    step_ms: int
-    period: str
-    keep_days: int | None
-    stored: bool = True
+    period: str = "month"
+    keep_days: int | None = None
     compacted: str | None = None
+
+    @property
+    def step_ms(self) -> int:
+        return int(self.step[:-1]) * UNITS[self.step[-1]]
 
     def period_of(self, t: int) -> tuple[int, int]:
         """Start and end of the clustered period that holds this time."""
-        return _period(self.period, t)
+        return period_at(self.period, t)
 
     def compacted_of(self, t: int) -> tuple[int, int]:
         """Start and end of the longest period whose rows lie together."""
-        return _period(self.compacted or self.period, t)
+        return period_at(self.compacted or self.period, t)
 
     def kept_from(self, as_of_ms: int) -> int:
         """The start of the oldest period that is served whole."""
         return 0 if self.keep_days is None else self.compacted_of(as_of_ms - self.keep_days * DAY_MS)[0]
 
 
-def _period(name: str, t: int) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Table:
+    """A stored tier of a series: `key` and `late` as the module says, `order` as SQL lists columns."""
+
+    name: str
+    tier: Tier
+    key: str
+    order: str
+    late: str | None = None
+
+
+class Trimmed(NamedTuple):
+    """Rows of a table that upkeep deletes when they are older than so many recorded days."""
+
+    table: str
+    time: str
+    keep_days: int
+    where: str = "true"
+
+
+@dataclass(frozen=True)
+class Served:
+    """Everything that a replica holds, and what upkeep trims.
+
+    tables: the stored tiers, the finer before the coarser
+    views: the computed ones, in an order in which each finds what it reads
+    tiers: every step, the finest first
+    """
+
+    snapshots: tuple[str, ...]
+    histories: Mapping[str, History]
+    tiers: tuple[Tier, ...]
+    tables: tuple[Table, ...]
+    views: tuple[str, ...]
+    trimmed: tuple[Trimmed, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """All tables and views that are served."""
+        return [*(table.name for table in self.tables), *self.views, *self.snapshots, *self.histories]
+
+
+def period_at(name: str, t: int) -> tuple[int, int]:
+    """Start and end of the hour, day, week or month (UTC) that holds this time."""
     match name:
         case "hour":
             start = t - t % HOUR_MS
@@ -89,70 +139,125 @@ def _period(name: str, t: int) -> tuple[int, int]:
     return int(month.timestamp() * 1000), int(following.timestamp() * 1000)
 
 
-TIERS = (
-    # A day of minutes is what most requests ask for: read from 24 hours it costs four times as much as from one day.
-    Tier("1m", MINUTE_MS, "hour", 7, compacted="day"),
-    Tier("5m", 5 * MINUTE_MS, "day", 30),
-    Tier("15m", 15 * MINUTE_MS, "day", 30),
-    Tier("1h", HOUR_MS, "week", None),
-    Tier("4h", 4 * HOUR_MS, "month", None),
-    Tier("1d", DAY_MS, "month", None),
-    Tier("3d", 3 * DAY_MS, "month", None, stored=False),
-)
+def read_served(manifest: Path) -> Served:
+    """What the manifest's models say, kept beside it because a manifest is long to read; ServedError if it is wrong."""
+    kept = manifest.with_name("served.json")
+    if not kept.exists() or kept.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
+        nodes = json.loads(manifest.read_bytes())["nodes"].values()
+        models = {
+            node["name"]: {
+                "meta": node["config"]["meta"],
+                "view": node["config"]["materialized"] == VIEW,
+                "columns": list(node["columns"]),
+                "reads": [parent.rpartition(".")[2] for parent in node["depends_on"]["nodes"]],
+            }
+            for node in nodes
+            if node["resource_type"] == "model" and {"served", "trim"} & node["config"].get("meta", {}).keys()
+        }
+        written = kept.with_name(f"{kept.name}.new")
+        written.write_text(json.dumps(models))
+        written.replace(kept)
+    return served_by(json.loads(kept.read_bytes()))
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A family of tables `<name>_<step>`, one for each tier from `finest` up.
-
-    key: the column that names late rows, which the temporary table `late` holds (None: there are none)
-    order: of the rows of a clustered period
-    steps: the tiers that are stored (None: all that are); the others are computed when they are read
-    """
-
-    name: str
-    key: str
-    order: str
-    late: str | None = "late_rows"
-    finest: str = "1m"
-    steps: tuple[str, ...] | None = None
-
-    def stores(self, tier: Tier) -> bool:
-        return tier.stored and (self.steps is None or tier.step in self.steps)
-
-
-BY_MARKET = "base, market_id, t"
-SUBJECTS = (
-    Subject("series_market", "market_id", BY_MARKET),
-    # By the coin's number, so that who asks by it reads no names.
-    Subject("series_base", "base", "base_key, base, type, t"),
-    Subject("series_ratios", "market_id", BY_MARKET, late="late_ratios", finest="5m", steps=("5m", "1h", "1d")),
-    Subject("series_depth", "market_id", BY_MARKET, late=None, finest="5m", steps=("5m", "1h")),
-)
-# What is computed from all that when it is read: table name prefix → its finest step, in an order in which each finds
-# what it reads.
-VIEWS: Mapping[str, str] = {"series_venue": "1m", "series_venue_ratios": "5m"}
-
-
-def series_tables(tiers: Iterable[Tier]) -> list[str]:
-    return [f"{subject.name}_{tier.step}" for tier, subject in stored(tiers)]
-
-
-def series_views(tiers: Sequence[Tier]) -> list[str]:
-    """What is computed from the stored tiers when it is read, in an order in which each finds what it reads."""
-    widths = {tier.step: tier.step_ms for tier in tiers}
-    computed = [
-        f"{subject.name}_{tier.step}"
-        for tier in tiers
-        for subject in SUBJECTS
-        if not subject.stores(tier) and tier.step_ms >= widths.get(subject.finest, 0)
-    ]
-    views = [
-        f"{name}_{tier.step}" for name, finest in VIEWS.items() for tier in tiers if tier.step_ms >= widths[finest]
-    ]
-    return [*computed, *views]
+def served_by(models: Mapping[str, Mapping[str, Any]]) -> Served:
+    """What these models say, each by its `meta` and `columns`, whether it is a `view`, and the models it `reads`."""
+    snapshots, histories, tables, steps, views, trims = [], {}, [], dict[str, Tier](), dict[str, str](), []
+    for name, model in sorted(models.items()):
+        meta = model["meta"]
+        if "trim" in meta:
+            trims.append((name, meta["trim"]))
+        if "served" not in meta:
+            continue
+        _check(name, meta, model["view"], model["columns"])
+        if meta["served"] == "snapshot":
+            snapshots.append(name)
+        elif meta["served"] == "append":
+            read_by = ", ".join(meta["read_by"]) if "read_by" in meta else None
+            histories[name] = History(", ".join(meta["key"]), meta.get("keep_days"), meta.get("time", "t"), read_by)
+        elif model["view"]:
+            views[name] = meta["step"]
+        else:
+            tier = Tier(meta["step"], meta["period"], meta.get("keep_days"), meta.get("compacted"))
+            if steps.setdefault(tier.step, tier) != tier:
+                raise ServedError(
+                    f"{name} has meta {_said(tier)}, but another model of step {tier.step} has "
+                    f"{_said(steps[tier.step])}: the tables of one step are kept and clustered alike"
+                )
+            tables.append(Table(name, tier, meta["key"], ", ".join(meta["order"]), meta.get("late")))
+    every = {step: Tier(step) for step in views.values()} | steps
+    return Served(
+        snapshots=tuple(snapshots),
+        histories=histories,
+        tiers=tuple(sorted(every.values(), key=lambda tier: tier.step_ms)),
+        tables=tuple(sorted(tables, key=lambda table: (table.tier.step_ms, table.name))),
+        views=tuple(_in_order(views, models)),
+        trimmed=tuple(_trimmed(trims, steps, tables)),
+    )
 
 
-def stored(tiers: Iterable[Tier]) -> list[tuple[Tier, Subject]]:
-    """The tables of the tiers, the finer before the coarser."""
-    return [(tier, subject) for tier in tiers for subject in SUBJECTS if subject.stores(tier)]
+def _said(tier: Tier) -> str:
+    return f"period {tier.period}, keep_days {tier.keep_days}, compacted {tier.compacted}"
+
+
+def _check(name: str, meta: Mapping[str, Any], view: bool, columns: Sequence[str]) -> None:
+    def refuse(key: str, allowed: str) -> None:
+        raise ServedError(f"{name} has meta {key}: {meta.get(key)!r}, but it must be {allowed}")
+
+    served = meta["served"]
+    if served not in KEYS:
+        refuse("served", f"one of {', '.join(KEYS)}")
+    must, may = COMPUTED if served == "tier" and view else KEYS[served]
+    for key in sorted(must - meta.keys()):
+        refuse(key, f"set for served: {served}")
+    for key in sorted((meta.keys() & OURS) - must - may):
+        refuse(key, f"left out for served: {served}{' of a view' if view else ''}")
+    if "step" in meta and not (str(meta["step"])[:-1].isdigit() and str(meta["step"])[-1] in UNITS):
+        refuse("step", "a width such as 5m, 1h or 1d")
+    for key in sorted({"period", "compacted"} & meta.keys()):
+        if meta[key] not in PERIODS:
+            refuse(key, f"one of {', '.join(PERIODS)}")
+    if meta.get("late", LATE[0]) not in LATE:
+        refuse("late", f"one of {', '.join(LATE)}")
+    if "keep_days" in meta and not (isinstance(meta["keep_days"], int) and meta["keep_days"] > 0):
+        refuse("keep_days", "a whole number above 0")
+    known = {*columns, "base_key"}
+    for key in sorted({"key", "order", "read_by", "time"} & meta.keys()):
+        listed = key in ("order", "read_by") or (key == "key" and served == "append")
+        value = meta[key]
+        if listed != isinstance(value, list) or not known.issuperset(value if listed else [value]):
+            refuse(key, f"{'a list of columns' if listed else 'a column'} of the model: {', '.join(columns)}")
+
+
+def _in_order(views: Mapping[str, str], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Each view behind those that it reads."""
+    placed: list[str] = []
+
+    def place(view: str) -> None:
+        for parent in models[view]["reads"]:
+            if parent in views:
+                place(parent)
+        if view not in placed:
+            placed.append(view)
+
+    for view in views:
+        place(view)
+    return placed
+
+
+def _trimmed(
+    trims: Iterable[tuple[str, Mapping[str, Any]]], steps: Mapping[str, Tier], tables: Sequence[Table]
+) -> Iterable[Trimmed]:
+    for name, trim in trims:
+        if not trim.keys() <= {"time", "step", "keep_days", "where"} or not {"time"} <= trim.keys():
+            raise ServedError(f"{name} has meta trim: {dict(trim)}, but it must have time, and step or keep_days")
+        tier = steps.get(trim.get("step", ""))
+        keep_days = trim.get("keep_days") or (tier.keep_days if tier else None)
+        if not keep_days:
+            raise ServedError(
+                f"{name} has meta trim: {dict(trim)}, but it must have keep_days, or a step that is kept for some days"
+            )
+        yield Trimmed(name, trim["time"], keep_days, trim.get("where", "true"))
+    for table in tables:
+        if table.tier.keep_days:
+            yield Trimmed(table.name, "t", table.tier.keep_days)

@@ -11,12 +11,12 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import duckdb
 
 from orchestration.config.settings import Settings
-from orchestration.warehouse.served import DAY_MS, HISTORIES, HOUR_MS, TIERS, stored
+from orchestration.warehouse.dbt_runner.process import prepare_manifest
+from orchestration.warehouse.served import DAY_MS, HOUR_MS, Trimmed, read_served
 from orchestration.warehouse.writer import POLL_S, Say, connection, writer_lock
 
 # A replica that has not been brought up to date for this long is made anew.
@@ -28,18 +28,14 @@ SLICE_S = 1.0
 LOCK_WAIT_S = 600.0
 
 
-class _Forgotten(NamedTuple):
-    """Rows of a table that are older than a time, by the column that tells it, and that meet a further condition."""
-
-    table: str
-    column: str
-    before_ms: int
-    also: str = "true"
+_Forgotten = tuple[Trimmed, int]  # and the time before which its rows are deleted
 
 
 def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = print) -> int:
     """Delete what is too old; returns the number of rows. Takes the writer lock itself, for a second at a time."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    served = read_served(prepare_manifest(settings, say))
+    finest = served.tiers[0]
     with _warehouse(settings, say) as con:
         # First: from here on late rows make a build take their whole day, whatever of it is deleted yet.
         days = _recorded_days(con, now_ms)
@@ -47,12 +43,13 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = pri
             "insert or replace into pipeline.settings "
             "select 'trimmed_before_ms', greatest($cut, coalesce(max(value::bigint), 0))::varchar "
             "from pipeline.settings where name = 'trimmed_before_ms'",
-            {"cut": _cuts(days)["1m"]},
+            {"cut": _cut(days, finest.keep_days or 0)},
         )
         _trim_notes(con, now_ms)
         made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
     # A table may be missing: a model that is newer than the last build.
-    left, removed = deque(rows for rows in _all_forgotten(days) if rows.table in made), 0
+    left = deque((rows, _cut(days, rows.keep_days)) for rows in served.trimmed if rows.table in made)
+    removed = 0
     while left:
         time.sleep(2 * POLL_S)  # a build that waits asks for the lock so often
         with _warehouse(settings, say) as con:
@@ -93,30 +90,9 @@ def _cut(days: Sequence[int], keep_days: int) -> int:
     return days[keep_days + MARGIN_DAYS] if len(days) > keep_days + MARGIN_DAYS else 0
 
 
-def _cuts(days: Sequence[int]) -> dict[str, int]:
-    """From when on a tier is kept, by its step."""
-    return {tier.step: _cut(days, tier.keep_days) for tier in TIERS if tier.keep_days}
-
-
-def _all_forgotten(days: Sequence[int]) -> list[_Forgotten]:
-    cuts = _cuts(days)
-    return [
-        _Forgotten("int_market_minutes", "minute_ms", cuts["1m"]),
-        _Forgotten("int_market_bars", "minute_ms", cuts["1m"]),
-        # What is told of an hour and more stays, as the tiers of it do.
-        _Forgotten("int_ratios", "t", cuts["5m"], f"period_ms < {HOUR_MS}"),
-        _Forgotten("xray_risk", "t", _cut(days, HISTORIES["xray_risk"].keep_days or 0)),
-        *(
-            _Forgotten(f"{subject.name}_{tier.step}", "t", cuts[tier.step])
-            for tier, subject in stored(TIERS)
-            if tier.step in cuts
-        ),
-    ]
-
-
 def _delete_an_hour(con: duckdb.DuckDBPyConnection, rows: _Forgotten) -> int:
     """Delete the oldest hour that there is of these rows; how many they were."""
-    table, column, before_ms, also = rows
+    (table, column, _, also), before_ms = rows
     oldest = con.execute(f"select min({column}) from main.{table} where {column} < {before_ms} and {also}").fetchone()
     if oldest is None or oldest[0] is None:
         return 0

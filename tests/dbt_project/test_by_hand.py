@@ -63,6 +63,12 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return clone
 
 
+def recomputed() -> set[str]:
+    """The statistics that are computed once in a while, and by hand in every window: other values, but as many rows."""
+    models = ((node.name, node.config.get("triggers") or ()) for node in manifest().nodes.values())
+    return {f'main."{name}"' for name, triggers in models if any(one.startswith("every_") for one in triggers)}
+
+
 def test_a_missing_window_is_one_clear_message(clone: Clone) -> None:
     said = clone.dbt("run", "--select", "series_base_1m+", fails=True)
     assert "No window is open" in said
@@ -81,14 +87,17 @@ def test_no_command_of_dbt_loses_recorded_history(clone: Clone) -> None:
     assert "The open window is not built in" in said
     assert "raw_window" in said
     window = ('main."raw_window"', 'main."touched_markets"', 'main."int_touched_minutes"')
-    for words in (("build", "--full-refresh"), ("run", "--full-refresh"), ("run", "--empty")):
+    tables = ("--exclude", "config.materialized:view_in_place")
+    for words in (("build", "--full-refresh"), ("run", "--full-refresh", *tables), ("run", "--empty", *tables)):
         clone.dbt(*words)
         after = clone.rows()
         assert after.keys() == before.keys()
         lost = [
             name
             for name, rows in before.items()
-            if rows != after[name] and name not in window and not name.startswith(('main."staged_', "pipeline."))
+            if (len(after[name]) < len(rows) if name in recomputed() else after[name] != rows)
+            and name not in window
+            and not name.startswith(('main."staged_', "pipeline."))
         ]
         assert not lost, (words, lost)
     clone.dbt("run", "--select", "series_market_5m+")

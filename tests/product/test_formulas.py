@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from orchestration.warehouse.served import TIERS
 from tests.support.facts.live_facts import publish_warehouse
 from tests.support.facts.mart_facts import MINUTE, T0
 from tests.support.facts.series_facts import DAYS, MARKETS, MINUTES, Facts, Selected, build_warehouse, make_facts
+from tests.support.pipeline.dbt_project import served
 from tests.support.replica.replica import CATALOG
 from tests.support.servers.api_server import Api, free_port, running
 
 DAY = 1440 * MINUTE
 AS_OF = T0 + MINUTES * MINUTE - 7_000
-WIDTHS = {tier.step: tier.step_ms // MINUTE for tier in TIERS}
+WIDTHS = {tier.step: tier.step_ms // MINUTE for tier in served().tiers}
 
 
 @pytest.fixture(scope="module")

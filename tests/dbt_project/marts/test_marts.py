@@ -9,14 +9,12 @@ import duckdb
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
-from orchestration.warehouse.served import HISTORIES, SMALL_TABLES
 from tests.support.facts.mart_facts import MINUTE, STEPS, T0, Warehouse, instrument, market, response, stream
-from tests.support.pipeline.dbt_project import PROJECT, manifest
+from tests.support.pipeline.dbt_project import PROJECT, manifest, served
 
 BTC = market("binance:perp:BTCUSDT", "BTC")
 HYPE = market("hyperliquid:perp:BTC", "BTC", quote="USDC")
 SERIES = tuple(f"series_{kind}_{step}" for kind in ("market", "base") for step in STEPS)
-PUBLISHED = (*SERIES, *SMALL_TABLES, *HISTORIES)
 
 
 @pytest.fixture
@@ -67,7 +65,7 @@ def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
 
 def test_every_published_column_is_described_and_typed_by_the_contract(warehouse: Warehouse) -> None:
     warehouse.build([])
-    for name in PUBLISHED:
+    for name in served().names:
         node = manifest().nodes[f"model.tidemark.{name}"]
         assert isinstance(node, ModelNode)
         assert node.config.contract.enforced, name

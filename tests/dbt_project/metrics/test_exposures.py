@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
-from orchestration.warehouse.served import TIERS
 from serve.contract.endpoint import Endpoint
 from serve.contract.openapi import describe
 from serve.contract.parameters import read_values
@@ -19,12 +18,12 @@ from serve.mcp.tool import Tool
 from serve.mcp.tools import TOOLS
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import read_catalog
-from tests.support.pipeline.dbt_project import manifest
+from tests.support.pipeline.dbt_project import manifest, served
 from tests.support.replica.replica import CATALOG
 
 # A table that a statement names. Where the name goes on with a step that is filled in, it ends with an underscore.
 READ = re.compile(r"\b(?:from|join)\s+([a-z]\w+)")
-STEPS = {tier.step: tier.step_ms for tier in TIERS}
+STEPS = {tier.step: tier.step_ms for tier in served().tiers}
 ROUTES: dict[str, Endpoint | Tool] = {
     **{endpoint.path: endpoint for endpoint in all_endpoints()},
     **{f"{tool.name} (MCP)": tool for tool in TOOLS},

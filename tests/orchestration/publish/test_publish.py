@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,22 +18,14 @@ import pytest
 from orchestration.publish import clustering
 from orchestration.publish.edition import Edition, read_current
 from orchestration.publish.publish import publish_locked
-from orchestration.warehouse.served import (
-    DAY_MS,
-    HISTORIES,
-    HOUR_MS,
-    MINUTE_MS,
-    SMALL_TABLES,
-    TIERS,
-    Subject,
-    Tier,
-    series_tables,
-    series_views,
-    stored,
-)
+from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS, Served, Table, Tier, period_at
 from orchestration.warehouse.watermark import prepare
 from orchestration.warehouse.writer import PipelineError, WriterBusyError
+from tests.support.pipeline import dbt_project
 from tests.support.pipeline.pipeline_home import polling_reader
+
+SERVED = dbt_project.served()
+STEPS = tuple(tier.step for tier in SERVED.tiers)
 
 T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, a Wednesday
 COINS = [f"C{n}" for n in range(8)]
@@ -89,33 +81,29 @@ class Warehouse:
             )
             con.execute("create view suspect_rows as select * from quality.suspect_rows")
             con.execute("create table int_ratios (tick_ms bigint, t bigint, period_ms bigint, market_id varchar)")
-            for table in series_tables(TIERS):
+            for table in (one.name for one in SERVED.tables):
                 more = "type" if table.startswith("series_base") else "market_id"
                 con.execute(f"create table {table} (t bigint, base varchar, {more} varchar, price double)")
-            for view in series_views(TIERS):
+            for view in SERVED.views:
                 con.execute(
                     f"create view {view} as select t, base, avg(price) as price from main.series_base_1d group by all"
                 )
             con.execute("commit")
 
     def define(self, metrics: dict[str, Any]) -> None:
-        nodes = {
-            name: {"label": name, "description": "", "config": {"meta": {"api_name": name, **definition}}}
-            for name, definition in metrics.items()
-        }
-        self.manifest.write_text(json.dumps({"metrics": nodes}))
+        dbt_project.write_manifest(self.manifest, metrics)
 
     def build(self, *minutes: int, late: tuple[tuple[int, str], ...] = ()) -> None:
         """A finished build: whole minutes, and single coins in other minutes; every touched number changes."""
         self.builds += 1
         with duckdb.connect(self.path) as con:
             con.execute("begin")
-            for tier, subject in stored(TIERS):
+            for table in SERVED.tables:
                 for minute in minutes:
-                    self.restate(con, tier, subject, minute - minute % tier.step_ms, COINS)
+                    self.restate(con, table, minute - minute % table.tier.step_ms, COINS)
                 # What is late of order books comes with ticks of its own.
-                for minute, coin in late if subject.late else ():
-                    self.restate(con, tier, subject, minute - minute % tier.step_ms, [coin])
+                for minute, coin in late if table.late else ():
+                    self.restate(con, table, minute - minute % table.tier.step_ms, [coin])
             for minute in minutes:
                 self.write_histories(con, minute)
             con.execute(
@@ -134,10 +122,10 @@ class Warehouse:
                 con.execute("insert into int_ratios values (?, ?, ?, ?)", told)
             con.execute("commit")
 
-    def restate(self, con: duckdb.DuckDBPyConnection, tier: Tier, subject: Subject, t: int, coins: list[str]) -> None:
-        table = f"{subject.name}_{tier.step}"
+    def restate(self, con: duckdb.DuckDBPyConnection, of: Table, t: int, coins: list[str]) -> None:
+        table = of.name
         con.execute(f"delete from {table} where t = ? and base in (select unnest(?::varchar[]))", [t, coins])
-        which = "'perp'" if subject.key == "base" else "'v:perp:' || c"
+        which = "'perp'" if of.key == "base" else "'v:perp:' || c"
         con.execute(f"insert into {table} select ?, c, {which}, ? from unnest(?) u(c)", [t, float(self.builds), coins])
 
     def write_histories(self, con: duckdb.DuckDBPyConnection, tick: int) -> None:
@@ -170,8 +158,8 @@ class Warehouse:
         with duckdb.connect(self.path) as con:
             con.execute(sql)
 
-    def publish(self, tiers: tuple[Tier, ...] = TIERS, **options: Any) -> Edition | None:
-        return publish_locked(self.path, self.serving, self.manifest, tiers=tiers, say=quiet, **options)
+    def publish(self, served: Served = SERVED, **options: Any) -> Edition | None:
+        return publish_locked(self.path, self.serving, self.manifest, served=served, say=quiet, **options)
 
 
 @pytest.fixture
@@ -192,7 +180,7 @@ def rows(database: str | Path, query: str) -> list[tuple[Any, ...]]:
         return con.execute(query).fetchall()
 
 
-def assert_same(warehouse: Warehouse, tiers: tuple[Tier, ...] = TIERS, since: int = 0) -> None:
+def assert_same(warehouse: Warehouse, steps: Sequence[str] = STEPS, since: int = 0) -> None:
     with (
         duckdb.connect(served(warehouse), read_only=True) as replica,
         duckdb.connect(warehouse.path, read_only=True) as made,
@@ -201,7 +189,7 @@ def assert_same(warehouse: Warehouse, tiers: tuple[Tier, ...] = TIERS, since: in
         def same(table: str, query: str) -> None:
             assert replica.execute(query).fetchall() == made.execute(query).fetchall(), table
 
-        for table in series_tables(tiers):
+        for table in (one.name for one in SERVED.tables if one.tier.step in steps):
             of = f"from {table} where t >= {since} order by all"
             made_rows = made.execute(of).fetchall()
             assert replica.execute(f"select * exclude (base_key) {of}").fetchall() == made_rows, table
@@ -209,10 +197,10 @@ def assert_same(warehouse: Warehouse, tiers: tuple[Tier, ...] = TIERS, since: in
             unlike = f"from {table} as rows left join base_keys as keys using (base) where rows.base is not null "
             unlike += "and rows.base_key is distinct from keys.base_key"
             assert replica.execute(unlike).fetchall() == [], table
-        for table in SMALL_TABLES:
+        for table in SERVED.snapshots:
             same(table, f"from {table}")
         ((as_of_ms,),) = replica.execute("select as_of_ms from edition").fetchall()
-        for table, history in HISTORIES.items():
+        for table, history in SERVED.histories.items():
             kept = history.keep_days and f"where {history.time} >= {as_of_ms - history.keep_days * DAY_MS}"
             same(table, f"from {table} {kept or ''} order by all")
 
@@ -408,9 +396,9 @@ def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehous
         warehouse.publish()
     hours = range(T0 - 40 * DAY_MS, T0 - 38 * DAY_MS, HOUR_MS)
     with duckdb.connect(warehouse.path) as con:
-        for tier, subject in stored(TIERS[3:]):
-            for t in sorted({hour - hour % tier.step_ms for hour in hours}) if subject.late == "late_rows" else ():
-                warehouse.restate(con, tier, subject, t, ["C3"])
+        for table in (one for one in SERVED.tables if one.tier.step_ms >= HOUR_MS):
+            for t in sorted({hour - hour % table.tier.step_ms for hour in hours}) if table.late == "late_rows" else ():
+                warehouse.restate(con, table, t, ["C3"])
         con.execute(
             "insert into pipeline.late_ranges values (?, ?, 'v:perp:C3', 'C3', ?, ?)",
             [warehouse.builds + 1, HOUR_MS, hours[0], hours[-1]],
@@ -431,10 +419,11 @@ def test_what_venues_told_of_a_period_is_restated_in_the_tiers_that_long_and_coa
     days = range(T0 - 40 * DAY_MS, T0 - 38 * DAY_MS, DAY_MS)
     hours = range(T0 - 10 * DAY_MS, T0 - 9 * DAY_MS, HOUR_MS)
     with duckdb.connect(warehouse.path) as con:
-        for tier, subject in stored(TIERS):
-            told = [*(hours if tier.step_ms >= HOUR_MS else ()), *(days if tier.step_ms >= DAY_MS else ())]
-            for t in sorted({at - at % tier.step_ms for at in told}) if subject.name == "series_ratios" else ():
-                warehouse.restate(con, tier, subject, t, ["C3"])
+        for table in SERVED.tables:
+            width = table.tier.step_ms
+            told = [*(hours if width >= HOUR_MS else ()), *(days if width >= DAY_MS else ())]
+            for t in sorted({at - at % width for at in told}) if table.late == "late_ratios" else ():
+                warehouse.restate(con, table, t, ["C3"])
         for width, starts in ((HOUR_MS, hours), (DAY_MS, days)):
             con.execute(
                 "insert into int_ratios select ?, unnest(?::bigint[]), ?, 'v:perp:C3'",
@@ -450,26 +439,29 @@ def test_what_venues_told_of_a_period_is_restated_in_the_tiers_that_long_and_coa
 
 
 def test_only_kept_periods_are_served(warehouse: Warehouse) -> None:
-    tiers = tuple(replace(tier, keep_days=1) if tier.step in ("1m", "5m") else tier for tier in TIERS)
+    def short(tier: Tier) -> Tier:
+        return replace(tier, keep_days=1) if tier.step in ("1m", "5m") else tier
+
+    tables = tuple(replace(table, tier=short(table.tier)) for table in SERVED.tables)
+    brief = replace(SERVED, tables=tables, tiers=tuple(map(short, SERVED.tiers)))
     for day in range(4):
         warehouse.build(T0 + day * DAY_MS + HOUR_MS + MINUTE_MS)
-        warehouse.publish(tiers)
-        warehouse.publish(tiers, force=True)
+        warehouse.publish(brief)
+        warehouse.publish(brief, force=True)
     as_of = T0 + 3 * DAY_MS + HOUR_MS + MINUTE_MS + 20_000
     assert rows(served(warehouse), "select count(distinct t) from series_market_1d") == [(4,)]
-    for tier in tiers[:2]:
-        assert_same(warehouse, (tier,), tier.kept_from(as_of))
+    for tier in brief.tiers[:2]:
+        assert_same(warehouse, (tier.step,), tier.kept_from(as_of))
         assert rows(served(warehouse), f"select min(t) >= {tier.kept_from(as_of)} from series_market_{tier.step}") == [
             (True,)
         ]
     # What lies together goes together.
-    assert tiers[0].kept_from(as_of) == T0 + 2 * DAY_MS
+    assert brief.tiers[0].kept_from(as_of) == T0 + 2 * DAY_MS
 
 
 def test_periods_are_whole_in_utc() -> None:
-    week, month = TIERS[3], TIERS[5]
-    assert week.period_of(T0) == (T0 - 2 * DAY_MS, T0 + 5 * DAY_MS)
-    assert month.period_of(T0) == (T0 - 3 * DAY_MS, T0 + 28 * DAY_MS)
+    assert period_at("week", T0) == (T0 - 2 * DAY_MS, T0 + 5 * DAY_MS)
+    assert period_at("month", T0) == (T0 - 3 * DAY_MS, T0 + 28 * DAY_MS)
 
 
 def test_other_columns_or_another_warehouse_make_the_replica_anew(warehouse: Warehouse) -> None:

@@ -19,11 +19,13 @@ from orchestration.code_location.upkeep import end_dead_runs, mark_alive, prune_
 from orchestration.config.settings import Settings
 from orchestration.warehouse import compaction, trim
 from orchestration.warehouse.compaction import compact_landing
-from orchestration.warehouse.served import DAY_MS, TIERS, series_tables
+from orchestration.warehouse.served import DAY_MS
 from orchestration.warehouse.trim import trim_warehouse
 from orchestration.warehouse.watermark import prepare
 from orchestration.warehouse.windows import next_window
 from orchestration.warehouse.writer import connection, writer_lock
+from tests.support.pipeline.dbt_project import give_parsed
+from tests.support.pipeline.dbt_project import served as project_serves
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, note_days, settings_for
 
 LATER = "2999-01-01"
@@ -34,6 +36,7 @@ MINUTES = [T0 + n * MINUTE for n in range(3)]
 def settings(tmp_path: Path) -> Settings:
     """Three landed minutes, noted as built."""
     settings = settings_for(tmp_path)
+    give_parsed(settings)
     land_minutes(settings, MINUTES)
     with connection(settings.warehouse) as con:
         prepare(con)
@@ -246,7 +249,7 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
     with connection(settings.warehouse) as con:
         for table, column in (("int_market_minutes", "minute_ms"), ("int_market_bars", "minute_ms")):
             con.execute(f"create table {table} as select t as {column} from range({T0}, {now}, {DAY_MS}) r(t)")
-        for table in (*series_tables(TIERS), "xray_risk"):
+        for table in (*(one.name for one in project_serves().tables), "xray_risk"):
             con.execute(f"create table {table} as from range({T0}, {now}, {DAY_MS}) r(t)")
         con.execute(
             "create table int_ratios as select t, unnest([300000, 3600000, 86400000]) as period_ms "
@@ -280,7 +283,7 @@ def test_a_clock_that_is_far_ahead_takes_nothing_that_is_served(settings: Settin
     with connection(settings.warehouse) as con:
         con.execute(f"create table series_market_1m as from range({T0}, {now + DAY_MS}, {DAY_MS}) r(t)")
     trim_warehouse(settings, ahead)
-    served = TIERS[0].keep_days or 0
+    served = project_serves().tiers[0].keep_days or 0
     with connection(settings.warehouse) as con:
         kept = con.execute("select count(*), max(t) from series_market_1m").fetchone()
         trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()

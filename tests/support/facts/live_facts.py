@@ -3,7 +3,6 @@
 Observations lie around the times that a change is measured from, so that each side of every bound is hit.
 """
 
-import json
 import math
 from pathlib import Path
 from random import Random
@@ -14,6 +13,7 @@ import duckdb
 from orchestration.publish.publish import publish_locked
 from orchestration.warehouse.watermark import prepare
 from tests.support.facts.mart_facts import MINUTE, T0, Warehouse, instrument, market
+from tests.support.pipeline.dbt_project import write_manifest
 from tests.support.replica.replica import CATALOG
 
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
@@ -137,6 +137,5 @@ def publish_warehouse(path: Path, serving: Path, as_of_ms: int) -> None:
         con.execute("insert into pipeline.builds values (1, 0, 1, ?, [], [])", [as_of_ms])
         con.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [T0, as_of_ms])
     manifest = path.with_name("manifest.json")
-    model = {"resource_type": "model", "name": "series_base_1m", "config": {"meta": {"metrics": CATALOG}}}
-    manifest.write_text(json.dumps({"nodes": {"model": model}}))
+    write_manifest(manifest, CATALOG)
     assert publish_locked(str(path), serving, manifest, say=lambda _: None)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from dbt.contracts.graph.manifest import Manifest
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
 from orchestration.warehouse.dbt_runner.process import PARSED, files_now
+from orchestration.warehouse.served import Served, read_served
 from tests.support.pipeline.shared import shared
 
 PROJECT = Path(__file__).parents[3] / "dbt_project"
@@ -55,6 +56,25 @@ def _parsed() -> tuple[Manifest, dict[str, bytes]]:
 def manifest() -> Manifest:
     """The project as dbt reads it. What a run says about a warehouse does not depend on where that lies."""
     return _parsed()[0]
+
+
+def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]]) -> None:
+    """A manifest with these definitions under the API's names, and what the project's models say of what is served."""
+    project = json.loads(_parsed()[1][PARSED[0]])
+    definitions = {
+        name: {"label": one.get("title", name), "description": "", "config": {"meta": {"api_name": name, **one}}}
+        for name, one in metrics.items()
+    }
+    path.write_text(json.dumps({"metrics": definitions, "nodes": project["nodes"]}))
+
+
+@cache
+def served() -> Served:
+    """What the project's models say of what is served."""
+    with TemporaryDirectory() as folder:
+        manifest = Path(folder, PARSED[0])
+        manifest.write_bytes(_parsed()[1][PARSED[0]])
+        return read_served(manifest)
 
 
 def give_dbt(settings: Settings) -> None:

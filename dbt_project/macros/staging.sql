@@ -232,7 +232,7 @@ from (
 {% macro stream_kinds() %}('liquidations', 'liquidator_fills'){% endmacro %}
 
 {#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`, `<kind>_history`
-    bodies of a format of its own. -#}
+    bodies of a format of its own. The names are made in ingest/declaration/history.py; a test compares the two. -#}
 {% macro is_backfilled(endpoint="endpoint") -%}
 (starts_with({{ endpoint }}, 'history_') or ends_with({{ endpoint }}, '_history'))
 {%- endmacro %}

@@ -8,8 +8,15 @@ from ingest.declaration.endpoint import Body
 
 DAY_MS = 86_400_000
 STEPS_MS = {"5m": 300_000, "1h": 3_600_000, "1d": DAY_MS}
+HISTORY_SQL = "(starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
+"""`is_history` of the landed column `endpoint`, in SQL; dbt's macro `is_backfilled` is the same text."""
 SAMPLE = 4
 """Markets in the small fetch of a demo, unless a history says otherwise."""
+
+
+def is_history(endpoint: str) -> bool:
+    """Whether rows landed under this name were fetched from a venue's past, long after their time."""
+    return endpoint.startswith("history_") or endpoint.endswith("_history")
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class History:
     @property
     def landed_as(self) -> str:
         """The `endpoint` of its landed rows."""
-        return self.endpoint if self.endpoint.endswith("_history") else f"history_{self.endpoint}"
+        return self.endpoint if is_history(self.endpoint) else f"history_{self.endpoint}"
 
     @property
     def step_ms(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 
+from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import read_current
@@ -21,8 +22,8 @@ MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 # An hourly run looks at a little more than an hour, so that what arrived late is looked at once.
 LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
 MEMORY = "1GB"
-# A backfill asks for the past whenever there is time: it has no minutes to keep.
-RECORDED = "not (starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
+# A backfill requests the past whenever there is time: it has no minutes to keep.
+RECORDED = f"not {HISTORY_SQL}"
 ANSWERED = "error is null and coalesce(status between 200 and 299 or status = 101, false)"
 MINUTE_COLUMNS = (
     "t, market_id, venue, type, base, aggregated, price, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, "

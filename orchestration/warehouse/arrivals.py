@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
 from orchestration.warehouse.windows import Window
 from orchestration.warehouse.writer import Say
@@ -43,8 +44,7 @@ def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) 
     """Whether the files hold more of the minute than what was fetched of the past."""
     if not files:
         return False
-    past = "starts_with(endpoint, 'history_') or ends_with(endpoint, '_history')"
-    query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not ({past})"
+    query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not {HISTORY_SQL}"
     found = con.execute(query, {"files": files, "ms": minute_ms}).fetchone()
     return found is not None and found[0] > 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from ingest.declaration.history import is_history
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
@@ -20,7 +21,6 @@ from orchestration.warehouse.windows import (
     MAX_TICKS,
     Window,
     endpoints_of,
-    is_history,
     next_window,
     triggers_of,
 )
@@ -119,7 +119,7 @@ def windows_to_build(
         opened = OpenWindow(window, arguments)
         yield opened
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
-            history = "told" if is_history(endpoints) else "rests"
+            history = "told" if any(map(is_history, endpoints)) else "rests"
             opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
         if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return

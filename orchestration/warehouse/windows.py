@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from ingest.declaration.history import is_history
 from ingest.landing.landing import Load, committed_loads, in_landing
 from orchestration.warehouse.writer import PipelineError, literals
 
@@ -173,11 +174,6 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     return {row[0] for row in rows}
 
 
-def is_history(endpoints: set[str]) -> bool:
-    """Whether a part of the venues' past is among what was asked."""
-    return any(endpoint.startswith("history_") or endpoint.endswith("_history") for endpoint in endpoints)
-
-
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
     """The triggers that this window fires beside its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
     if the windows before brought history and this one does not."""
@@ -193,7 +189,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         for name, (step_ms, after_ms) in EVERY.items()
         if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
     }
-    return found | ({AFTER_HISTORY} if told == "told" and not is_history(endpoints) else set())
+    return found | ({AFTER_HISTORY} if told == "told" and not any(map(is_history, endpoints)) else set())
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:

@@ -65,7 +65,7 @@ def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
 
 def test_every_published_column_is_described_and_typed_by_the_contract(warehouse: Warehouse) -> None:
     warehouse.build([])
-    for name in served().names:
+    for name in (name for name in served().names if name not in served().views):
         node = manifest().nodes[f"model.tidemark.{name}"]
         assert isinstance(node, ModelNode)
         assert node.config.contract.enforced, name
@@ -213,9 +213,12 @@ def test_a_changed_column_list_is_an_error_and_not_a_wrong_table(warehouse: Ware
     warehouse.build(ticks(0), folder="series")
     with warehouse.connect() as con:
         con.execute("alter table series_market_1d add column stray double")
-    with pytest.raises(AssertionError, match="tidemark build --rebuild"):
-        warehouse.build(ticks(1), folder="series")
-    warehouse.build(ticks(1), "--full-refresh", folder="series")
+    for words in ((), ("--full-refresh",)):
+        with pytest.raises(AssertionError, match="tidemark build --rebuild"):
+            warehouse.build(ticks(1), *words, folder="series")
+    with warehouse.connect() as con:
+        con.execute("alter table series_market_1d drop column stray")
+    warehouse.build(ticks(1), folder="series")
 
 
 def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Volatilities of the window's options whose venue tells none: what Black-76 makes of their mark prices.
+"""Volatilities of the window's options whose venue publishes none, from their mark prices by Black-76.
 
 Black, The Pricing of Commodity Contracts (1976), undiscounted: per coin of the forward a call is worth
 N(d1) - exp(k) N(d2) and a put exp(k) N(-d2) - N(-d1), with k = ln(strike / forward), d1 = (s^2 / 2 - k) / s,

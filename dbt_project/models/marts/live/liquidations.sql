@@ -21,7 +21,7 @@ with events as materialized (
   select ts, venue, symbol, base, side, usd, price
   from {{ ref("int_liquidations") }}
   where ts > {{ from_ms }} and ts <= {{ now_ms }}
-    -- Told at most an hour before their time (by a venue whose clock is ahead): bounds the scan.
+    -- Recorded at most an hour before their time (by a venue whose clock is ahead): bounds the scan.
     and tick_ms > {{ from_ms - 3600000 }}
     and aggregated and usd is not null
 ),

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
 {#- How the hourly change of a contract's open interest changed, in coins (methods: open-interest acceleration). Of the
-    contracts held most; a smaller minimum of open interest leaves a beginning of the same list. -#}
+    contracts with the highest open interest; a smaller minimum of open interest leaves a beginning of the same list. -#}
 {%- set now_ms = newest_minute_ms() %}
 with perps as (
   select

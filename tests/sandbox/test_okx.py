@@ -27,8 +27,8 @@ from sandbox.venues.okx.streams import WINDOW_MS, frames
 from sandbox.wire.endpoint import Request
 from sandbox.wire.settlements import settlements
 from tests.ingest.recorder.test_streams import until
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_okx import recorded_okx
 from tests.support.servers.sandbox_client import sandbox
@@ -41,9 +41,7 @@ Minute = tuple[list[dict[str, Any]], World]
 
 @pytest.fixture(scope="module")
 def views(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = staged(tmp_path_factory.mktemp("okx"), "okx")
-    warehouse.keep()
-    return warehouse
+    return seeded(tmp_path_factory.mktemp("okx"))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ SERIES = tuple(f"series_{kind}_{step}" for kind in ("market", "base") for step i
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    return Warehouse(tmp_path)
+    return Warehouse(tmp_path, built=True)
 
 
 def observe(warehouse: Warehouse, minutes: list[int], identity: dict[str, Any] = BTC, **values: Any) -> None:
@@ -39,7 +39,6 @@ def ticks(*minutes: int) -> list[int]:
 
 
 def test_formulas_are_proved_by_hand_computed_unit_tests(warehouse: Warehouse) -> None:
-    warehouse.build([])
     warehouse.dbt("test", "--select", "marts,test_type:unit")
 
 
@@ -64,7 +63,6 @@ def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
 
 
 def test_every_published_column_is_described_and_typed_by_the_contract(warehouse: Warehouse) -> None:
-    warehouse.build([])
     for name in (name for name in served().names if name not in served().views):
         node = manifest().nodes[f"model.tidemark.{name}"]
         assert isinstance(node, ModelNode)
@@ -81,7 +79,6 @@ def test_a_venue_keeps_its_last_good_totals(warehouse: Warehouse) -> None:
     warehouse.add("instruments", [instrument(BTC), instrument(HYPE)])
     observe(warehouse, [0, 1], HYPE, oi_usd=30.0)
     observe(warehouse, list(range(9)))
-    warehouse.build([])
     warehouse.build(ticks(*range(9)))
     query = "select venue, (observed_ms - ?) // 60000, oi_usd, oi_partial from venue_totals order by venue"
     known = [("binance", 8, 50.0, False), ("hyperliquid", 1, 30.0, False)]
@@ -227,8 +224,7 @@ def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) ->
     for days in (30, 365):
         folder = tmp_path / str(days)
         folder.mkdir()
-        warehouse = Warehouse(folder)
-        warehouse.build([])
+        warehouse = Warehouse(folder, built=True)
         with warehouse.connect() as con:
             for statement in (PROJECT.parent / "tests/support/facts/mart_history.sql").read_text().split(";"):
                 con.execute(statement.replace("$start", str(T0 - days * 1440 * MINUTE)).replace("$end", str(T0)))

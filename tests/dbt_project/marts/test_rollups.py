@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -69,16 +69,31 @@ def recorded(draw: st.DrawFn) -> tuple[Facts, list[list[int]]]:
     return facts, [*windows, again]
 
 
-@settings(
-    max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)  # fmt: skip
+def property_of(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """So many drawn cases, the same in each run."""
+    return settings(
+        max_examples=examples, deadline=None, derandomize=True, phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+    )  # fmt: skip
+
+
+@property_of(3)
+@given(case=recorded())
+def test_tiers_made_by_their_first_window_equal_a_recomputation(
+    case: tuple[Facts, list[list[int]]], tmp_path: Path
+) -> None:
+    tiers_equal_a_recomputation(Warehouse(tmp_path), *case)
+
+
+@property_of(9)
 @given(case=recorded())
 def test_tiers_equal_a_recomputation_in_any_order_of_builds(
     case: tuple[Facts, list[list[int]]], tmp_path: Path
 ) -> None:
-    facts, windows = case
-    warehouse = Warehouse(tmp_path)
+    tiers_equal_a_recomputation(Warehouse(tmp_path, built=True), *case)
+
+
+def tiers_equal_a_recomputation(warehouse: Warehouse, facts: Facts, windows: list[list[int]]) -> None:
     warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
     built: set[int] = set()
     for window in windows:

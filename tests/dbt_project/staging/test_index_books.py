@@ -14,7 +14,7 @@ from sandbox.derived.ladder import ladder
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.coinbase import BOOK_LEVELS
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged, sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.index_books import VENUES, needed, told
@@ -51,9 +51,7 @@ def bodies(recordings: Path) -> dict[str, list[Any]]:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    made = Warehouse(tmp_path_factory.mktemp("index_books")).create()
-    made.dbt("run", "--select", "raw_window", *(f"stg_{venue}__index_books" for venue in VENUES))
-    return made
+    return seeded(tmp_path_factory.mktemp("index_books"))
 
 
 def test_recorded_books_are_read_by_the_documents(warehouse: Warehouse, recordings: Path) -> None:

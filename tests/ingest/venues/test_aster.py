@@ -28,7 +28,7 @@ from sandbox.venues.aster import WINDOW_MS, endpoints
 from sandbox.wire.endpoint import Request
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, span
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample as body_of
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -140,10 +140,7 @@ def recorded(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[Row]]]:
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse with Aster's staging views alone."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("aster")).create()
-    warehouse.dbt("run", "--select", "raw_window", "path:models/staging/aster")
-    warehouse.keep()
-    return warehouse
+    return seeded(tmp_path_factory.mktemp("aster"))
 
 
 def same(got: Any, expected: Any) -> bool:

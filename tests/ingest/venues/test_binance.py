@@ -13,8 +13,8 @@ from ingest.venues.binance import BINANCE
 from sandbox.derived.positioning import long_fraction
 from sandbox.market.derivatives import funding_rate, open_interest
 from sandbox.market.listing import ANCHOR_MS
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import kept
@@ -47,7 +47,7 @@ def constituents(recordings: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("binance"), "binance")
+    return seeded(tmp_path_factory.mktemp("binance"))
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from ingest.venues.bitget import API, BITGET, PERPS, STREAMS, category
 from sandbox.derived.truth import truth
 from sandbox.market.world import World
 from sandbox.venues.bitget import streams as bitget_streams
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, span
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -63,7 +63,7 @@ class Bodies:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("bitget"), "bitget")
+    return seeded(tmp_path_factory.mktemp("bitget"))
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from ingest.venues.bybit import BYBIT
 from sandbox.derived.positioning import long_fraction
 from sandbox.market.derivatives import funding_rate
 from sandbox.market.listing import ANCHOR_MS
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -73,7 +73,7 @@ def bodies(recordings: Path) -> Bodies:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("bybit"), "bybit")
+    return seeded(tmp_path_factory.mktemp("bybit"))
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from tests.support.facts.spot_truth import (
     bars,
     rows_of,
 )
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -31,7 +31,7 @@ DROPPED = {"base_min_size", "base_max_size", "max_market_funds"}
 
 @pytest.fixture(scope="module")
 def coinbase(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("coinbase"), "coinbase")
+    return seeded(tmp_path_factory.mktemp("coinbase"))
 
 
 @pytest.fixture

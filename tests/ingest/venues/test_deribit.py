@@ -14,8 +14,8 @@ from sandbox.derived.chain import chain
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.deribit import HELD
 from tests.support.facts.spot_truth import assert_all_answered, assert_nothing_rejected
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged, raw
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -32,7 +32,7 @@ COLUMNS = """instrument, coin, expiry_ms, strike, option_type, mark_iv, bid_iv, 
 
 @pytest.fixture(scope="module")
 def deribit(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("deribit"), "deribit")
+    return seeded(tmp_path_factory.mktemp("deribit"))
 
 
 def summaries(folder: Path) -> dict[str, list[Any]]:

@@ -10,8 +10,8 @@ from ingest.venues.fx import FX
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.fx import Fx, noticed_ms
 from tests.support.facts.spot_truth import assert_all_answered, assert_nothing_rejected, rows_of
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.servers.sandbox_client import sandbox
 
@@ -32,7 +32,7 @@ NOTICE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def fx(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("fx"), "fx")
+    return seeded(tmp_path_factory.mktemp("fx"))
 
 
 @pytest.mark.parametrize("now", [SUNDAY, TUESDAY])

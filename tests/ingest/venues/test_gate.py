@@ -17,7 +17,7 @@ from sandbox.market.world import World
 from sandbox.venues.gate import SIMULATED
 from sandbox.wire.settlements import settlements
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, span
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_gate import TICK, Bodies
 from tests.support.servers.sandbox_client import sandbox
@@ -54,8 +54,8 @@ def bodies(recordings: Path) -> Bodies:
 
 @pytest.fixture(scope="module")
 def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse(tmp_path_factory.mktemp("gate")).create()
-    warehouse.build(bodies.rows(), "raw_window", "path:models/staging/gate")
+    warehouse = seeded(tmp_path_factory.mktemp("gate"))
+    warehouse.build(bodies.rows(), "raw_window")
     return warehouse
 
 
@@ -166,10 +166,10 @@ def test_ratios_and_taker_flow_are_the_bodys(bodies: Bodies, staged: Warehouse) 
 
 def test_the_running_bucket_is_left_out(bodies: Bodies, tmp_path: Path) -> None:
     interval, body = bodies.stats["BTC_USDT"]
-    warehouse = Warehouse(tmp_path).create()
+    warehouse = seeded(tmp_path)
     running = body[-1]["time"] * 1000 + 30 * MINUTE
     row = response(running, "gate", "contract_stats", body, key="BTC_USDT", params=json.dumps({"interval": interval}))
-    warehouse.build([row], "raw_window", "path:models/staging/gate")
+    warehouse.build([row], "raw_window")
     for kind in STATS:
         assert warehouse.rows(f"select count(*), max(t) from stg_gate__{kind}") == [
             (len(body) - 1, body[-2]["time"] * 1000)
@@ -205,8 +205,8 @@ def test_liquidation_frames_of_both_forms(tmp_path: Path) -> None:
                               {"price": "0.4", "size": "-0.25", "time": TICK + 9, "contract": "LAB_USDT"}]},
         {"time": 1_790_000_002, "channel": "futures.pong", "event": "", "result": None},
     ]  # fmt: skip
-    warehouse = Warehouse(tmp_path).create()
-    warehouse.build([span(TICK, "gate", messages)], "raw_window", "path:models/staging/gate")
+    warehouse = seeded(tmp_path)
+    warehouse.build([span(TICK, "gate", messages)], "raw_window")
     columns = "symbol, side, ts - ?, size_contracts, price, reject"
     assert warehouse.rows(f"select {columns} from stg_gate__liquidations order by ts", [TICK]) == [
         ("BTC_USDT", "long", 7, 124.0, 215.1, None),
@@ -247,8 +247,8 @@ def minute(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any
     rows, world = asyncio.run(recorded_minute(GATE, NOW))
     pushed = [json.loads(text) for _, _, text in SIMULATED.frames(world, NOW // MINUTE)] if SIMULATED.frames else []
     rows.append(span(NOW // MINUTE * MINUTE, "gate", pushed))
-    warehouse = Warehouse(tmp_path_factory.mktemp("gate_minute")).create()
-    warehouse.build(rows, "raw_window", "path:models/staging/gate")
+    warehouse = seeded(tmp_path_factory.mktemp("gate_minute"))
+    warehouse.build(rows, "raw_window")
     return rows, world, warehouse
 
 

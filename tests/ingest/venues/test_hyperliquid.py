@@ -26,7 +26,7 @@ from sandbox.market.world import build_world
 from sandbox.venues.hyperliquid.wallets import wallets_of
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
@@ -61,9 +61,7 @@ def heard(tick: int, *messages: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    made = Warehouse(tmp_path_factory.mktemp("hyperliquid")).create()
-    made.dbt("run", "--select", "raw_window", *(f"stg_hyperliquid__{view}" for view in VIEWS))
-    return made
+    return seeded(tmp_path_factory.mktemp("hyperliquid"))
 
 
 def told(warehouse: Warehouse, columns: str, view: str) -> list[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.world import World
 from sandbox.wire.settlements import settlements
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_kucoin import TICK, Bodies
 from tests.support.servers.sandbox_client import sandbox
@@ -47,8 +47,8 @@ def bodies(recordings: Path) -> Bodies:
 
 @pytest.fixture(scope="module")
 def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    warehouse = Warehouse(tmp_path_factory.mktemp("kucoin")).create()
-    warehouse.build(bodies.rows(), "raw_window", "path:models/staging/kucoin")
+    warehouse = seeded(tmp_path_factory.mktemp("kucoin"))
+    warehouse.build(bodies.rows(), "raw_window")
     return warehouse
 
 
@@ -56,8 +56,8 @@ def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehous
 def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
     """A minute that the declaration recorded from the stand-in, staged."""
     rows, world = asyncio.run(recorded_minute(KUCOIN, NOW))
-    warehouse = Warehouse(tmp_path_factory.mktemp("kucoin_minute")).create()
-    warehouse.build(rows, "raw_window", "path:models/staging/kucoin")
+    warehouse = seeded(tmp_path_factory.mktemp("kucoin_minute"))
+    warehouse.build(rows, "raw_window")
     return rows, world, warehouse
 
 
@@ -154,14 +154,14 @@ def test_no_row_of_a_real_body_is_rejected(staged: Warehouse) -> None:
 
 
 def test_a_refusal_and_a_broken_body_are_one_unreadable_row_each(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path).create()
+    warehouse = seeded(tmp_path)
     refusal = {"code": "400100", "msg": "symbol parameter invalid"}
     rows = [
         response(TICK, "kucoin", "settlements", refusal, key="XBTUSDTM"),
         response(TICK, "kucoin", "perp_bars", '{"code":"200000","data":[[15753312', key="XBTUSDTM"),
         response(TICK, "kucoin", "perp_tickers", {"code": "200000", "data": []}),
     ]
-    warehouse.build(rows, "raw_window", "path:models/staging/kucoin")
+    warehouse.build(rows, "raw_window")
     for kind in ("settlements", "perp_bars", "perp_tickers", "instruments"):
         assert warehouse.rows(f"select reject from stg_kucoin__{kind}") == [("unreadable",)], kind
 

@@ -31,7 +31,7 @@ from sandbox.venues.lighter.streams import frames
 from sandbox.wire.endpoint import Request
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, span
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
@@ -130,10 +130,7 @@ def recorded(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[Row]]]:
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse with Lighter's staging views alone."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("lighter")).create()
-    warehouse.dbt("run", "--select", "raw_window", "path:models/staging/lighter")
-    warehouse.keep()
-    return warehouse
+    return seeded(tmp_path_factory.mktemp("lighter"))
 
 
 def same(got: Any, expected: Any) -> bool:

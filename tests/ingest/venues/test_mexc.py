@@ -9,8 +9,8 @@ import pytest
 
 from ingest.venues.mexc import API, MEXC
 from sandbox.market.world import World
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import raw, sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -84,7 +84,7 @@ def reader(bodies: Bodies) -> Any:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("mexc"), "mexc")
+    return seeded(tmp_path_factory.mktemp("mexc"))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pipeline.warehouse import Warehouse
+from tests.support.pipeline.warehouse import Warehouse, seeded
 from tests.support.recordings.recorded_okx import RecordedOkx, recorded_okx
 
 NAMED = {"option_tickers": "instrument", "option_open_interest": "instrument", "option_volumes": "instrument"}
@@ -24,9 +24,7 @@ def same(got: Any, expected: Any) -> bool:
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse with OKX's staging views alone."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("okx")).create()
-    warehouse.dbt("run", "--select", "raw_window", "path:models/staging/okx")
-    return warehouse
+    return seeded(tmp_path_factory.mktemp("okx"))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.binance import options as binance_options
 from sandbox.venues.bybit import options as bybit_options
 from tests.support.pipeline.venue_minute import recorded_minute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
 from tests.support.servers.sandbox_client import sandbox
@@ -70,9 +70,7 @@ def at_eight(text: str, form: str) -> int:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    made = Warehouse(tmp_path_factory.mktemp("options")).create()
-    made.dbt("run", "--select", "raw_window", *VIEWS)
-    return made
+    return seeded(tmp_path_factory.mktemp("options"))
 
 
 def test_the_documents_bodies_are_read(warehouse: Warehouse, recordings: Path) -> None:

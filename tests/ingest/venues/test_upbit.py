@@ -15,8 +15,8 @@ from tests.support.facts.spot_truth import (
     bars,
     rows_of,
 )
-from tests.support.pipeline.venue_minute import recorded_minute, staged
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response
+from tests.support.pipeline.venue_minute import recorded_minute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged, sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -29,7 +29,7 @@ HOST = "/api.upbit.com/v1"
 
 @pytest.fixture(scope="module")
 def upbit(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    return staged(tmp_path_factory.mktemp("upbit"), "upbit")
+    return seeded(tmp_path_factory.mktemp("upbit"))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A warehouse with hand-written intermediate facts, and the real dbt project that builds the marts from them."""
 
+import shutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 
 from orchestration.warehouse.watermark import prepare
 from tests.support.pipeline.dbt_project import PROJECT, run_dbt
+from tests.support.pipeline.shared import shared
 
 MINUTE = 60_000
 T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, the start of a bucket of every step
@@ -33,12 +35,18 @@ def fact_columns() -> dict[str, dict[str, str]]:
 
 
 class Warehouse:
-    """A DuckDB file with facts; `build` runs the marts for a window as the pipeline does."""
+    """A DuckDB file with facts; `build` runs the marts for a window as the pipeline does.
 
-    def __init__(self, folder: Path) -> None:
+    Its first build makes the marts, or they are there without rows, as after a window without facts (`built`).
+    """
+
+    def __init__(self, folder: Path, built: bool = False) -> None:
         self.path = folder / "warehouse.duckdb"
-        self.viewed: set[str] = set()
+        self.viewed = {""} if built else set[str]()
         self.path.unlink(missing_ok=True)
+        if built:
+            shutil.copyfile(_built_empty(), self.path)
+            return
         with self.connect() as con:
             prepare(con)
             con.execute("begin")
@@ -108,6 +116,17 @@ class Warehouse:
             found = con.execute(sql, parameters)
             names = [column[0] for column in found.description]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _built_empty() -> Path:
+    """The marts without facts, made once in a run."""
+    with shared("built_marts") as folder:
+        template = folder / "kept.duckdb"
+        if not template.exists():
+            first = Warehouse(folder)
+            first.build([])
+            first.path.rename(template)
+        return template
 
 
 def market(market_id: str, base: str, **changes: Any) -> dict[str, Any]:

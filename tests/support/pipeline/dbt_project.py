@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -156,9 +156,11 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
     return Counter(status for status, _, _ in results)
 
 
-def idle_models(given: Collection[str]) -> list[str]:
-    """The models that the product leaves out of a build with these endpoints and triggers."""
-    rare = ((node.name, node.config.get("triggers")) for node in manifest().nodes.values())
+def idle_models(given: Collection[str], folders: Iterable[str]) -> list[str]:
+    """The models in these folders that the product leaves out of a build with these endpoints and triggers."""
+    below = tuple(f"{folder}/" for folder in folders)
+    nodes = (node for node in manifest().nodes.values() if node.original_file_path.startswith(below))
+    rare = ((node.name, node.config.get("triggers")) for node in nodes)
     return [name for name, wanted in rare if wanted is not None and not set(wanted) & set(given)]
 
 

@@ -1,7 +1,6 @@
-"""What one venue's declaration records in a minute from its stand-in, and a warehouse with that venue's views alone."""
+"""What one venue's declaration records in a minute from its stand-in."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 from ingest.declaration.venue import Venue
@@ -12,7 +11,7 @@ from ingest.recorder.schedule import Schedule
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from tests.support.pipeline.recorder_minutes import unhurried
-from tests.support.pipeline.warehouse import MINUTE, Warehouse
+from tests.support.pipeline.warehouse import MINUTE
 
 
 async def recorded_minute(venue: Venue, now_ms: int, universe: str = "small") -> tuple[list[dict[str, Any]], World]:
@@ -26,10 +25,3 @@ async def recorded_minute(venue: Venue, now_ms: int, universe: str = "small") ->
     world = app.ctx.sandbox.world
     assert isinstance(world, World)
     return [row._asdict() for row in rows], world
-
-
-def staged(folder: Path, venue: str) -> Warehouse:
-    """A new warehouse with the views of one venue over an empty window."""
-    warehouse = Warehouse(folder).create()
-    warehouse.dbt("run", "--select", "raw_window", f"path:models/staging/{venue}")
-    return warehouse

@@ -12,6 +12,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from orchestration.config.settings import Settings
+from orchestration.warehouse.dbt_runner.process import fingerprint
 from orchestration.warehouse.watermark import prepare
 from tests.support.pipeline.dbt_project import idle_models, run_dbt
 from tests.support.pipeline.shared import shared
@@ -101,15 +103,17 @@ class Warehouse:
         self.window([file], ticks)
         select = select or ("path:models/intermediate",)
         # Each name left out costs dbt a look at every node: they are worth it where folders are built.
-        idle = [] if all(name.isidentifier() for name in select) else self.idle(row["endpoint"] for row in rows)
+        folders = [name.removeprefix("path:") for name in select if not name.isidentifier()]
+        idle = self.idle((row["endpoint"] for row in rows), folders) if folders else []
         self.dbt("run", "--select", *select, *(["--exclude", *idle] if idle else []))
         return file
 
-    def idle(self, endpoints: Iterable[str]) -> list[str]:
-        """The tables that are there and that dbt would leave as they are: none of their triggers is present."""
+    def idle(self, endpoints: Iterable[str], folders: Sequence[str]) -> list[str]:
+        """The tables in these folders that dbt would leave as they are: none of their triggers is present."""
         triggers = "select unnest(string_split(value, ' ')) from pipeline.settings where name = 'triggers'"
         there = {name for (name,) in self.rows("select table_name from duckdb_tables()")}
-        return sorted(there.intersection(idle_models({*endpoints, *(name for (name,) in self.rows(triggers))})))
+        present = {*endpoints, *(name for (name,) in self.rows(triggers))}
+        return sorted(there.intersection(idle_models(present, folders)))
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with duckdb.connect(self.path, read_only=True) as db:
@@ -127,6 +131,28 @@ class Warehouse:
         """Put the warehouse back to what keep() remembered."""
         shutil.copyfile(self.folder / "kept.duckdb", self.path)
         return self
+
+
+def built_empty() -> Path:
+    """A warehouse as a first build over an empty window leaves it: every seed, view and table, made once in a run."""
+    with shared("built") as folder:
+        template = folder / "kept.duckdb"
+        if not template.exists():
+            first = Warehouse(folder).create()
+            first.dbt("build", "--resource-type", "model", "--resource-type", "seed")
+            with duckdb.connect(first.path) as db:
+                state = {"project": fingerprint(), "seeds": fingerprint("seeds"), "history": "rests"}
+                db.executemany("insert into pipeline.settings values (?, ?)", list(state.items()))
+            first.path.rename(template)
+        return template
+
+
+def give_built(settings: Settings) -> None:
+    """A home without a warehouse has one whose first build was over nothing: the next is as cheap as any later."""
+    warehouse = Path(settings.warehouse)
+    if not warehouse.exists():
+        warehouse.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(built_empty(), warehouse)
 
 
 def seeded(folder: Path) -> Warehouse:

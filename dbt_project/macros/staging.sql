@@ -210,7 +210,7 @@
 {#- All rows of a family, read once a build: bodies are parsed here and nowhere else. A `rare` family, which most windows
     do not hold, keeps the rows of the last window that held it: who reads it says `triggers`, or filters by tick. -#}
 {% macro staged_rows(family) %}
-{{ config(incremental_strategy="replace_all", triggers=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
+{{ config(incremental_strategy="replace_all", tags=["window"], triggers=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
     "received_ms": "bigint", "reject": "varchar"} %}
 {%- set own = families()[family] %}

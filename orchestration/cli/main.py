@@ -61,18 +61,18 @@ def _run_product(*, demo: bool) -> None:
 
 
 def _check_origin(chosen: Settings) -> None:
-    """What is recorded by hand must not mix with what its home holds either."""
+    """Refuse to record into a home that holds recordings of the other kind of market."""
     from orchestration.supervise import preflight
 
     with in_a_sentence(preflight.PreflightError):
         preflight.check_origin(chosen)
 
 
-@app.command(short_help="Ask the exchanges every minute and land what they answer.")
+@app.command(short_help="Request the exchanges every minute and land their responses.")
 def record(
     once: Annotated[bool, typer.Option("--once", help="Record one minute, land it and stop.")] = False,
 ) -> None:
-    """Ask every exchange every minute and land what it answers, raw, until Ctrl-C."""
+    """Request every exchange every minute and land the raw responses, until Ctrl-C."""
     chosen = settings()
     from ingest.recorder.recorder import run_recorder
 
@@ -163,7 +163,7 @@ def serve() -> None:
 app.add_typer(keys_app, name="keys", short_help="Make, list and revoke API keys.")
 
 
-@app.command(short_help="Run stand-ins of the exchanges (simulated or replayed).")
+@app.command(short_help="Run simulated exchanges (or replay recorded responses).")
 def sandbox(
     simulate: Annotated[bool, typer.Option("--simulate", help="Answer from a deterministic simulated market.")] = False,
     replay: Annotated[
@@ -175,7 +175,7 @@ def sandbox(
     ] = None,
     seed: Annotated[int, typer.Option(help="The simulated market's seed: the same seed, the same numbers.")] = 1,
 ) -> None:
-    """Run stand-ins of the exchanges on 127.0.0.1: their own paths and formats, over HTTP and WebSocket.
+    """Run simulated exchanges on 127.0.0.1: their own paths and formats, over HTTP and WebSocket.
 
     Give either --simulate or --replay. Point the recorder at them with TIDEMARK_VENUES_URL=http://127.0.0.1:9100.
     """
@@ -196,11 +196,11 @@ def sandbox(
         fail(str(error))
 
 
-@app.command(short_help="Tell how old the served data is and what fails.")
+@app.command(short_help="Show how old the served data is and what fails.")
 def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> None:
-    """Tell how old the served data is and how each exchange's recording does. Exit code 1 if older than 3 minutes."""
+    """Show how old the served data is and how each exchange is recorded. Exit code 1 if older than 3 minutes."""
     chosen = settings()
     from orchestration.cli.status import as_text, read_status
 

@@ -1,25 +1,27 @@
-"""The state of a running or stopped Tidemark: from the API if it answers, else from the files that it would serve."""
+"""`tidemark status`: the body of GET /api/status, from the API or made here without it, and what the recorder says."""
 
 import json
 import time
 import urllib.request
-from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from orchestration.config.settings import Settings
-from orchestration.warehouse.backfill_state import backfill_state
+import duckdb
 
-UNHEALTHY_AFTER_S = 180
-SUSPECT_MS = 86_400_000
+from orchestration.config.clock import SECONDS, as_utc
+from orchestration.config.settings import Settings
+from serve.endpoints.service.status import UNHEALTHY_AFTER_S, nothing_readable, status
+from serve.replica.edition import Reader, open_edition
+from serve.replica.unavailable import Unavailable
 
 State = dict[str, Any]
 
 
 def read_status(settings: Settings) -> State:
-    """The body of GET /api/status, and with it: where it is from, and what the recorder on this machine says."""
-    found = _judged(_from_api(settings) or _from_files(settings))
+    """The body of GET /api/status, and with it: where it is from, and the state of the recorder on this machine."""
+    found = _from_api(settings) or _from_files(settings)
+    found |= _judged(found)
     recorder = _json(settings.recorder / "state.json")
     if recorder:
         # Fresher than the served data, and still there when the pipeline is not.
@@ -33,17 +35,56 @@ def read_status(settings: Settings) -> State:
             found["recorder_lag_s"] = _seconds(time.time() * 1000 - landed_ms)
             if found["as_of"] is not None:
                 found["build_lag_s"] = _seconds(max(0, landed_ms - found["as_of"]))
-    found["backfill"] = backfill_state(settings)
     return {"home": str(settings.home), **found}
 
 
+def _from_api(settings: Settings) -> State | None:
+    url = f"http://127.0.0.1:{settings.api_port}/api/status"
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:
+            found: State = json.load(response)
+    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
+        return None
+    current = _json(settings.serving / "current.json")
+    # The server on this port may belong to another home: only the edition of this home counts.
+    if not current or abs(current["edition_id"] - (found.get("edition") or 0)) > 1:
+        return None
+    return found | {"source": url}
+
+
+def _from_files(settings: Settings) -> State:
+    """What the API would answer, from the endpoint itself on the served replica."""
+    current = _json(settings.serving / "current.json")
+    name = current["replica"] if current else ""
+    try:
+        if current is None:
+            raise FileNotFoundError("nothing has been published yet")
+        edition = open_edition(settings.serving / name)
+        try:
+            body = status({}, Reader(edition, edition.connection.cursor()))
+        finally:
+            edition.connection.close()
+    except (duckdb.Error, OSError, ValueError) as error:
+        reason = Unavailable(f"{name} cannot be read: {error}" if current else str(error))
+        body = nothing_readable({}, reason, settings.serving)
+    found: State = json.loads(body.data)
+    return found | {"source": str(settings.serving)}
+
+
 def _judged(found: State) -> State:
-    """Data that is new but holds no good answer of any exchange is not healthy either."""
+    """State and summary: data that is new but holds no good response of any exchange is not healthy either."""
+    age_s, minutes = found["age_s"], UNHEALTHY_AFTER_S // 60
     good = [venue["last_good_ms"] for venue in found["venues"] if venue["last_good_ms"] is not None]
-    if found["state"] == "healthy" and time.time() * 1000 - max(good, default=0) > UNHEALTHY_AFTER_S * 1000:
-        minutes = UNHEALTHY_AFTER_S // 60
-        return found | {"state": "unhealthy", "summary": f"no exchange has answered well for {minutes} minutes"}
-    return found
+    state, summary = found["state"], "the served data is up to date"
+    if age_s is None:
+        return {"summary": found.get("error", "nothing has been published yet")}
+    if age_s < -UNHEALTHY_AFTER_S:
+        summary = "the served data is of a time that is still to come: a clock is or was wrong"
+    elif age_s > UNHEALTHY_AFTER_S:
+        summary = f"the served data is older than {minutes} minutes"
+    elif time.time() * 1000 - max(good, default=0) > UNHEALTHY_AFTER_S * 1000:
+        state, summary = "unhealthy", f"no exchange has answered well for {minutes} minutes"
+    return {"state": state, "summary": summary}
 
 
 def as_text(found: State) -> str:
@@ -86,69 +127,6 @@ def _history(found: State) -> str:
     return words
 
 
-def _from_api(settings: Settings) -> State | None:
-    url = f"http://127.0.0.1:{settings.api_port}/api/status"
-    try:
-        with urllib.request.urlopen(url, timeout=5) as response:
-            found: State = json.load(response)
-    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
-        return None
-    current = _json(settings.serving / "current.json")
-    # The server on this port may belong to another home: only the edition of this home counts.
-    if not current or abs(current["edition_id"] - (found.get("edition") or 0)) > 1:
-        return None
-    return {**found, "source": url, "summary": _summary(found["age_s"])}
-
-
-def _from_files(settings: Settings) -> State:
-    nothing = dict.fromkeys(("edition", "as_of", "published", "age_s", "recorder_lag_s", "build_lag_s"))
-    found: State = {"state": "unhealthy", **nothing, "venues": [], "suspects": [], "source": str(settings.serving)}
-    current = _json(settings.serving / "current.json")
-    if not current:
-        return {**found, "summary": "nothing has been published yet"}
-    age_s = _seconds(time.time() * 1000 - current["as_of_ms"])
-    found |= {
-        "state": "healthy" if abs(age_s) <= UNHEALTHY_AFTER_S else "unhealthy",
-        "edition": current["edition_id"],
-        "as_of": current["as_of_ms"],
-        "published": current["published_ms"],
-        "age_s": age_s,
-        "summary": _summary(age_s) + "; the API does not answer",
-    }
-    try:
-        found["venues"], found["suspects"] = _served(settings.serving / current["replica"], current["as_of_ms"])
-    except Exception as error:  # whatever DuckDB finds wrong with the file is the finding
-        return found | {"state": "unhealthy", "summary": f"{current['replica']} cannot be read: {error}"}
-    return found
-
-
-def _served(replica: Path, as_of_ms: int) -> tuple[list[State], list[State]]:
-    """How recording stands, and what the quality checks marked as suspect in the last day, as the API tells it."""
-    import duckdb
-
-    with duckdb.connect(str(replica), read_only=True) as con:
-
-        def rows(sql: str) -> list[State]:
-            found = con.execute(sql)
-            names = [column[0] for column in found.description or []]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-        return rows("select * from recording_status order by venue"), rows(
-            'select "check", venue, count(*) as rows, max(to_ms) as last_ms from suspect_rows '
-            f'where to_ms > {as_of_ms - SUSPECT_MS} group by "check", venue order by rows desc, "check", venue'
-        )
-
-
-def _summary(age_s: float | None) -> str:
-    if age_s is None:
-        return "nothing has been published yet"
-    if age_s < -UNHEALTHY_AFTER_S:
-        return "the served data is of a time that is still to come: a clock is or was wrong"
-    if age_s <= UNHEALTHY_AFTER_S:
-        return "the served data is up to date"
-    return f"the served data is older than {UNHEALTHY_AFTER_S // 60} minutes"
-
-
 def _venues(found: State) -> list[State]:
     """Per venue what was built, or what the recorder says where that is all there is."""
     if found["venues"]:
@@ -178,7 +156,7 @@ def _seconds(ms: float) -> float:
 
 
 def _clock(ms: int | None) -> str:
-    return "never" if ms is None else f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return "never" if ms is None else as_utc(ms, SECONDS)
 
 
 def _age(seconds: float | None) -> str:

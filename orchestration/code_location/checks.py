@@ -1,4 +1,4 @@
-"""Checks that are no dbt tests: is the recorder alive, by the freshness that the dbt source declares.
+"""The check that is no dbt test: whether the recorder is alive, by the freshness limits of the dbt source.
 
 Checks of tables and columns are dbt tests, which Dagster shows as checks of the models by itself.
 """
@@ -7,7 +7,8 @@ import json
 
 import dagster as dg
 
-from orchestration.code_location.assets import LANDING, UPKEEP
+from orchestration.code_location.lineage import LANDING
+from orchestration.code_location.upkeep import UPKEEP
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import start_dbt
 from orchestration.warehouse.writer import writer_lock
@@ -28,7 +29,7 @@ def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
             output, _ = process.communicate()
         found = [event for line in output.splitlines() if (event := _freshness(line))]
         if not found:
-            raise dg.Failure(f"dbt told no freshness:\n{output.decode(errors='replace')}")
+            raise dg.Failure(f"dbt reported no freshness:\n{output.decode(errors='replace')}")
         worst = max(found, key=lambda event: float(event.get("age") or 0.0))
         severity = dg.AssetCheckSeverity.WARN if worst["status"] == "warn" else dg.AssetCheckSeverity.ERROR
         return dg.AssetCheckResult(

@@ -1,4 +1,4 @@
-"""Fetching the past by hand and from Dagster: what may be asked for, and what is said of it."""
+"""Fetching the venues' past from the command line and from Dagster: the request, checked, and its outcome in words."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from orchestration.config.settings import Settings
 
 
 class WrongRequest(ValueError):
-    """What is asked for does not exist: one sentence naming the option, its value and what is allowed."""
+    """A request that cannot be fetched: one sentence naming the option, its value and what is allowed."""
 
 
 def offered(venues: Sequence[Venue] = VENUES) -> dict[str, list[str]]:
@@ -57,7 +57,7 @@ def _time(option: str, text: str | None) -> int | None:
 
 
 def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None = None) -> BackfillState:
-    """Fetch and land what is missing; RecorderBusy while another one is at it."""
+    """Fetch and land what is missing; RecorderBusy while another fetch runs."""
     work = backfill(
         settings.backfill, settings.landing, settings.venues_url, request, report_error=say, state_copy=settings.told
     )
@@ -65,12 +65,12 @@ def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None
 
 
 def sentence(state: BackfillState) -> str:
-    """What came of it, in a line."""
-    total, told = state.total, state.summary()
-    words = f"{total.rows:,} rows in {total.requests:,} answers, {total.body_bytes / 1e6:,.1f} MB"
+    """The outcome of a fetch, in a line."""
+    total, summary = state.total, state.summary()
+    words = f"{total.rows:,} rows in {total.requests:,} responses, {total.body_bytes / 1e6:,.1f} MB"
     if state.state == "done":
         return f"the history is complete: {words}"
-    return f"the history is {told['share']:.0%} there ({state.state}): {words}; {total.failed} spans failed"
+    return f"the history is {summary['share']:.0%} there ({state.state}): {words}; {total.failed} spans failed"
 
 
 def run_by_hand(settings: Settings, request: Wanted, say: Callable[[str], None], fail: Callable[[str], None]) -> int:
@@ -78,7 +78,7 @@ def run_by_hand(settings: Settings, request: Wanted, say: Callable[[str], None],
     try:
         state = fetch(settings, request, fail)
     except RecorderBusy as busy:
-        fail(f"{busy}; it goes on by itself, and `tidemark status` tells how far it is")
+        fail(f"{busy}; it goes on by itself, and `tidemark status` shows its progress")
         return 1
     for span in state.failed:
         fail(f"failed: {span}")

@@ -1,51 +1,58 @@
-"""The venues' past as a Dagster asset: a partition per venue and kind, which an analyst may fetch again."""
+"""The venues' past as a Dagster asset: a partition is a day of a venue, which an analyst may fetch again."""
 
 import time
+from datetime import datetime, timedelta
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
-from ingest.backfill.covered import Covered
-from ingest.recorder.clock import as_text
 from ingest.recorder.state import RecorderBusy
-from orchestration.code_location.assets import FETCHING, HISTORY
 from orchestration.code_location.history import WrongRequest, fetch, offered, sentence, wanted
+from orchestration.code_location.lineage import HISTORY, venue_key
+from orchestration.code_location.upkeep import mark_alive
 from orchestration.config.settings import Settings
 
+# Fetching takes hours: its pool has one place of its own.
+FETCHING = "history"
 BUSY_S, PATIENCE_S = 5.0, 6 * 3600.0
 """Another fetch keeps the venues' limits to itself: this one waits for its end."""
+DAYS = dg.DailyPartitionsDefinition(start_date="2020-01-01")
 
 
 class Fetch(dg.Config):
-    """What of a partition is fetched; without anything what is missing, as far back as is declared."""
+    """What of a partition is fetched; without anything all kinds of the whole day, also what is there already."""
 
-    begin: str | None = None
-    end: str | None = None
-    again: bool = False
+    kinds: list[str] = Field(default=[], description="Kinds such as `perp_bars_1h`; none means all of the venue.")
+    hour: int | None = Field(default=None, description="Only this UTC hour of the day, 0 to 23.", ge=0, le=23)
+    again: bool = Field(default=True, description="Fetch also what is there already; else only what is missing.")
 
 
 def history_asset(settings: Settings) -> dg.AssetsDefinition:
-    """What the venues have of the past, fetched once at the first start and again by hand."""
-    parts = [f"{venue}:{kind}" for venue, kinds in offered().items() for kind in kinds]
+    """What the venues have of the past."""
 
     @dg.asset(
         key=HISTORY,
-        deps=[dg.AssetKey(["venue", venue]) for venue in offered()],
-        partitions_def=dg.StaticPartitionsDefinition(parts),
+        deps=[venue_key(venue) for venue in offered()],
+        partitions_def=dg.MultiPartitionsDefinition(
+            {"venue": dg.StaticPartitionsDefinition(list(offered())), "day": DAYS}
+        ),
         group_name="landing",
         pool=FETCHING,
         kinds={"parquet", "dlt"},
         description="Bars, settlements, open interest and ratios of the past, as the venues' history endpoints have "
-        "them: raw responses like the recorder's, under `history_<kind>`. The product fetches them at its first start; "
-        "a run fetches what is missing of one venue and kind, or with `again` all of it.",
+        "them: raw responses like the recorder's, under `history_<kind>`. The product fetches them at its first start, "
+        "without Dagster; a run here fetches a day of a venue again, or an hour of it.",
     )
     def history(context: dg.AssetExecutionContext, config: Fetch) -> dg.MaterializeResult[Any]:
-        venue, _, kind = context.partition_key.partition(":")
+        mark_alive(settings.dagster_home, context.run.run_id)
+        venue, day = (context.partition_key.keys_by_dimension[name] for name in ("venue", "day"))
+        begin, end = span_of(day, config.hour)
         try:
-            request = wanted([venue], [kind], config.begin, config.end, again=config.again)
+            request = wanted([venue], config.kinds, begin, end, again=config.again)
         except WrongRequest as error:
             raise dg.Failure(str(error), allow_retries=False) from None
-        deadline, told = time.monotonic() + PATIENCE_S, False
+        deadline, waiting = time.monotonic() + PATIENCE_S, False
         while True:
             try:
                 state = fetch(settings, request, context.log.warning)
@@ -53,17 +60,18 @@ def history_asset(settings: Settings) -> dg.AssetsDefinition:
             except RecorderBusy as busy:
                 if time.monotonic() > deadline:
                     raise dg.Failure(str(busy)) from None
-                if not told:
+                if not waiting:
                     context.log.info(f"{busy}: waiting for its end")
-                    told = True
+                    waiting = True
                 time.sleep(BUSY_S)
         total = state.total
-        metadata = {
+        metadata: dict[str, Any] = {
             "rows": total.rows,
-            "answers": total.requests,
+            "responses": total.requests,
             "bodies (MB)": round(total.body_bytes / 1e6, 1),
             "failed spans": total.failed,
-            **_spans(settings, venue, kind),
+            "from": begin,
+            "to": end,
         }
         if state.failed:
             metadata["failures"] = dg.MetadataValue.md("\n".join(f"- {span}" for span in state.failed))
@@ -74,16 +82,10 @@ def history_asset(settings: Settings) -> dg.AssetsDefinition:
     return history
 
 
-def _spans(settings: Settings, venue: str, kind: str) -> dict[str, Any]:
-    covered = Covered(settings.backfill / "covered.sqlite")
-    try:
-        markets, first_ms, last_ms = covered.summary(venue, kind)
-    finally:
-        covered.close()
-    found: dict[str, Any] = {"markets": markets}
-    if first_ms is not None and last_ms is not None:
-        found |= {"from": as_text(first_ms), "to": as_text(last_ms)}
-    return found
+def span_of(day: str, hour: int | None) -> tuple[str, str]:
+    """The begin and the end of a partition's day, or of an hour of it."""
+    begin = datetime.fromisoformat(day) + timedelta(hours=hour or 0)
+    return begin.isoformat(), (begin + timedelta(days=1 if hour is None else 0, hours=hour is not None)).isoformat()
 
 
 def _reason(landing_error: str | None, venues: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The checks in Dagster: one asset check per declared check, an hourly and a daily job, their schedules, the report.
+"""Data quality in Dagster: an asset check per declared check, an hourly and a daily job, their schedules, the report.
 
 The work is done by a child process: Great Expectations stays out of this one. The facts are read from the served
 replica; only marking what is suspect waits for the writer lock, for a moment.
@@ -14,8 +14,7 @@ from typing import Any
 
 import dagster as dg
 
-from orchestration.code_location.assets import UPKEEP
-from orchestration.code_location.upkeep import mark_alive
+from orchestration.code_location.upkeep import UPKEEP, mark_alive
 from orchestration.config.settings import REPOSITORY, Settings
 from orchestration.quality.declared import PERIODS, Check, Period, checks_of
 from orchestration.quality.run import in_words
@@ -37,7 +36,7 @@ def report_asset(settings: Settings) -> dg.AssetSpec:
     return dg.AssetSpec(
         REPORT,
         deps=sorted({dg.AssetKey(list(check.asset)) for period in PERIODS for check in checks_of(period)}),
-        group_name="serving",
+        group_name="data_quality",
         kinds={"html"},
         description="The data quality report (Great Expectations Data Docs): what is expected of landing and marts, "
         "and what every run found.",
@@ -91,7 +90,7 @@ def _outcomes(settings: Settings, period: Period, context: dg.AssetCheckExecutio
 
 
 def _result(settings: Settings, check: Check, outcome: dict[str, Any]) -> dg.AssetCheckResult:
-    """What a check found: the words name venues, markets and values, the table the first of them."""
+    """The result of a check: its description and a table in its metadata name the first suspects."""
     metadata: dict[str, Any] = {
         "report": dg.MetadataValue.url(report_url(settings, outcome["report"])),
         "unexpected rows": outcome["rows"],
@@ -124,7 +123,6 @@ def quality_schedule(checks: dg.AssetChecksDefinition, period: Period) -> dg.Sch
         f"quality_{period}",
         selection=dg.AssetSelection.checks(checks),
         description=f"Check landing and marts ({period}), mark what is suspect, bring the report up to date.",
-        executor_def=dg.in_process_executor,
         tags={"dagster/max_runtime": MAX_RUNTIME_S},
     )
     return dg.ScheduleDefinition(

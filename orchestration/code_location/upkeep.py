@@ -1,10 +1,9 @@
-"""Daily upkeep, so that a Tidemark that runs for years stays as fast as on its first day; and runs whose process died.
+"""Daily upkeep, which keeps an installation fast over years, and the end of runs whose process died.
 
 The landing is compacted day by day, the warehouse's fine tables and the pipeline's own history are trimmed, Dagster's
 run history is pruned and old logs are removed.
 """
 
-import fcntl
 import os
 import shutil
 import time
@@ -14,11 +13,15 @@ from pathlib import Path
 
 import dagster as dg
 
+from orchestration.config import locks
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.trim import trim_warehouse
 from orchestration.warehouse.writer import Say
 
+# Pools have one place each. What opens the warehouse takes the writer lock, and between the minutes for moments only,
+# so that upkeep (tests, docs, the daily job) goes on beside them.
+UPKEEP = "upkeep"
 DAY_S = 86_400.0
 RUNS_KEPT_DAYS, FAILED_RUNS_KEPT_DAYS, LOGS_KEPT_DAYS = 1, 14, 14
 # A run marks itself alive when its first step begins; until then it may be starting.
@@ -27,15 +30,36 @@ _held: dict[str, int] = {}
 
 
 def upkeep(settings: Settings, instance: dg.DagsterInstance, say: Say = print) -> Iterator[str]:
-    """Do all of it beside the minutes, which go on meanwhile; yields a line about each part."""
+    """Do all upkeep while minutes are built; yields a line about each part."""
     yield f"{prune_runs(instance, settings.dagster_home)} old runs removed from Dagster's history"
     yield f"{compact_landing(settings, say=say)} days of the landing compacted"
     yield f"{trim_warehouse(settings, say=say)} old rows trimmed from the warehouse"
     yield f"{remove_old_logs(settings)} old logs removed"
 
 
+def upkeep_job(settings: Settings) -> dg.JobDefinition:
+    """The daily job."""
+
+    @dg.op(pool=UPKEEP, description="Prune run history, compact the landing, trim fine tables, remove old logs.")
+    def upkeep_everything(context: dg.OpExecutionContext) -> None:
+        mark_alive(settings.dagster_home, context.run_id)
+        for line in upkeep(settings, context.instance, say=context.log.info):
+            context.log.info(line)
+
+    @dg.job(
+        name="daily",
+        executor_def=dg.in_process_executor,
+        description="Prune run history, compact the landing, trim fine tables, remove old logs.",
+        tags={"dagster/max_runtime": 7200},
+    )
+    def daily() -> None:
+        upkeep_everything()
+
+    return daily
+
+
 def prune_runs(instance: dg.DagsterInstance, dagster_home: Path, now: float | None = None) -> int:
-    """Delete finished runs: good ones after a day (there are 1,440), failed ones after two weeks."""
+    """Delete finished runs: successful ones after a day (there are 1,440), failed ones after two weeks."""
     now = time.time() if now is None else now
     removed = 0
     for statuses, days in (
@@ -77,18 +101,17 @@ def remove_old_logs(settings: Settings, now: float | None = None) -> int:
 
 
 def mark_alive(dagster_home: Path, run_id: str) -> None:
-    """Hold a lock for as long as this process lives, by which others tell that the run's process is there."""
+    """Hold a lock for as long as this process lives, by which others see that the run is going on."""
     if run_id in _held:
         return
-    folder = dagster_home / "alive"
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / run_id, os.O_RDWR | os.O_CREAT, 0o644)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    descriptor = locks.take(dagster_home / "alive" / run_id)
+    if descriptor is None:
+        raise RuntimeError(f"another process holds the lock of run {run_id}")
     _held[run_id] = descriptor
 
 
 def end_dead_runs(instance: dg.DagsterInstance, dagster_home: Path, now: float | None = None) -> list[str]:
-    """Fail runs that Dagster believes to be going on although their process is gone, for example after a power cut.
+    """Fail runs that Dagster shows as started although their process is gone, for example after a power cut.
 
     Such a run would hold the warehouse's pool, and every later minute would be skipped.
     """
@@ -108,9 +131,7 @@ def end_dead_runs(instance: dg.DagsterInstance, dagster_home: Path, now: float |
 
 
 def _is_held(mark: Path) -> bool:
-    with mark.open("r+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    descriptor = locks.take(mark)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None

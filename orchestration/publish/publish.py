@@ -14,12 +14,12 @@ from typing import Any
 
 import duckdb
 
+from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.publish import clustering, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, read_served
-from orchestration.warehouse.watermark import now_ms
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
     WAIT_S,

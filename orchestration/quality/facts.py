@@ -12,13 +12,14 @@ import duckdb
 
 from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
+from orchestration.config import clock
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import read_current
 from orchestration.quality.declared import Period
 from orchestration.quality.declared.check import LIQUID_USD, MISSING_MS
 from orchestration.warehouse.writer import PipelineError
 
-MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 # An hourly run looks at a little more than an hour, so that what arrived late is looked at once.
 LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
 MEMORY = "1GB"
@@ -50,7 +51,7 @@ class NothingToCheckError(PipelineError):
 
 def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tuple[Path, Span]:
     """Copy the facts of a period; returns the file and the period."""
-    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    at_ms = clock.now_ms() if now_ms is None else now_ms
     settings.quality.mkdir(parents=True, exist_ok=True)
     for left in settings.quality.glob("facts_*.duckdb"):
         if left.stat().st_mtime < time.time() - 3600:
@@ -61,7 +62,7 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         newest_ms = _attach_replica(con, settings.serving)
         step_ms = MINUTE_MS if period == "hourly" else HOUR_MS
         to_ms = newest_ms - newest_ms % step_ms + (step_ms if period == "hourly" else 0)
-        span = Span(to_ms - LOOK_BACK_MS[period], to_ms, now_ms)
+        span = Span(to_ms - LOOK_BACK_MS[period], to_ms, at_ms)
         if period == "hourly":
             _copy_minutes(con, span)
         else:

@@ -1,8 +1,12 @@
 """How findings look in the Data Docs: every failed expectation lists venue, market, time and value; pages need no
 network (the own templates of Great Expectations load styles, scripts and pictures from other hosts).
+
+This is the only module that uses undocumented parts of Great Expectations: its legacy renderers, the views of its pages
+and `_validate`. Nothing public does it: the views load styles and scripts from seven other hosts, and a failed
+expectation lists values without venue and market. `tests/orchestration/quality/test_pages.py` fails first where an
+upgrade changes them.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,8 @@ from great_expectations.render.components import LegacyDiagnosticRendererType, L
 from great_expectations.render.renderer.renderer import renderer
 from great_expectations.render.view import DefaultJinjaIndexPageView, DefaultJinjaPageView
 from jinja2 import ChoiceLoader, FileSystemLoader
+
+from orchestration.config.clock import SECONDS, as_utc
 
 COLUMNS = ("venue", "market_id", "value", "expected")
 TEMPLATES = Path(__file__).parent / "pages_j2"
@@ -26,8 +32,8 @@ class NamesRows:
     def _diagnostic_unexpected_table_renderer(
         cls, configuration: Any = None, result: ExpectationValidationResult | None = None, **_: Any
     ) -> list[RenderedTableContent] | None:
-        told: dict[str, Any] = (result.result if result else None) or {}
-        rows = told.get("partial_unexpected_index_list") or told.get("details", {}).get("unexpected_rows") or []
+        found: dict[str, Any] = (result.result if result else None) or {}
+        rows = found.get("partial_unexpected_index_list") or found.get("details", {}).get("unexpected_rows") or []
         if not rows:
             return None
         # Results are kept as JSON with sorted names.
@@ -44,7 +50,7 @@ class NamesRows:
 
 def _cell(name: str, value: Any) -> RenderedStringTemplateContent:
     if (name == "t" or name.endswith("_ms")) and isinstance(value, int):
-        value = f"{value} ({datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC)"
+        value = f"{value} ({as_utc(value, SECONDS)})"
     return RenderedStringTemplateContent(
         content_block_type="string_template", string_template={"template": "$value", "params": {"value": str(value)}}
     )
@@ -59,7 +65,7 @@ class ExpectNotBefore(NamesRows, gxe.ExpectColumnPairValuesAToBeGreaterThanB):
 
 
 class ExpectNoSuspects(NamesRows, gxe.UnexpectedRowsExpectation):
-    """A query that finds nothing; its page says in words what it looks for, and keeps the first rows that it found."""
+    """A query that finds nothing; its page describes what it looks for, and keeps the first rows that it found."""
 
     def _validate(
         self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
@@ -72,11 +78,11 @@ class ExpectNoSuspects(NamesRows, gxe.UnexpectedRowsExpectation):
     @renderer(renderer_type=LegacyRendererType.PRESCRIPTIVE)
     def _prescriptive_renderer(cls, configuration: Any = None, result: Any = None, **_: Any) -> list[Any]:
         of = configuration or result.expectation_config
-        told = {"template": "None: $says", "params": {"says": of.description}}
+        sentence = {"template": "None: $says", "params": {"says": of.description}}
         query = {"template": "$sql", "params": {"sql": of.kwargs["unexpected_rows_query"]}, "tag": "pre"}
         return [
             RenderedStringTemplateContent(content_block_type="string_template", string_template=template)
-            for template in (told, query)
+            for template in (sentence, query)
         ]
 
 

@@ -8,12 +8,13 @@ from dataclasses import astuple, dataclass
 
 import duckdb
 
+from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.quality.facts import Span
 from orchestration.warehouse.writer import Say, connection, writer_lock
 
 TABLE = "quality.suspect_rows"
-KEPT_MS = 90 * 86_400_000
+KEPT_MS = 90 * DAY_MS
 # The daily upkeep holds the lock for minutes; nobody waits for a mark.
 WAIT_S = 900.0
 

@@ -20,6 +20,7 @@ from great_expectations.datasource.fluent import SQLDatasource
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import Expectation
 
+from orchestration.config.clock import HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
 from orchestration.quality.declared import Between, Check, Expected, NotBefore, Period, Rows, checks_of
 from orchestration.quality.facts import MEMORY, Span
@@ -27,7 +28,7 @@ from orchestration.quality.pages import ExpectInRange, ExpectNoSuspects, ExpectN
 from orchestration.quality.suspects import Suspect
 
 INDEX = ["venue", "market_id", "t"]
-STEP_MS = {"hourly": 60_000, "daily": 3_600_000}
+STEP_MS = {"hourly": MINUTE_MS, "daily": HOUR_MS}
 # How many runs of a period the Data Docs keep.
 RUNS_KEPT = {"hourly": 48, "daily": 30}
 # Of one check; beyond it the marks would be larger than what they mark.
@@ -35,15 +36,15 @@ MOST_SUSPECTS = 20_000
 
 
 class DuckDBEngine(SqlAlchemyExecutionEngine):
-    """One connection for all queries: a result of DuckDB ends with its connection, and it is read after the query."""
+    """One connection for all queries: a result of DuckDB ends with its connection, and it is read after the query.
+    (SQLAlchemy's StaticPool does not help: closing the connection ends the result all the same.)"""
 
-    _connection: Any
+    kept: sa.Connection | None = None
 
     @contextmanager
     def get_connection(self) -> Iterator[sa.Connection]:
-        if self._connection is None:
-            self._connection = self.engine.connect()
-        yield self._connection
+        self.kept = self.kept or self.engine.connect()
+        yield self.kept
 
 
 class DuckDBFacts(SQLDatasource):
@@ -78,7 +79,9 @@ def validate(settings: Settings, period: Period, facts: Path, span: Span) -> lis
         "facts",
         connection_string=f"duckdb:///{facts}",
         create_temp_table=False,
-        kwargs={"connect_args": {"read_only": True, "config": {"memory_limit": MEMORY, "threads": "2"}}},
+        kwargs={
+            "connect_args": {"read_only": True, "config": {"memory_limit": MEMORY, "threads": "2"}},
+        },
     )
     checks = checks_of(period)
     definitions = []
@@ -113,7 +116,7 @@ def validate(settings: Settings, period: Period, facts: Path, span: Span) -> lis
 
 
 def _context(settings: Settings) -> Any:
-    """A context that keeps results and Data Docs in the state folder, and tells nobody outside anything."""
+    """A context that keeps results and Data Docs in the state folder, and sends nothing to anybody."""
 
     def files(folder: Path) -> dict[str, Any]:
         return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
@@ -158,19 +161,19 @@ def _context(settings: Settings) -> Any:
 
 
 def _expectation(check: Check, at: int, expected: Expected) -> Expectation:
-    told: dict[str, Any] = {
+    common: dict[str, Any] = {
         "meta": {"check": check.name, "at": at},
         "severity": "critical" if check.blocking else "warning",
     }
     match expected:
         case Between(column, low, high, above):
-            return ExpectInRange(column=column, min_value=low, max_value=high, strict_min=above, **told)
+            return ExpectInRange(column=column, min_value=low, max_value=high, strict_min=above, **common)
         case NotBefore(column, earlier):
             return ExpectNotBefore(
-                column_A=column, column_B=earlier, or_equal=True, ignore_row_if="either_value_is_missing", **told
+                column_A=column, column_B=earlier, or_equal=True, ignore_row_if="either_value_is_missing", **common
             )
         case Rows(says, sql):
-            return ExpectNoSuspects(unexpected_rows_query=sql, description=says, **told)
+            return ExpectNoSuspects(unexpected_rows_query=sql, description=says, **common)
 
 
 def _findings(
@@ -200,9 +203,9 @@ def _findings(
 
 
 def _problem(info: dict[str, Any]) -> str | None:
-    """What went wrong inside Great Expectations, which tells it of an expectation or of each of its metrics."""
-    told = [info] if "raised_exception" in info else list(info.values())
-    messages = [one["exception_message"] for one in told if one.get("raised_exception")]
+    """The errors inside Great Expectations, which reports them for an expectation or for each of its metrics."""
+    reported = [info] if "raised_exception" in info else list(info.values())
+    messages = [one["exception_message"] for one in reported if one.get("raised_exception")]
     return "; ".join(dict.fromkeys(messages)) or None
 
 

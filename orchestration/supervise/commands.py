@@ -13,7 +13,7 @@ WORKSPACE, SOCKET = "workspace.yaml", "code.sock"
 
 
 def environ(settings: Settings) -> dict[str, str]:
-    """What every process is told: the settings, and where the installed programs (dbt) are."""
+    """The environment of every process: the settings, and where the installed programs (dbt) are."""
     return settings.environ() | {
         "DAGSTER_HOME": str(settings.dagster_home),
         "PATH": os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", os.defpath)]),

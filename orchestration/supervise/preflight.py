@@ -1,13 +1,13 @@
 """What must be right before anything starts: folders writable, ports free, one supervisor, one kind of market."""
 
 import errno
-import fcntl
 import os
 import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from orchestration.config import locks
 from orchestration.config.settings import Settings
 
 # A killed supervisor's warden needs its grace to end the processes; it holds the lock until then.
@@ -79,24 +79,16 @@ def check_origin(settings: Settings) -> None:
 def lock_home(home: Path) -> int:
     """Take the lock of a home for this process; the descriptor returned holds it."""
     path = home / "tidemark.lock"
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + TAKEOVER_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = path.read_text().strip()
-            if _lives(holder) or time.monotonic() > deadline:
-                os.close(lock)
-                raise PreflightError(
-                    f"Tidemark already runs on {home} (process {holder or 'unknown'}); stop it first or set "
-                    f"TIDEMARK_HOME to another folder."
-                ) from None
-            time.sleep(0.1)
-        else:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
-            return lock
+    while (lock := locks.take(path, str(os.getpid()))) is None:
+        holder = locks.note_of(path)
+        if _lives(holder) or time.monotonic() > deadline:
+            raise PreflightError(
+                f"Tidemark already runs on {home} (process {holder or 'unknown'}); stop it first or set "
+                f"TIDEMARK_HOME to another folder."
+            )
+        time.sleep(0.1)
+    return lock
 
 
 def _lives(pid: str) -> bool:

@@ -1,4 +1,4 @@
-"""What can be seen of the running product from outside: its files, its ports, its API."""
+"""Probes: reads of the running product's files, ports and API, by which the start waits for each step."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ from orchestration.config.settings import Settings
 
 
 def edition(settings: Settings) -> dict[str, Any] | None:
-    """What `current.json` says of the served edition."""
+    """The served edition, as `current.json` names it."""
     try:
         current: dict[str, Any] = json.loads((settings.serving / "current.json").read_bytes())
     except (OSError, ValueError):
@@ -20,7 +20,7 @@ def edition(settings: Settings) -> dict[str, Any] | None:
 
 
 def landing_error(settings: Settings, since_ms: float) -> str | None:
-    """Why the recorder that was started since then could land nothing, if that is so."""
+    """The reason why a recorder that started since then could land nothing; None if it could."""
     try:
         state = json.loads((settings.recorder / "state.json").read_bytes())
     except (OSError, ValueError):

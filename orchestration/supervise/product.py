@@ -1,4 +1,4 @@
-"""The running product: which processes `tidemark demo` and `tidemark up` run, in which order, and what they tell."""
+"""The running product: which processes `tidemark demo` and `tidemark up` run, in which order, and what is printed."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ FIRST_LOAD_S = 90.0
 READY_S = 90.0
 ANSWER_S = 15.0
 QUIET_S = 180.0
-# A demo's history is there within a minute: what would come later is not begun.
+# A demo fetches history for so long and begins nothing later.
 SAMPLE_S = 45.0
 HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
 ADDRESSES = """
@@ -67,7 +67,7 @@ class Product:
         self.last: set[asyncio.Task[Any]] = set()
 
     def say(self, text: str) -> None:
-        """One line for the person in front of it, with the time since the start; also kept in logs/supervisor.log."""
+        """Print a line with the time since the start, and keep it in logs/supervisor.log."""
         # A closed terminal or a full disk must not end the product.
         with contextlib.suppress(OSError):
             print(f"{time.monotonic() - self.started:7.1f} s  {text}", flush=True)
@@ -88,12 +88,12 @@ class Product:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, on_signal)
         async with self.supervisor:
-            story = self.start(self.story())
+            startup = self.start(self.startup())
             stopped = asyncio.create_task(stop.wait())
-            await asyncio.wait({story, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({startup, stopped}, return_when=asyncio.FIRST_COMPLETED)
             stopped.cancel()
             self.say("stopping every process")
-            # The stand-ins go last: the recorder must not take their end for an outage.
+            # The simulated exchanges end last: the recorder must not record their end as an outage.
             ended = await self.end(self.tasks - self.last) + await self.end(self.last)
         self.say("stopped; the next start goes on from here")
         for error in ended:
@@ -110,8 +110,8 @@ class Product:
         self.tasks.add(task)
         return task
 
-    async def story(self) -> None:
-        """From nothing to a served answer, then on and on."""
+    async def startup(self) -> None:
+        """Start everything, await the first edition, then follow the editions."""
         settings = self.settings
         self.say(f"state is kept in {settings.home}; each process logs to {settings.logs}")
         before = probes.edition(self.settings)
@@ -122,7 +122,7 @@ class Product:
         self.start(self.supervisor.keep_logs_short())
         if self.demo:
             self.last = {self.keep("sandbox", "sandbox", "--simulate")}
-            await self.wait_port(settings.sandbox_port, "stand-in exchanges")
+            await self.wait_port(settings.sandbox_port, "simulated exchanges")
         landed = await asyncio.to_thread(probes.last_load, settings)
         self.keep("recorder", "record")
         self.keep("server", "serve")
@@ -148,7 +148,7 @@ class Product:
             begin = time.monotonic()
             outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
             if outcome.code != 0:
-                self.tell_failure(f"the first {step} failed", outcome)
+                self.report_failure(f"the first {step} failed", outcome)
                 self.say("Dagster tries again every minute")
                 return
             result = outcome.tail[-1] if outcome.tail else ""
@@ -158,11 +158,11 @@ class Product:
     async def first_load(self, landed: str | None) -> str | None:
         """The first load after the given one, once it is committed; None if it takes too long."""
         deadline = time.monotonic() + FIRST_LOAD_S
-        told = None
+        reported = None
         while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
-            if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != told:
+            if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != reported:
                 self.say(f"recorder: {problem}")
-                told = problem
+                reported = problem
             if time.monotonic() > deadline:
                 self.say(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
                 return None
@@ -171,7 +171,7 @@ class Product:
         return load
 
     async def fetch_history(self) -> None:
-        """What is missing of the past, in the background; a demo fetches a small part of it."""
+        """Fetch what is missing of the venues' past, in the background; a demo fetches a small part of it."""
         words = ("--sample", "--within", f"{SAMPLE_S:.0f}") if self.demo else ()
         pause_s = HISTORY_PAUSE_S
         while True:
@@ -190,12 +190,12 @@ class Product:
             price = await asyncio.to_thread(probes.first_number, url)
             self.say(f"the API answers: BTC costs {price:,.2f} USD ({url})")
         else:
-            self.say("no BTC price is served yet: `tidemark status` tells what each exchange answered")
+            self.say("no BTC price is served yet: `tidemark status` shows what each exchange answered")
 
     async def start_dagster(self) -> None:
         prepared = await self.supervisor.run(commands.prepare_dagster(self.settings))
         if prepared.code != 0:
-            self.tell_failure("Dagster's database could not be prepared", prepared)
+            self.report_failure("Dagster's database could not be prepared", prepared)
         code_server, *others = commands.dagster(self.settings)
         self.start(self.supervisor.keep(code_server))
         await until(commands.code_socket(self.settings).exists)
@@ -205,7 +205,7 @@ class Product:
     async def make_docs(self) -> None:
         outcome = await self.supervisor.run(commands.tidemark(self.settings, "docs", "docs"))
         if outcome.code != 0:
-            self.tell_failure("the dbt docs were not made", outcome)
+            self.report_failure("the dbt docs were not made", outcome)
 
     async def follow_editions(self) -> None:
         """A line for every edition; a warning when they stop coming."""
@@ -221,7 +221,7 @@ class Product:
                 )
                 last, since, warned = edition, time.monotonic(), False
             elif time.monotonic() - since > QUIET_S and not warned:
-                self.say(f"no new edition for {QUIET_S / 60:.0f} minutes: `tidemark status` tells more")
+                self.say(f"no new edition for {QUIET_S / 60:.0f} minutes: see `tidemark status`")
                 warned = True
 
     async def wait_port(self, port: int, what: str) -> None:
@@ -233,7 +233,7 @@ class Product:
     def keep(self, name: str, *words: str) -> "asyncio.Task[Any]":
         return self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
 
-    def tell_failure(self, what: str, outcome: Outcome) -> None:
+    def report_failure(self, what: str, outcome: Outcome) -> None:
         self.say(f"{what} ({outcome.reason})")
         for line in outcome.tail:
             self.say(f"    {line}")

@@ -123,12 +123,12 @@ class Supervisor:
         except OSError as error:
             # Where no memory, process or disk is left now, there may be some later: whoever asked can go on.
             return Outcome(None, (str(error),))
-        self._tell_warden("+", process.pid)
+        self._notify_warden("+", process.pid)
         try:
             code = await process.wait()
         finally:
             await self._end_group(process.pid)
-            self._tell_warden("-", process.pid)
+            self._notify_warden("-", process.pid)
         return Outcome(code, tail(path, begin))
 
     async def keep_logs_short(self) -> None:
@@ -150,7 +150,7 @@ class Supervisor:
                 warden.signal_group(group, signal.SIGKILL)
             await asyncio.sleep(0.05)
 
-    def _tell_warden(self, sign: str, pid: int) -> None:
+    def _notify_warden(self, sign: str, pid: int) -> None:
         if self._warden and self._warden.stdin:
             try:
                 self._warden.stdin.write(f"{sign}{pid}\n")

@@ -1,4 +1,4 @@
-"""The warden ends the supervisor's processes if the supervisor itself is killed.
+"""The warden: a small process that stops the supervisor's processes if the supervisor itself is killed.
 
 It runs as a process of its own session and reads lines `+<pid>` and `-<pid>` from a pipe: the process groups to look
 after. The pipe ends when the supervisor is gone, whatever killed it; groups still listed are then stopped. Unlike a

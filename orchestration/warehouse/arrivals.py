@@ -1,4 +1,4 @@
-"""What has arrived in the landing: waiting for a minute's load, and what a run tells about the loads it built."""
+"""Arrivals in the landing: wait for a minute's load, and summarize the loads that a run built."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How far the venues' past is fetched, read from the state file that the backfill's process keeps."""
+"""The progress of the backfill, read from the state file of its process."""
 
 import json
 import time
@@ -11,7 +11,7 @@ MOST_OF_IT, GIVEN_UP_S = 0.8, 86_400
 
 
 def backfill_state(settings: Settings) -> dict[str, Any] | None:
-    """How far the history is; a process that was killed left the word `running` behind."""
+    """The progress of the backfill; `running` of a process that was killed is corrected to `stopped`."""
     try:
         found: dict[str, Any] = json.loads((settings.backfill / "state.json").read_bytes())
     except (OSError, ValueError):
@@ -31,7 +31,7 @@ def is_fetching(settings: Settings) -> bool:
         return found is not None and found["state"] == "running"
     # A venue that did not even say what it has asked for nothing, and has all of that.
     venues = found["venues"].values()
-    told = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])
+    fetched = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])
     broke_off_s = (settings.backfill / "state.json").stat().st_mtime
-    incomplete = found["state"] == "stopped" or told < MOST_OF_IT * len(venues)
+    incomplete = found["state"] == "stopped" or fetched < MOST_OF_IT * len(venues)
     return incomplete and time.time() - broke_off_s < GIVEN_UP_S

@@ -7,7 +7,6 @@ moments, around what the warehouse knows: a day of a large universe is gigabytes
 """
 
 import os
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ import fsspec
 
 from ingest.landing.dlt_files import LOADS, commit_file
 from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
+from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.writer import Say, connection, writer_lock
 
@@ -92,7 +92,7 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
     target = sources[0]
     if len(sources) > 1:
         folder = newest.files[0].rpartition("/")[0]
-        target = f"{folder}/{newest.load_id}{MARK}{time.time_ns() // 1_000_000}.parquet"
+        target = f"{folder}/{newest.load_id}{MARK}{now_ms()}.parquet"
         with ThreadPoolExecutor(1, initializer=_step_back) as aside:
             aside.submit(_write, sources, target, filesystem).result()
     with _warehouse(settings, say) as con:

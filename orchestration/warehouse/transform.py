@@ -1,6 +1,6 @@
 """Build the warehouse: the committed loads that wait, one window after the other, each through all dbt models.
 
-`build` is the whole of it for the command line. Dagster uses the same parts around its own stream of dbt's events:
+`build` is the whole of it for the command line. Dagster uses the same parts with its own handling of dbt's events:
 `windows_to_build` yields what must be run between opening a window and moving the watermark.
 """
 
@@ -119,7 +119,7 @@ def windows_to_build(
         opened = OpenWindow(window, arguments)
         yield opened
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
-            history = "told" if any(map(is_history, endpoints)) else "rests"
+            history = "landed" if any(map(is_history, endpoints)) else "none"
             opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
         if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import duckdb
 
+from orchestration.config import clock
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import DAY_MS, HOUR_MS, Trimmed, read_served
@@ -33,7 +34,7 @@ _Forgotten = tuple[Trimmed, int]  # and the time before which its rows are delet
 
 def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = print) -> int:
     """Delete what is too old; returns the number of rows. Takes the writer lock itself, for a second at a time."""
-    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    now_ms = clock.now_ms() if now_ms is None else now_ms
     served = read_served(prepare_manifest(settings, say))
     finest = served.tiers[0]
     with _warehouse(settings, say) as con:

@@ -1,18 +1,18 @@
 """The watermark: which loads are built, what each build touched, and the window that a build is working on.
 
 Whole minutes (`ticks` of a build), single markets in other minutes (`pipeline.late_rows`) and, in tiers of an hour and
-more, what history told of a market (`pipeline.late_ranges`) are what a publish copies.
+more, a market's history (`pipeline.late_ranges`) are what a publish copies.
 `pipeline.loads` and `pipeline.builds` move after the models in one transaction: whatever is interrupted before is
 simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
 """
 
 import re
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import duckdb
 
+from orchestration.config.clock import now_ms
 from orchestration.warehouse.dbt_runner.process import PROJECT
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS, Window
 from orchestration.warehouse.writer import literals
@@ -30,10 +30,6 @@ class Build:
     as_of_ms: int
     ticks: tuple[int, ...]
     minutes: tuple[int, ...]
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:

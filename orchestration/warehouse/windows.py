@@ -4,7 +4,6 @@ A window holds its ticks and every committed file with rows of these ticks (olde
 of ticks is a pure function of the landing.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import duckdb
 
 from ingest.declaration.history import is_history
 from ingest.landing.landing import Load, committed_loads, in_landing
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, now_ms
 from orchestration.warehouse.writer import PipelineError, literals
 
 MAX_TICKS = 240
@@ -19,14 +19,13 @@ MAX_BYTES = 1_000_000_000
 # Loads and rows looked at for one window: bounds the planning of a rebuild over a year of loads.
 MAX_LOADS = 500
 MAX_ROWS = 5_000_000
-DAY_MS = 86_400_000
 # A load becomes visible when it is committed, which may be later than its id says. Every build looks this far back
 # behind the newest built load, and once an hour a build lists them all.
 LOOK_BACK_S = 7200.0
-LIST_ALL_MS = 3_600_000
+LIST_ALL_MS = HOUR_MS
 # What is built once in a while: in the first window from so long after each full step on, ms. An hour's last bars and a
 # day's last minutes are there then.
-EVERY = {"every_5m": (300_000, 0), "every_1h": (3_600_000, 300_000)}
+EVERY = {"every_5m": (300_000, 0), "every_1h": (HOUR_MS, 300_000)}
 AFTER_HISTORY = "after_history"
 # How far ahead of this machine's clock data may be.
 CLOCK_AHEAD_MS = 300_000
@@ -68,25 +67,21 @@ class Window:
     started_ms: int
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
     """Committed loads that no finished build contains, oldest first.
 
     Ids and listings of a clock that was ahead for a while are in the future, and what is landed since is behind them.
     """
-    now_ms = _now_ms()
+    at_ms = now_ms()
     newest = con.execute("select max(load_id) from pipeline.loads").fetchone()
     listed = con.execute("select value::bigint from pipeline.settings where name = 'listed_ms'").fetchone()
     after = None
-    if newest and newest[0] and listed and 0 <= now_ms - listed[0] < LIST_ALL_MS:
-        after = f"{min(float(newest[0]), now_ms / 1000) - LOOK_BACK_S:.7f}"
+    if newest and newest[0] and listed and 0 <= at_ms - listed[0] < LIST_ALL_MS:
+        after = f"{min(float(newest[0]), at_ms / 1000) - LOOK_BACK_S:.7f}"
     built = con.execute(f"select load_id from pipeline.loads where load_id > {literals(after or '')}").fetchall()
     loads = committed_loads(landing, after)
     if after is None:
-        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{now_ms}')")
+        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{at_ms}')")
     known = {row[0] for row in built}
     return [load for load in loads if load.load_id not in known]
 
@@ -116,8 +111,8 @@ def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[Fi
 
 
 def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
-    """Name the file: DuckDB's message about a list of files does not always. Of a built one tell the remedy too: every
-    window with rows of its ticks asks for it, whatever is landed later."""
+    """An error that names the file, which DuckDB's message about a list of files does not always. A file that was built
+    gets the remedy too: every window with rows of its minutes asks for it, whatever is landed later."""
     for file in files:
         try:
             con.execute(f"select max(tick_ms) from read_parquet({literals(file)})").fetchall()
@@ -137,7 +132,7 @@ def next_window(
     con: duckdb.DuckDBPyConnection, landing: str, max_ticks: int = MAX_TICKS, max_bytes: int = MAX_BYTES
 ) -> Window | None:
     """The oldest ticks that wait, as many as the bounds allow (at least one), with every file that holds them."""
-    started, waiting = _now_ms(), waiting_loads(con, landing)
+    started, waiting = now_ms(), waiting_loads(con, landing)
     if not waiting:
         return None
     looked_at = _head(con, waiting)
@@ -160,6 +155,33 @@ def next_window(
     )
 
 
+def newest_tick(con: duckdb.DuckDBPyConnection) -> int | None:
+    """The newest minute that is built, as far as this machine's clock can have reached it."""
+    found = con.execute(f"select max(max_tick_ms) from pipeline.loads where max_tick_ms <= {now_ms() + CLOCK_AHEAD_MS}")
+    return found.fetchall()[0][0]  # type: ignore[no-any-return]
+
+
+def built_ticks(con: duckdb.DuckDBPyConnection, landing: str, begin_ms: int, end_ms: int) -> list[int]:
+    """The minutes of a span [begin, end) that are built, as the landed files have them, in order."""
+    files = _older_files(con, landing, range(begin_ms, end_ms, MINUTE_MS))
+    held = file_ticks(con, [Load(load_id="", files=tuple(files))])
+    return sorted({part.tick_ms for part in held if begin_ms <= part.tick_ms < end_ms})
+
+
+def window_again(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> Window:
+    """A window that builds minutes once more and finishes no load."""
+    started, widened = now_ms(), sorted(set(ticks) | _trimmed_days(con, landing, ticks))
+    return Window(
+        ticks=tuple(widened),
+        files=tuple(sorted(_older_files(con, landing, widened))),
+        finished=(),
+        partial=tuple(con.execute("from pipeline.partial_loads").fetchall()),
+        as_of_ms=0,
+        more=False,
+        started_ms=started,
+    )
+
+
 def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     """What was asked in the window's ticks, by any venue."""
     if not window.files:
@@ -177,10 +199,10 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
     """The triggers that this window fires beside its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
     if the windows before brought history and this one does not."""
-    before, told = con.execute(
+    before, history = con.execute(
         # None that a clock which was ahead left in the future: nothing would begin until then.
         "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "
-        f"where newest <= {_now_ms() + CLOCK_AHEAD_MS}), "
+        f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]
     now = window.ticks[-1]
@@ -189,7 +211,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         for name, (step_ms, after_ms) in EVERY.items()
         if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
     }
-    return found | ({AFTER_HISTORY} if told == "told" and not any(map(is_history, endpoints)) else set())
+    return found | ({AFTER_HISTORY} if history == "landed" and not any(map(is_history, endpoints)) else set())
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:
@@ -251,7 +273,7 @@ def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[
     days = sorted({tick - tick % DAY_MS for tick in ticks if trimmed and tick < trimmed[0]})
     if not days:
         return set()
-    files = _older_files(con, landing, [tick for day in days for tick in range(day, day + DAY_MS, 60_000)])
+    files = _older_files(con, landing, [tick for day in days for tick in range(day, day + DAY_MS, MINUTE_MS)])
     held = file_ticks(con, [Load(load_id="", files=tuple(files))])
     return {part.tick_ms for part in held if part.tick_ms - part.tick_ms % DAY_MS in set(days)}
 

@@ -1,11 +1,9 @@
 """One writer at a time: the lock that every build, publish and upkeep takes, and the connection to the warehouse.
 
-The lock is a `flock` on <home>/writer.lock. Child processes that write (dbt) inherit it, so that a dbt left behind by
+The lock is <home>/writer.lock. Child processes that write (dbt) inherit it, so that a dbt left behind by
 a killed parent still counts as the writer until it ends.
 """
 
-import fcntl
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +12,15 @@ from pathlib import Path
 
 import duckdb
 
+from orchestration.config import locks
+
 Say = Callable[[str], None]
 WAIT_S = 120.0
 POLL_S = 0.1
 
 
 class PipelineError(RuntimeError):
-    """A failure that a person can act on: the message is the whole story."""
+    """A failure that a person can act on: the message says everything needed."""
 
 
 class WriterBusyError(PipelineError):
@@ -34,25 +34,17 @@ class UnreadableError(PipelineError):
 @contextmanager
 def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, say: Say = print) -> Iterator[int]:
     """Hold the writer lock while the block runs; yields the descriptor that a writing child process must inherit."""
-    home.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(home / "writer.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    path, note = home / "writer.lock", f"{purpose} (process {os.getpid()})"
+    deadline, waiting = time.monotonic() + wait_s, False
+    while (descriptor := locks.take(path, note)) is None:
+        holder = locks.note_of(path) or "another process"
+        if time.monotonic() >= deadline:
+            raise WriterBusyError(f"one writer at a time: {holder} has held {path} for over {wait_s:.0f} s")
+        if not waiting:
+            say(f"waiting for the writer lock, held by {holder}")
+            waiting = True
+        time.sleep(POLL_S)
     try:
-        deadline, told = time.monotonic() + wait_s, False
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                holder = _holder(descriptor)
-                if time.monotonic() >= deadline:
-                    message = f"one writer at a time: {holder} has held {home / 'writer.lock'} for over {wait_s:.0f} s"
-                    raise WriterBusyError(message) from None
-                if not told:
-                    say(f"waiting for the writer lock, held by {holder}")
-                    told = True
-                time.sleep(POLL_S)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "purpose": purpose}).encode(), 0)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -68,14 +60,6 @@ def _literal(value: int | str | None) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return "null" if value is None else str(value)
-
-
-def _holder(descriptor: int) -> str:
-    try:
-        note = json.loads(os.pread(descriptor, 4096, 0))
-        return f"{note['purpose']} (process {note['pid']})"
-    except (ValueError, KeyError):
-        return "another process"
 
 
 @contextmanager

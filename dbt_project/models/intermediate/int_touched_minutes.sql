@@ -1,4 +1,4 @@
-{{ config(incremental_strategy='replace_all') }}
+{{ config(incremental_strategy='replace_all', tags=['window']) }}
 select tick_ms as minute_ms
 from {{ source('pipeline', 'window_ticks') }}
 union

@@ -1,5 +1,5 @@
 -- Files are named literally, so that what a build reads does not depend on what else is in the landing.
-{{ config(incremental_strategy='replace_all', pre_hook='{{ tuned_for_window() }}') }}
+{{ config(incremental_strategy='replace_all', tags=['window'], pre_hook='{{ tuned_for_window() }}') }}
 -- depends_on: {{ source('landing', 'responses') }}
 -- depends_on: {{ source('pipeline', 'window_files') }}
 {%- set files = [] -%}

@@ -169,7 +169,9 @@ def _say(event: Any) -> None:
     from dbt_common.events.functions import msg_to_dict
 
     if event.info.level in SAID:
-        print(json.dumps(msg_to_dict(event)), flush=True)
+        # One write: dbt's threads report at the same time, and `print` writes the end of a line apart.
+        sys.stdout.write(json.dumps(msg_to_dict(event)) + "\n")
+        sys.stdout.flush()
 
 
 def _end_with_caller(connection: socket.socket) -> None:

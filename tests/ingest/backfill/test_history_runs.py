@@ -65,7 +65,7 @@ def rows(home: Path) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--venue", "nowhere"], "--venue is 'nowhere', but it must be one of: binance,"),
+        (["--venue", "nowhere"], "--venue is 'nowhere', but it must be one of: aster, binance,"),
         (["--kind", "prices"], "--kind is 'prices', but the history has: "),
         (["--venue", "hyperliquid", "--kind", "taker_ratio"], "but the history of hyperliquid has: perp_bars"),
         (["--from", "yesterday"], "must be a UTC day or time such as 2026-01-31"),
@@ -85,7 +85,7 @@ def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     words = ["backfill", "--venue", "bybit", "--kind", "perp_bars_1d", "--from", BEGIN, "--to", END]
     done = tidemark(env, *words)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^the history is complete: [\d,]+ rows in [\d,]+ answers", done.stdout)
+    assert re.search(r"^the history is complete: [\d,]+ rows in [\d,]+ responses", done.stdout)
     fetched = rows(tmp_path)
     assert {(venue, endpoint) for venue, endpoint, _ in fetched} == {("bybit", "history_perp_bars")}
     assert len({key for *_, key in fetched}) == len(fetched) > 50
@@ -93,7 +93,8 @@ def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     assert re.search(r"^  history +\[#{24}\] 100% done, [\d,]+ rows$", text, re.M)
     found = json.loads(tidemark(env, "status", "--json").stdout)["backfill"]
     assert (found["state"], found["share"], found["failed"]) == ("done", 1.0, 0)
-    assert json.loads((tmp_path / "serving" / "backfill.json").read_bytes()) == found
+    written = json.loads((tmp_path / "serving" / "backfill.json").read_bytes())
+    assert {name: value for name, value in written.items() if name != "pid"} == found
 
     assert tidemark(env, *words).returncode == 0
     assert rows(tmp_path) == fetched, "what is there is not fetched twice"
@@ -118,24 +119,29 @@ def test_an_exchange_out_of_reach_is_told(tmp_path: Path) -> None:
     assert "(partly)" in done.stdout
 
 
-def test_a_partition_of_the_asset_is_fetched(url: str, tmp_path: Path) -> None:
+def test_a_day_and_an_hour_of_a_venue_are_fetched_again(url: str, tmp_path: Path) -> None:
     settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path), "TIDEMARK_VENUES_URL": url})
     asset = history_asset(settings)
     assert asset.partitions_def is not None
-    assert asset.partitions_def.get_partition_keys() == [
-        f"{venue}:{kind}" for venue, kinds in offered().items() for kind in kinds
-    ]
-    config = dg.RunConfig({"landing__history": {"config": {"begin": BEGIN, "end": END}}})
-    with dg.DagsterInstance.ephemeral() as instance:
-        run = dg.materialize([asset], instance=instance, partition_key="bybit:settlements", run_config=config)
-        [made] = run.asset_materializations_for_node("landing__history")
-    metadata: dict[str, Any] = {name: value.value for name, value in made.metadata.items()}
-    assert metadata["rows"] > 100
-    assert metadata["failed spans"] == 0
-    assert metadata["markets"] == metadata["answers"] == len(rows(tmp_path))
-    assert metadata["from"].startswith(BEGIN[:10])
+    assert {key.partition("|")[2] for key in asset.partitions_def.get_partition_keys()} == set(offered())
 
-    again = dg.RunConfig({"landing__history": {"config": {"begin": BEGIN, "end": END, "again": True}}})
-    with dg.DagsterInstance.ephemeral() as instance:
-        assert dg.materialize([asset], instance=instance, partition_key="bybit:settlements", run_config=again).success
-    assert len(rows(tmp_path)) == 2 * metadata["answers"]
+    def fetched(**config: Any) -> dict[str, Any]:
+        run_config = dg.RunConfig({"landing__history": {"config": config}})
+        partition = dg.MultiPartitionKey({"venue": "bybit", "day": BEGIN[:10]})
+        with dg.DagsterInstance.ephemeral() as instance:
+            run = dg.materialize([asset], instance=instance, partition_key=partition, run_config=run_config)
+            [made] = run.asset_materializations_for_node("landing__history")
+        return {name: value.value for name, value in made.metadata.items()}
+
+    day = fetched(kinds=["settlements"])
+    assert (day["failed spans"], day["responses"]) == (0, len(rows(tmp_path)))
+    assert day["rows"] > 50
+    assert day["from"].startswith(BEGIN[:10])
+    assert {(venue, endpoint) for venue, endpoint, _ in rows(tmp_path)} == {("bybit", "history_settlements")}
+
+    # What is there is fetched again, unless only what is missing is asked for.
+    assert fetched(kinds=["settlements"], again=False)["responses"] == 0
+    assert fetched(kinds=["settlements"])["responses"] == day["responses"]
+    hour = fetched(kinds=["perp_bars_1h"], hour=13)
+    assert (hour["from"], hour["to"]) == (f"{BEGIN[:10]}T13:00:00", f"{BEGIN[:10]}T14:00:00")
+    assert 0 < hour["rows"] <= hour["responses"]

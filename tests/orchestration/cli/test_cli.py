@@ -339,7 +339,7 @@ def test_the_demo_from_nothing_to_an_answer_through_a_crash_to_a_clean_stop(tmp_
 
         said = output.read_text()
         for step in (
-            "stand-in exchanges ready",
+            "simulated exchanges ready",
             "landed:",
             "built in",
             "published in",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,11 +19,11 @@ import yaml
 
 from ingest.venues import VENUES
 from orchestration.cli.status import read_status
-from orchestration.code_location.assets import is_ahead
+from orchestration.code_location import minute
 from orchestration.config.settings import REPOSITORY, Settings
 from orchestration.publish.publish import publish
 from orchestration.quality.declared import checks_of
-from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.dbt_project import give_dbt, give_parsed
 from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, settings_for, tables
 
 
@@ -73,7 +74,7 @@ def test_every_asset_explains_itself(definitions: ModuleType) -> None:
         "venues", "landing", "reference_data", "staging", "intermediate", "marts_series", "marts_gaps", "marts_live",
         "marts_quality", "marts_spikes", "marts_depth", "marts_venues", "marts_listings", "marts_premiums",
         "marts_wallets", "marts_funding", "marts_indices", "marts_options", "marts_risk",
-        "serving",
+        "serving", "api_routes", "mcp_tools", "metrics", "data_quality",
     }  # fmt: skip
     assert [key for key in assets.get_all_asset_keys() if not assets.get(key).description] == []
 
@@ -109,9 +110,15 @@ def test_nothing_keeps_a_minutes_run_waiting(definitions: ModuleType, instance: 
     assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
 
 
-def test_the_workspace_loads_the_definitions() -> None:
-    workspace = yaml.safe_load((REPOSITORY / "workspace.yaml").read_text())
-    assert workspace == {"load_from": [{"python_module": "orchestration.code_location.definitions"}]}
+def test_dagster_dev_loads_the_workspace_of_a_fresh_clone(tmp_path: Path) -> None:
+    """As `dagster dev -w workspace.yaml` does: from the repository's folder, no home there yet, dbt not on the PATH."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("TIDEMARK_", "DBT_"))}
+    env |= {"TIDEMARK_HOME": str(tmp_path / "data"), "DAGSTER_HOME": str(tmp_path), "PATH": os.defpath}
+    give_parsed(settings_for(tmp_path / "data"))
+    command = [str(Path(sys.executable).parent / "dagster"), "definitions", "validate", "-w", "workspace.yaml"]
+    run = subprocess.run(command, env=env, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "All code locations passed validation" in run.stdout + run.stderr
 
 
 def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
@@ -121,11 +128,11 @@ def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
         with dg.build_sensor_context(instance=instance) as context:
             return definitions.every_minute(context)  # type: ignore[no-any-return]
 
-    minute = 1_800_000_000_000
-    assert [is_ahead(minute + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
-    monkeypatch.setattr(definitions, "is_ahead", lambda _: False)
+    at = 1_800_000_000_000
+    assert [minute.is_ahead(at + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
+    monkeypatch.setattr(minute, "is_ahead", lambda _: False)
     assert isinstance(evaluated(), dg.SkipReason)
-    monkeypatch.setattr(definitions, "is_ahead", lambda _: True)
+    monkeypatch.setattr(minute, "is_ahead", lambda _: True)
     assert isinstance(evaluated(), dg.RunRequest)
     run = instance.create_run_for_job(definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.STARTED)
     assert isinstance(evaluated(), dg.SkipReason)
@@ -140,7 +147,7 @@ def test_minute_hour_and_day(definitions: ModuleType, settings: Settings, instan
     newest = now - now % MINUTE + MINUTE
     land_minutes(settings, [newest - MINUTE, newest])
 
-    minute = execute(definitions, instance, "minute")
+    built = execute(definitions, instance, "minute")
     observed = instance.fetch_observations(dg.AssetKey(["landing", "responses"]), limit=1).records
     metadata = observed[0].asset_observation.metadata if observed and observed[0].asset_observation else {}
     assert (metadata["minutes built"].value, metadata["loads built"].value, metadata["rows of binance"].value) == (
@@ -148,7 +155,9 @@ def test_minute_hour_and_day(definitions: ModuleType, settings: Settings, instan
         2,
         16,
     )
-    assert {key.to_user_string() for key in materialized(minute)} >= {"raw_window", "series_base_1d", "serving/edition"}
+    assert {key.to_user_string() for key in materialized(built)} >= {"raw_window", "series_base_1d", "serving/edition"}
+    hour = {f"{datetime.fromtimestamp(tick / 1000, UTC):%Y-%m-%d-%H:00}" for tick in (newest - MINUTE, newest)}
+    assert instance.get_materialized_partitions(dg.AssetKey("series_base_1d")) == hour
     replica = settings.serving / "replica_a.duckdb"
     served = ("series_market_1m", "series_base_1h", "markets", "gaps")
     assert tables(str(replica), served) == tables(settings.warehouse, served)

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", tags=["window"]) }}
 -- What a build touches beside the minutes it recorded: bars and liquidations that belong to other minutes, and the hours
 -- and days that are only in history.
 with window_ticks as (

@@ -1,0 +1,145 @@
+"""The job `minute`: wait for the minute's load, build what waits, publish an edition; and the sensor that starts it.
+
+It is a job of two ops, which report what they materialized, hour by hour of the partitioned models. An asset job of the
+same 41 models cost 3.9 s of CPU in the run's process, this one 2.6 s: Dagster plans and finishes every asset of a run.
+In an asset job a model that had nothing to do would also keep the edition from being published.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from orchestration.code_location import fast_dbt
+from orchestration.code_location.lineage import EDITION, LANDING
+from orchestration.code_location.models import Translator, hours_of
+from orchestration.code_location.upkeep import end_dead_runs, mark_alive
+from orchestration.config.clock import MINUTE_MS, now_ms, start_of
+from orchestration.config.settings import Settings
+from orchestration.publish.publish import publish
+from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
+from orchestration.warehouse.dbt_runner.process import prepare_manifest
+from orchestration.warehouse.transform import OpenWindow, result, windows_to_build
+from orchestration.warehouse.writer import writer_lock
+
+MINUTES = "minutes"
+# How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
+LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
+# A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
+AHEAD_S = 25
+IN_PROGRESS = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set[dg.AssetKey]) -> dg.JobDefinition:
+    """The minute's job; the hours of `partitioned` assets are reported as their partitions."""
+
+    @dg.op(
+        pool=MINUTES,
+        out=dg.Out(dg.Nothing),
+        description="Wait for this minute's load, then build every window that waits: all models, in one dbt run each.",
+    )
+    def build_windows(context: dg.OpExecutionContext) -> None:
+        mark_alive(settings.dagster_home, context.run_id)
+        wait_for_minute(settings.landing, *minute_of_run(now_ms()), context.log.info)
+        done: list[OpenWindow] = []
+        with writer_lock(settings.home, "build", say=context.log.info) as lock:
+            prepare_manifest(settings, context.log.info)
+            for opened in windows_to_build(settings, stop_after_s=WINDOWS_S):
+                ticks = opened.window.ticks
+                context.log.info(f"building {len(ticks)} minutes from {len(opened.window.files)} files")
+                for event in fast_dbt.stream(settings, manifest, Translator(), context, opened.arguments, lock):
+                    hours: list[str | None] = [*hours_of(ticks)] if event.asset_key in partitioned else [None]
+                    for partition in hours:
+                        context.log_event(dg.AssetMaterialization(event.asset_key, partition=partition))
+                done.append(opened)
+        report_arrivals(context, settings, done)
+
+    @dg.op(
+        pool=MINUTES,
+        ins={"built": dg.In(dg.Nothing)},
+        description="Publish the built tables as a new edition, if there is anything new.",
+    )
+    def publish_edition(context: dg.OpExecutionContext) -> None:
+        metadata = published(settings, context)
+        if metadata:
+            context.log_event(dg.AssetMaterialization(EDITION, metadata=metadata))
+
+    @dg.job(
+        name="minute",
+        executor_def=dg.in_process_executor,
+        description="Wait for this minute's load, build it, publish a new edition.",
+        tags={"dagster/max_runtime": 3600, "dagster/priority": 10},
+    )
+    def minute() -> None:
+        publish_edition(build_windows())
+
+    return minute
+
+
+def minute_of_run(at_ms: int) -> tuple[int, float]:
+    """The minute whose load a run that begins now waits for, and how many seconds at most."""
+    minute_ms = start_of(at_ms)
+    if is_ahead(at_ms):
+        minute_ms += MINUTE_MS
+    return minute_ms, (minute_ms - at_ms) / 1000 + LOAD_WAIT_S
+
+
+def is_ahead(at_ms: int) -> bool:
+    """Whether the next minute is so near that a run begun now is that minute's."""
+    return at_ms % MINUTE_MS >= MINUTE_MS - AHEAD_S * 1000
+
+
+def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Sequence[OpenWindow]) -> None:
+    """Report what the landing brought: its newest load, how late it is, rows per venue, and what still waits."""
+    arrival: Arrival = new_arrivals(settings.landing, [opened.window for opened in done])
+    built = result(list(done))
+    metadata: dict[str, Any] = {
+        "newest load": arrival.load_id or "none",
+        "lag (s)": arrival.lag_s,
+        "loads built": built.loads if built else 0,
+        "minutes built": built.ticks if built else 0,
+        **{f"rows of {venue}": rows for venue, rows in arrival.rows.items()},
+    }
+    metadata = {name: value for name, value in metadata.items() if value is not None}
+    context.log_event(dg.AssetObservation(LANDING, metadata=metadata))
+    if built:
+        # Freshness counts materializations: the landing is one load newer than at the run before.
+        context.log_event(dg.AssetMaterialization(LANDING, metadata=metadata))
+
+
+def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, Any]:
+    """Publish, and what Dagster shows of the edition; nothing if the served edition has everything already."""
+    edition = publish(settings, say=context.log.info)
+    if edition is None:
+        return {}
+    lag_s = (edition.published_ms - edition.as_of_ms) / 1000
+    return {"edition": edition.edition_id, "replica": edition.replica, "data age at publish (s)": lag_s}
+
+
+def minute_sensor(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinition:
+    """What starts the job once a minute."""
+
+    @dg.sensor(
+        job=job,
+        minimum_interval_seconds=10,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=f"Starts each minute's run {AHEAD_S} seconds or less before the minute begins, so that the run "
+        "is ready when the minute's load is committed (a schedule has whole minutes only). One run at a time: a minute "
+        "whose run would have to wait is skipped, and the next one builds both.",
+    )
+    def every_minute(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        for ended in end_dead_runs(context.instance, settings.dagster_home):
+            context.log.warning(f"run {ended} is marked as failed: its process is gone")
+        if context.instance.get_runs(dg.RunsFilter(job_name=job.name, statuses=IN_PROGRESS), limit=1):
+            return dg.SkipReason("the run of an earlier minute is not finished")
+        if not is_ahead(now_ms()):
+            return dg.SkipReason(f"the next minute begins in more than {AHEAD_S} seconds")
+        return dg.RunRequest()
+
+    return every_minute

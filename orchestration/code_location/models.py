@@ -1,0 +1,206 @@
+"""The dbt models, seeds and tests as Dagster's assets and checks: what is selected is run, and nothing else.
+
+Materializing goes the standard way, through dagster-dbt's `DbtCliResource`. A model whose rows have times is
+partitioned by the hour: a run restates the partition from the landing (see `restate`). A model without partitions is
+built from the newest minute. The minutes themselves are the job `minute`, which builds what waits.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import dagster as dg
+from dagster_dbt import DagsterDbtTranslator, DbtCliResource, DbtProject, dbt_assets
+from dagster_dbt.errors import DagsterDbtError
+
+from orchestration.code_location import fast_dbt
+from orchestration.code_location.upkeep import mark_alive
+from orchestration.config.clock import HOUR_MS, as_utc, start_of
+from orchestration.config.settings import Settings
+from orchestration.warehouse.dbt_runner.process import (
+    PROJECT,
+    dbt_environment,
+    dbt_executable,
+    prepare_manifest,
+)
+from orchestration.warehouse.restate import restated_window, ticks_to_restate
+from orchestration.warehouse.writer import POLL_S, writer_lock
+
+# A partition of a model. The end is open by one hour: the current hour can be restated too.
+HOURS = dg.HourlyPartitionsDefinition(start_date="2026-01-01-00:00", end_offset=1)
+# dbt's tag of the tables that hold nothing but the window of the current build, which the models read.
+WINDOW = "tag:window"
+# So many dbt tests at once; then the lock is released for a moment, which a build that waits for it takes.
+TESTS_AT_ONCE, LOCK_WAIT_S = 10, 600.0
+# Of dbt's incremental strategies those that write a time's rows (`replace_keys` does if it names their time).
+TIMED = {"replace_buckets", "replace_series", "replace_runs", "add_rows"}
+
+
+def has_times(config: Mapping[str, Any]) -> bool:
+    """Whether a model keeps rows of each time, so that an hour of it can be restated."""
+    return config.get("incremental_strategy") in TIMED or bool(config.get("replace_on"))
+
+
+class Translator(DagsterDbtTranslator):
+    """dbt models under their bare names, grouped by layer and, in the marts, by subject."""
+
+    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str:
+        folders: Sequence[str] = dbt_resource_props["fqn"][1:-1]
+        if dbt_resource_props["resource_type"] == "seed":
+            return "reference_data"
+        if folders[0] == "marts":
+            return "_".join(folders[:2])
+        return folders[0]
+
+    def get_metadata(self, dbt_resource_props: Mapping[str, Any]) -> Mapping[str, Any]:
+        metadata = super().get_metadata(dbt_resource_props)
+        if _needs_window(dbt_resource_props):
+            # Dagster lists no automation for what a job of ops materializes.
+            return {**metadata, "built by": dg.MetadataValue.job("minute", "tidemark")}
+        return metadata
+
+    def get_partitions_def(self, dbt_resource_props: Mapping[str, Any]) -> dg.PartitionsDefinition[Any] | None:
+        return HOURS if has_times(dbt_resource_props["config"]) else None
+
+
+class ProjectDbt(DbtCliResource):
+    """dagster-dbt's resource with the environment in which the pipeline runs dbt: the warehouse, the parsed project."""
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["ProjectDbt"]:
+        before, settings = dict(os.environ), Settings.from_env()
+        os.environ.update(dbt_environment(settings, settings.dbt_target))
+        try:
+            yield self
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def dbt_resource() -> ProjectDbt:
+    """The resource `dbt` of the code location."""
+    return ProjectDbt(project_dir=str(PROJECT), dbt_executable=dbt_executable())
+
+
+def read_manifest(settings: Settings) -> dict[str, Any]:
+    """The project's manifest, parsed first where the project has changed."""
+    manifest: dict[str, Any] = json.loads(prepare_manifest(settings).read_text())
+    return manifest
+
+
+def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDefinition:
+    """Every dbt model and seed as an asset, every dbt test as a check."""
+    translator = Translator()
+    timeless = {node["name"] for node in manifest["nodes"].values() if not _needs_window(node)}
+
+    @dbt_assets(
+        manifest=manifest,
+        project=DbtProject(PROJECT, target_path=settings.dbt_target),
+        name="warehouse",
+        dagster_dbt_translator=translator,
+        exclude="resource_type:unit_test",
+    )
+    def warehouse(context: dg.AssetExecutionContext, dbt: DbtCliResource) -> Iterator[Any]:
+        mark_alive(settings.dagster_home, context.run.run_id)
+        build = ["build", "--exclude-resource-type", "test", "unit_test"]
+        if context.selected_asset_keys:
+            prepare_manifest(settings, context.log.info)
+        if {key.path[-1] for key in context.selected_asset_keys} <= timeless:
+            if context.selected_asset_keys:
+                with writer_lock(settings.home, "dbt build", wait_s=LOCK_WAIT_S, say=context.log.info):
+                    yield from _stream(dbt, build, context)
+        else:
+            yield from _restated(context, dbt, [*build, "--select", WINDOW])
+        yield from _tested(context, [key.name for key in context.selected_asset_check_keys])
+
+    def _restated(context: dg.AssetExecutionContext, dbt: DbtCliResource, build: list[str]) -> Iterator[Any]:
+        """The selected models, window by window; an output for each model follows the last window."""
+        span = _span_of(context)
+        outputs: dict[str, Any] = {}
+        wanted = set(context.op_execution_context.selected_output_names)
+        windows = ticks_to_restate(settings, span, context.log.info)
+        if not windows:
+            raise dg.Failure(
+                f"No minute of {_described(span)} is built, so none can be restated: the job `minute` builds what has "
+                "landed, the oldest first.",
+                allow_retries=False,
+            )
+        for number, ticks in enumerate(windows, 1):
+            with (
+                writer_lock(settings.home, "restatement", wait_s=LOCK_WAIT_S, say=context.log.info),
+                restated_window(settings, ticks) as window,
+            ):
+                context.log.info(f"window {number} of {len(windows)}: {len(window.ticks)} minutes")
+                for event in _stream(dbt, build, context):
+                    if isinstance(event, dg.Output):
+                        outputs[event.output_name] = event
+                    else:
+                        yield event
+            time.sleep(2 * POLL_S)
+        yield from (output for name, output in outputs.items() if name in wanted)
+
+    def _tested(context: dg.AssetExecutionContext, names: Iterable[str]) -> Iterator[Any]:
+        """The results of dbt tests, so many at a time as one turn at the warehouse makes."""
+        failures, left = list[str](), set(names)
+        for some in in_turns(sorted(left)):
+            try:
+                with writer_lock(settings.home, "dbt tests", wait_s=LOCK_WAIT_S, say=context.log.info) as lock:
+                    arguments = ["test", "--select", *some, "--indirect-selection", "empty"]
+                    for event in fast_dbt.stream(settings, manifest, translator, context, arguments, lock):
+                        if isinstance(event, dg.AssetCheckResult) and event.check_name in left:
+                            left.remove(event.check_name)
+                        yield event
+            except DagsterDbtError as error:
+                failures.append(str(error))
+            time.sleep(2 * POLL_S)
+        if left and not failures:
+            failures = [f"dbt reported no result of {', '.join(sorted(left))}"]
+        if failures:
+            raise dg.Failure("\n\n".join(failures))
+
+    return warehouse
+
+
+def hours_of(ticks: Iterable[int]) -> list[str]:
+    """The partitions that hold these minutes."""
+    hours = sorted({start_of(tick, HOUR_MS) for tick in ticks})
+    return [datetime.fromtimestamp(hour / 1000, UTC).strftime(HOURS.fmt) for hour in hours]
+
+
+def _needs_window(node: Mapping[str, Any]) -> bool:
+    """Whether a node reads the window of a build: tables do; views, seeds and tests do not."""
+    return bool(node["resource_type"] == "model" and node["config"]["materialized"] not in ("view", "view_in_place"))
+
+
+def _stream(dbt: DbtCliResource, arguments: Sequence[str], context: dg.AssetExecutionContext) -> Iterator[Any]:
+    """dagster-dbt's run of what the context selects, in a folder that does not stay."""
+    with TemporaryDirectory() as folder:
+        yield from dbt.cli(arguments, context=context, target_path=Path(folder)).stream()
+
+
+def in_turns(names: Iterable[str]) -> Iterator[list[str]]:
+    """The names of tests, so many at a time as one turn at the warehouse makes."""
+    left = iter(names)
+    while some := list(islice(left, TESTS_AT_ONCE)):
+        yield some
+
+
+def _span_of(context: dg.AssetExecutionContext) -> tuple[int, int] | None:
+    """The partition of a run, or the range of partitions; None means the newest minute."""
+    if context.assets_def.partitions_def is None:
+        return None
+    window = context.partition_time_window
+    return int(window.start.timestamp() * 1000), int(window.end.timestamp() * 1000)
+
+
+def _described(span: tuple[int, int] | None) -> str:
+    if span is None:
+        return "any hour"
+    return " to ".join(as_utc(ms) for ms in span)

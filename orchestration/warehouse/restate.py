@@ -1,0 +1,46 @@
+"""Restatement: minutes that are built already are built again from the landing, by the models that the caller runs.
+
+A restatement does not move the watermark: the same loads stay built, the others wait. It is recorded as a build, so
+that the next publish copies what it touched.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from orchestration.config.settings import Settings
+from orchestration.warehouse.backfill_state import is_fetching
+from orchestration.warehouse.watermark import close_window, open_window, prepare
+from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, Window, built_ticks, newest_tick, window_again
+from orchestration.warehouse.writer import Say, connection, writer_lock
+
+# Minutes of one window. The writer lock is free between two windows: the minute's build waits no longer than for one,
+# which takes 40 s on the full universe.
+WINDOW_TICKS = 15
+
+
+def ticks_to_restate(settings: Settings, span: tuple[int, int] | None, say: Say = print) -> list[list[int]]:
+    """The built minutes of a span [begin, end) in ms, or the newest one without a span, cut into windows."""
+    with (
+        writer_lock(settings.home, "restatement", say=say),
+        connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
+    ):
+        prepare(con)
+        if span is None:
+            newest = newest_tick(con)
+            return [] if newest is None else [[newest]]
+        ticks = built_ticks(con, settings.landing, *span)
+        return [ticks[at : at + WINDOW_TICKS] for at in range(0, len(ticks), WINDOW_TICKS)]
+
+
+@contextmanager
+def restated_window(settings: Settings, ticks: list[int]) -> Iterator[Window]:
+    """A window of built minutes: the block runs dbt. The caller holds the writer lock.
+
+    Every trigger of the clock fires: who selects a model by hand wants it built now.
+    """
+    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+        window = window_again(con, settings.landing, ticks)
+        open_window(con, window, {*EVERY, AFTER_HISTORY}, fetching=is_fetching(settings))
+    yield window
+    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+        close_window(con, window)

@@ -290,10 +290,10 @@ def test_triggers() -> None:
         prepare(con)
         assert triggers_of(con, window(T0), set()) == {"every_5m", "every_1h"}
 
-        def after(built: int, tick: int, *endpoints: str, told: str = "rests") -> set[str]:
+        def after(built: int, tick: int, *endpoints: str, before: str = "none") -> set[str]:
             con.execute("delete from pipeline.builds; delete from pipeline.settings")
             con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
-            con.execute("insert into pipeline.settings values ('history', ?)", [told])
+            con.execute("insert into pipeline.settings values ('history', ?)", [before])
             return triggers_of(con, window(T0 + tick * MINUTE), set(endpoints))
 
         assert after(59, 60) == {"every_5m"}
@@ -303,8 +303,8 @@ def test_triggers() -> None:
         assert after(65, 10) == set()
         assert after(66, 300) == {"every_5m", "every_1h"}
         for past in ("history_perp_bars", "open_interest_history"):
-            assert after(66, 67, past, told="told") == set()
-        assert after(66, 67, "perp_bars", told="told") == {"after_history"}
+            assert after(66, 67, past, before="landed") == set()
+        assert after(66, 67, "perp_bars", before="landed") == {"after_history"}
         # A clock that was ahead for a while built a minute that is still to come.
         ahead = (time.time_ns() // 1_000_000 - T0) // MINUTE + 1440
         assert after(ahead, 300) == {"every_5m", "every_1h"}

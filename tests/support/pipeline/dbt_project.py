@@ -20,6 +20,7 @@ import yaml
 from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 from dbt.adapters.duckdb.credentials import DuckDBCredentials
 from dbt.artifacts.resources.base import FileHash
+from dbt.artifacts.resources.types import NodeType
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
 
@@ -154,7 +155,7 @@ def run_dbt(warehouse: Path, *arguments: str, check: bool = True) -> Counter[str
     if check and not outcome.success:
         failed = [f"{name}: {message}" for status, name, message in results if status in ("error", "fail")]
         raise AssertionError(f"dbt {' '.join(arguments)} failed: {failed or outcome.exception}")
-    hooks = {node.name for node in manifest().nodes.values() if node.resource_type == "operation"}
+    hooks = {node.name for node in manifest().nodes.values() if node.resource_type == NodeType.Operation}
     return Counter(status for status, name, _ in results if name not in hooks)
 
 

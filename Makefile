@@ -9,7 +9,8 @@ COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; ffl
 LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --no-strip-extras --quiet
 # What starts no process of the product, and one whole way: recorded with faults, landed, built, published, served.
-FAST := tests/product/test_outage.py tests/repository tests/sandbox tests/ingest/declaration tests/ingest/venues \
+FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/test_adding.py tests/sandbox \
+	tests/ingest/declaration tests/ingest/venues/test_binance.py tests/ingest/venues/test_option_venues.py \
 	tests/orchestration/config tests/serve/http/test_http.py tests/serve/http/test_cache.py tests/serve/endpoints \
 	tests/serve/mcp/test_mcp.py
 .DEFAULT_GOAL := help

@@ -10,11 +10,9 @@ import orjson
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
 from ingest.declaration.history import History
 from ingest.declaration.venue import Venue
-from ingest.venues.upbit import bar_times
+from ingest.venues.upbit import COVERED, bar_times
 
 API = "api.bithumb.com"
-COVERED = ("KRW-BTC", "KRW-ETH", "KRW-XRP", "KRW-SOL", "KRW-USDT", "KRW-USDC")
-"""Markets whose bars are needed whatever their volume: premiums, and the won's price of the dollar tokens."""
 STATUS = re.compile(r'^\s*\{\s*"status"\s*:\s*"(\d+)"')
 ERROR = re.compile(r'^\s*\{\s*"error"\s*:')
 

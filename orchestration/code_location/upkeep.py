@@ -85,7 +85,7 @@ def _prune(
 
 
 def remove_old_logs(settings: Settings, now: float | None = None) -> int:
-    """Delete logs that nobody has written to for two weeks: those put aside, and dbt's.
+    """Delete logs that nobody has written to for two weeks: renamed ones, and dbt's.
 
     The others stay: a process that has nothing to say for weeks still writes to its `<name>.log` when it ends.
     """

@@ -171,7 +171,7 @@ def start_warden(keep_open: tuple[int, ...]) -> "subprocess.Popen[str]":
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """The log file, for appending; a long one is put aside first."""
+    """The log file, for appending; a long one is renamed first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rotate(path)
     return path.open("ab")

@@ -22,16 +22,16 @@ def backfill_state(settings: Settings) -> dict[str, Any] | None:
 
 
 def is_fetching(settings: Settings) -> bool:
-    """Whether the past is still to come: its fetching is under way, or broke off less than a day ago.
+    """Whether more of the past is expected: the backfill is running, or it was interrupted less than a day ago.
 
-    After a day nobody seems to go on with it. What a venue or two never give here is not waited for.
+    After a day without progress nothing more is expected, nor is the rest of a past that is fetched by four fifths.
     """
     found = backfill_state(settings)
     if found is None or found["state"] in ("running", "done"):
         return found is not None and found["state"] == "running"
-    # A venue that did not even say what it has asked for nothing, and has all of that.
+    # A venue without a request and with an error never listed its markets: its share is no progress.
     venues = found["venues"].values()
     fetched = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])
-    broke_off_s = (settings.backfill / "state.json").stat().st_mtime
+    interrupted_s = (settings.backfill / "state.json").stat().st_mtime
     incomplete = found["state"] == "stopped" or fetched < MOST_OF_IT * len(venues)
-    return incomplete and time.time() - broke_off_s < GIVEN_UP_S
+    return incomplete and time.time() - interrupted_s < GIVEN_UP_S

@@ -137,8 +137,10 @@ def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> l
 
 
 def forget(settings: Settings, say: Say) -> None:
-    """Empty the warehouse, for a rebuild from the landing; one that cannot be read is put aside. What is served stays
-    until a publish has as much."""
+    """Empty the warehouse, for a rebuild from the landing; a file that cannot be read is renamed and kept.
+
+    What is served stays until a publish has as much.
+    """
     try:
         _empty(settings)
     except (UnreadableError, duckdb.Error) as error:
@@ -146,7 +148,7 @@ def forget(settings: Settings, say: Say) -> None:
         if not path.is_file():
             raise
         aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
-        say(f"the warehouse is damaged and put aside as {aside}: {error}")
+        say(f"the warehouse is damaged; it is kept as {aside}: {error}")
         path.replace(aside)
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 

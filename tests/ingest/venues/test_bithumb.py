@@ -7,7 +7,8 @@ from typing import Any
 import ccxt
 import pytest
 
-from ingest.venues.bithumb import BITHUMB, COVERED
+from ingest.venues.bithumb import BITHUMB
+from ingest.venues.upbit import COVERED
 from sandbox.market.listing import ANCHOR_MS
 from tests.support.facts.spot_truth import (
     assert_all_answered,

@@ -1,4 +1,4 @@
-"""What one venue's declaration records in a minute from its stand-in."""
+"""What one venue's declaration records in a minute from its simulated exchange."""
 
 import asyncio
 from typing import Any

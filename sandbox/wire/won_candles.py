@@ -37,7 +37,8 @@ def bars(won: WonMarkets, row: int, step: int, before_ms: int, count: int, now_m
 def _newest(won: WonMarkets, row: int, step: int, apart: int, end_ms: int, count: int, now_ms: int) -> list[Bar]:
     """The newest candles up to a time, on a grid that is `apart` ms off the UTC one: then they are made of hours."""
     step_ms, small = step * MINUTE_MS, 60 if apart else step
-    oldest_ms = (end_ms + apart) // step_ms * step_ms - apart - (count - 1) * step_ms
+    newest_ms = (end_ms + apart) // step_ms * step_ms - apart
+    oldest_ms, end_ms = newest_ms - (count - 1) * step_ms, newest_ms + step_ms - 1  # the newest one whole
     out: list[Bar] = []
     found = candles(won.world, row, small, oldest_ms, end_ms, count * step // small, now_ms)
     for at, o, h, low, c, base, quote, _, _ in found.rows():

@@ -17,12 +17,9 @@ from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.hyperliquid import HYPERLIQUID, LIQUIDATORS
 from sandbox.derived.wallets import Wallets
-from sandbox.market.clock import Clock
 from sandbox.market.derivatives import funding_rate
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.noise import key
-from sandbox.market.universe import build_universe
-from sandbox.market.world import build_world
 from sandbox.venues.hyperliquid.wallets import wallets_of
 from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
@@ -261,32 +258,6 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
         assert (at % HOUR < 100, rate) == (True, pytest.approx(true, abs=1e-9))
     categories = dict(told(warehouse, "symbol, category", "perp_annotations"))
     assert categories["xyz:TSLA"] == ["stocks"]
-
-
-def test_what_is_liquidated_is_what_the_mark_price_reached() -> None:
-    def wallets() -> Wallets:
-        return wallets_of(build_world(build_universe("small"), 1, Clock(fixed_ms=NOW)))
-
-    first, minute = wallets(), NOW // MINUTE
-    found = first.cells_at(minute)
-    for one in found.each():
-        path = [
-            first.mark(one["row"], at) for at in range(one["opened_ms"] // MINUTE + 1, one["closed_ms"] // MINUTE + 1)
-        ]
-        reached = [mark <= one["liquidation"] if one["long"] else mark >= one["liquidation"] for mark in path]
-        assert not any(reached[:-1])
-        assert not one["liquidated"] or reached[-1]
-        if one["seat"] > 300:
-            break
-    # The same whatever was asked before, and however it is asked.
-    other = wallets()
-    for at in (minute + 700, minute - 9000, minute):
-        other.cells_at(at)
-    again = other.cells_at(minute)
-    by_range = other.between(minute * MINUTE, minute * MINUTE)
-    for name in found.__slots__:
-        assert (getattr(found, name) == getattr(again, name)).all(), name
-        assert (getattr(found, name) == getattr(by_range, name)).all(), name
 
 
 def a_liquidation(wallets: Wallets, backstop: bool) -> dict[str, Any]:

@@ -69,16 +69,6 @@ async def test_what_is_not_recorded_is_a_404_that_says_what_is(tmp_path: Path) -
         assert (await client.get("/_sandbox/truth")).status == 404
 
 
-async def test_recorded_frames_are_sent_over_the_websocket(tmp_path: Path) -> None:
-    async with sandbox(mode="replay", replay_dir=folder(tmp_path, ENTRIES)) as client:
-        async with client.session.ws_connect(client.url + "/fstream.binance.com/market/ws/!forceOrder@arr") as ws:
-            assert [(await ws.receive_json(timeout=10))["E"] for _ in range(2)] == [1, 2]
-        async with client.session.ws_connect(client.url + "/stream.bybit.com/v5/public/linear") as ws:
-            await ws.send_json({"op": "subscribe", "args": ["allLiquidation.ETHUSDT"]})
-            assert (await ws.receive_json(timeout=10))["success"] is True
-            assert (await ws.receive_json(timeout=10))["topic"] == "allLiquidation.ETHUSDT"
-
-
 async def test_faults_apply_to_recordings_too(tmp_path: Path) -> None:
     async with sandbox(mode="replay", replay_dir=folder(tmp_path, ENTRIES)) as client:
         await client.post("/_sandbox/faults", {"kind": "500", "venue": "binance", "count": 1})

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from sandbox.market.listing import ANCHOR_MS
@@ -148,70 +147,11 @@ async def test_liquidation_frames_have_the_recorded_shape(client: SandboxClient,
     same(push["data"], [row for one in pushes for row in one["data"]], set(), set())
 
 
-async def test_streams_show_exactly_what_the_truth_calls_sent(client: SandboxClient) -> None:
-    seen: list[dict[str, Any]] = []
-    stream = client.url + "/fstream.binance.com/market/stream?streams=!forceOrder@arr"
-    async with client.session.ws_connect(stream) as ws:
-        await client.clock(NOW + 20 * MINUTE)
-        while not seen or seen[-1]["E"] < NOW + 19 * MINUTE:
-            frame = await ws.receive_json(timeout=10)
-            assert frame["stream"] == "!forceOrder@arr"
-            seen.append(frame["data"])
-    until = seen[-1]["E"] // MINUTE * MINUTE
-    asked = {"venue": "binance", "type": "perp", "symbol": "BTCUSDT", "from": NOW // MINUTE * MINUTE, "to": until}
-    truth = (await client.get("/_sandbox/truth", **asked)).json
-    want = [(one["ts"], one["side"], round(one["usd"], 2)) for one in truth["liquidations"]
-            if one["sent"] and NOW < one["ts"] // 1000 * 1000 + 1000 <= until]  # fmt: skip
-    got = [(o["T"], "long" if o["S"] == "SELL" else "short", round(float(o["z"]) * float(o["ap"]), 2))
-           for one in seen if one["st"] == 1 and one["E"] <= until and (o := one["o"])["s"] == "BTCUSDT"]  # fmt: skip
-    assert got == want
-    assert {one["st"] for one in seen} == {1, 2}
-
-
 async def test_old_binance_stream_paths_connect_and_stay_silent(client: SandboxClient) -> None:
     async with client.session.ws_connect(client.url + "/fstream.binance.com/ws/!forceOrder@arr") as ws:
         await client.clock(NOW + 20 * MINUTE)
         await ws.send_json({"method": "SUBSCRIBE", "params": ["!forceOrder@arr"], "id": 3})
         assert await ws.receive_json(timeout=10) == {"result": None, "id": 3}
-
-
-async def test_tickers_bars_and_truth_agree(client: SandboxClient) -> None:
-    for symbol in ("BTCUSDT", "1000PEPEUSDT"):
-        asked = {"venue": "binance", "type": "perp", "symbol": symbol, "from": NOW - 5 * MINUTE, "to": NOW}
-        truth = (await client.get("/_sandbox/truth", **asked)).json
-        window = {"symbol": symbol, "interval": "1m", "startTime": NOW - 5 * MINUTE, "limit": 9}
-        bars = (await client.get(f"{FAPI}/klines", **window)).json
-        units = truth["units"]
-        by_minute = {one["minute_ms"]: one for one in truth["minutes"]}
-        for bar in bars[:-1]:
-            minute = by_minute[bar[0]]
-            assert float(bar[1]) / units == pytest.approx(minute["price"], rel=1e-9)
-            assert float(bar[4]) / units == pytest.approx(minute["close"], rel=1e-9)
-            assert float(bar[7]) == pytest.approx(minute["volume_usd"], abs=1e-4)
-            assert float(bar[10]) == pytest.approx(minute["taker_buy_usd"], abs=1e-4)
-        ticker = (await client.get(f"{FAPI}/ticker/24hr", symbol=symbol)).json
-        assert bars[-1][4] == ticker["lastPrice"]
-        now = by_minute[NOW // MINUTE * MINUTE]
-        assert min(now["price"], now["close"]) <= float(ticker["lastPrice"]) / units <= max(now["price"], now["close"])
-        held = (await client.get(f"{FAPI}/openInterest", symbol=symbol)).json
-        assert float(held["openInterest"]) * units == pytest.approx(now["oi_base"], rel=1e-9)
-        index = (await client.get(f"{FAPI}/premiumIndex", symbol=symbol)).json
-        assert float(index["lastFundingRate"]) == pytest.approx(now["funding_rate"], abs=1e-8)
-    row = (await client.get(f"{BYBIT}/tickers", category="linear", symbol="BTCUSDT")).json["result"]["list"][0]
-    assert float(row["openInterest"]) == pytest.approx(2 * float(row["singleOpenInterest"]))
-
-
-async def test_klines_of_the_past_equal_those_seen_live(client: SandboxClient) -> None:
-    live = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1m", limit=3)).json[:2]
-    await client.clock(NOW + 400 * 86_400_000)
-    later = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1m", startTime=live[0][0], limit=2)).json
-    assert later == live
-    hour = live[0][0] // 3_600_000 * 3_600_000 - 3_600_000
-    minutes = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1m", startTime=hour, limit=60)).json
-    whole = (await client.get(f"{FAPI}/klines", symbol="ETHUSDT", interval="1h", startTime=hour, limit=1)).json[0]
-    assert (whole[1], whole[4]) == (minutes[0][1], minutes[-1][4])
-    assert float(whole[2]) == max(float(bar[2]) for bar in minutes)
-    assert float(whole[7]) == pytest.approx(sum(float(bar[7]) for bar in minutes))
 
 
 async def test_a_delisted_market_leaves_the_tickers_and_is_marked(client: SandboxClient) -> None:
@@ -273,33 +213,3 @@ async def test_wrong_requests_get_the_venues_own_errors(client: SandboxClient) -
     assert (await client.info({"type": "nope"})).status == 422
     assert (await client.info({"type": "metaAndAssetCtxs", "dex": "nope"})).status == 500
     assert (await client.get("/fapi.binance.com/fapi/v1/nope")).status == 404
-
-
-async def test_limits_are_those_of_the_venues() -> None:
-    async with sandbox(now_ms=NOW // MINUTE * MINUTE + 10_000) as client:
-        client.app.ctx.sandbox.limits.real_ms = lambda: 0  # no real minute begins while the test counts
-        for n in range(1, 61):
-            got = await client.get(f"{FAPI}/ticker/24hr")
-            assert (got.status, got.headers["X-MBX-USED-WEIGHT-1M"]) == (200, str(40 * n))
-        got = await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")
-        assert (got.status, got.json["code"], got.headers["Retry-After"]) == (429, -1003, "50")
-        for _ in range(21):
-            got = await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")
-        assert got.status == 418
-        assert int(got.headers["Retry-After"]) == 120
-        assert (await client.get(f"{API}/ticker/24hr", symbol="BTCUSDT")).status == 200
-        await client.clock(NOW + 3 * MINUTE)
-        assert (await client.get(f"{FAPI}/openInterest", symbol="BTCUSDT")).status == 200
-        for _ in range(60):
-            assert (await client.info({"type": "perpDexs"})).status == 200
-        assert (await client.info({"type": "perpDexs"})).status == 429
-        for _ in range(600):
-            assert (await client.get(f"{BYBIT}/tickers", category="none")).status == 200
-        got = await client.get(f"{BYBIT}/tickers", category="none")
-        assert (got.status, got.json["retCode"]) == (403, 10006)
-
-
-async def test_a_real_client_can_close_a_stream_cleanly(client: SandboxClient) -> None:
-    ws = await client.session.ws_connect(client.url + "/fstream.binance.com/market/ws/!forceOrder@arr")
-    await ws.close()
-    assert ws.close_code == aiohttp.WSCloseCode.OK

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from sandbox.derived.constituents import constituents
-from sandbox.derived.ladder import ladder
 from sandbox.derived.positioning import long_fraction, long_of_late, takers
 from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS
@@ -72,26 +70,3 @@ def test_what_is_remembered_for_all_markets_is_what_one_alone_has() -> None:
     for name in ("open", "high", "low", "close", "volume", "quote_volume", "taker_buy", "trades"):
         np.testing.assert_array_equal(getattr(found, name), getattr(direct, name)[:, 58:148])
     assert WORLD.last_of(row, now_ms) == WORLD.last(now_ms)[row]
-
-
-def test_books_surround_the_last_price() -> None:
-    now_ms = ANCHOR_MS + 12_345
-    last = WORLD.last(now_ms)
-    for row in ROWS[:20].tolist():
-        bids, asks = ladder(WORLD, row, 500, now_ms)
-        assert asks[0, 0] == last[row]
-        assert bids[0, 0] < asks[0, 0]
-        assert (np.diff(asks[:, 0]) > 0).all()
-        assert (np.diff(bids[:, 0]) < 0).all()
-        assert (asks[:, 1] > 0).all()
-        assert asks[-1, 0] / asks[0, 0] > 1.003
-
-
-def test_an_index_is_made_of_the_spot_markets_of_its_coin() -> None:
-    row = WORLD.universe.row["binance", "perp", "BTCUSDT"]
-    found = constituents(WORLD, row, MINUTE)
-    assert {"binance", "bybit"} <= {venue for venue, _, _, _ in found}
-    for row in ROWS.tolist():
-        found = constituents(WORLD, row, MINUTE)
-        assert sum(weight for _, _, _, weight in found) == pytest.approx(1)
-        assert all(weight > 0 for _, _, _, weight in found)

@@ -4,10 +4,6 @@ from pathlib import Path
 
 import ingest.venues
 import sandbox.venues
-from sandbox.market.universe import build_universe
-
-FIRST = ["binance", "bybit", "hyperliquid", "bitget", "mexc", "upbit", "bithumb", "coinbase", "okx", "gate", "kucoin",
-         "aster", "lighter"]  # fmt: skip
 
 
 def test_each_file_declares_the_venue_that_it_is_named_after() -> None:
@@ -18,8 +14,3 @@ def test_each_file_declares_the_venue_that_it_is_named_after() -> None:
 def test_each_recorded_venue_is_simulated() -> None:
     simulated = [one.venue for one in sandbox.venues.SIMULATED_VENUES]
     assert simulated == [venue.name for venue in ingest.venues.VENUES]
-
-
-def test_a_new_venue_moves_no_row_of_the_universe() -> None:
-    venues = dict.fromkeys(listing.venue for listing in build_universe("small").listings)
-    assert list(venues)[: len(FIRST)] == FIRST

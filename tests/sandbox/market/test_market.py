@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.market.clock import Clock
-from sandbox.market.derivatives import funding_hours, funding_rate, liquidations, open_interest
+from sandbox.market.derivatives import open_interest
 from sandbox.market.listing import ANCHOR_MS, FIRST_MS
 from sandbox.market.market import Market
-from sandbox.market.universe import MINUTE_MS, build_universe
-from sandbox.market.world import build_world
+from sandbox.market.universe import build_universe
 
 SMALL = build_universe("small")
 MARKET = Market(SMALL, 11)
@@ -75,19 +73,6 @@ def test_the_price_inside_a_minute_stays_inside_its_bar(hour: int, minute: int, 
     assert (price >= bars.low[:, minute]).all()
 
 
-@quick
-@given(HOURS, st.integers(0, 59))
-def test_the_day_volume_is_the_sum_of_its_bars(hour: int, inside: int) -> None:
-    minute = hour * 60 + inside
-    state = build_world(SMALL, 11, Clock(fixed_ms=minute * MINUTE_MS)).minute(minute)
-    some = ALL[::37]
-    bars = MARKET.bars(some, hour - 24, 25)
-    quote = bars.quote_volume[:, inside : inside + 1440].sum(axis=1)
-    base = bars.volume[:, inside : inside + 1440].sum(axis=1)
-    np.testing.assert_allclose(state.quote_24h[some], quote, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(state.base_24h[some], base, rtol=0.02, atol=1e-9)
-
-
 def test_another_process_gets_the_same_numbers() -> None:
     code = (
         "import json,numpy as np\n"
@@ -99,15 +84,6 @@ def test_another_process_gets_the_same_numbers() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     bars = MARKET.bars(np.arange(50), 470000)
     assert json.loads(done.stdout) == [bars.close.tolist(), bars.quote_volume.tolist()]
-
-
-def test_a_market_is_the_same_in_both_universes_and_differs_by_seed() -> None:
-    full = build_universe("full")
-    key = ("binance", "perp", "1000PEPEUSDT")
-    small_row, full_row = np.array([SMALL.row[key]]), np.array([full.row[key]])
-    small = MARKET.bars(small_row, 490_000)
-    np.testing.assert_array_equal(small.close, Market(full, 11).bars(full_row, 490_000).close)
-    assert (small.close != Market(SMALL, 12).bars(small_row, 490_000).close).any()
 
 
 def test_coins_move_together_and_takers_follow_the_price() -> None:
@@ -129,61 +105,6 @@ def test_venues_differ_by_a_few_basis_points_and_prefixes_scale() -> None:
     np.testing.assert_allclose(scaled, np.log(1000), atol=0.01)
 
 
-@quick
-@given(HOURS)
-def test_funding_is_clamped_and_often_on_the_baseline(hour: int) -> None:
-    perps = ALL[SMALL.perp > 0]
-    minutes = np.array([hour * 60])
-    hours = funding_hours(MARKET, perps, minutes)
-    rate = funding_rate(MARKET, perps, minutes, hours)
-    assert np.isin(hours, (1, 2, 4, 8)).all()
-    assert (np.abs(rate) <= 0.02).all()
-    on_baseline = np.isclose(rate, 0.0001 * hours / 8, rtol=0, atol=1e-12).mean()
-    assert 0.1 < on_baseline < 0.98
-
-
-def test_funding_intervals_change_at_their_date() -> None:
-    changing = [n for n in ALL if len(SMALL.listings[n].intervals) > 1]
-    assert changing
-    for row in changing:
-        for (_, before), (since, after) in zip(
-            SMALL.listings[row].intervals, SMALL.listings[row].intervals[1:], strict=False
-        ):
-            minute = since // MINUTE_MS
-            found = funding_hours(MARKET, np.array([row]), np.array([minute - 1, minute]))[0]
-            assert found.tolist() == [before, after]
-
-
-@quick
-@given(HOURS)
-def test_open_interest_moves_slowly_and_only_where_there_is_some(hour: int) -> None:
-    minutes = np.arange(hour * 60, hour * 60 + 60)
-    held = open_interest(MARKET, ALL, minutes)
-    spot = (SMALL.perp + SMALL.future) == 0
-    assert (held[spot] == 0).all()
-    both = (held[:, :-1] > 0) & (held[:, 1:] > 0)
-    lot = 1.0 / SMALL.lot_scale[:, None]
-    assert (np.abs(held[:, 1:] - held[:, :-1])[both] <= (0.01 * held[:, :-1] + 2 * lot)[both]).all()
-
-
-def test_liquidations_follow_the_losing_side_and_the_size_of_the_move() -> None:
-    rows = ALL[(SMALL.perp > 0) & (SMALL.volume_usd > 1e8)]
-    minutes = np.arange(29_300_000, 29_300_000 + 1440)
-    logs = MARKET.price_logs(rows, np.append(minutes, minutes[-1] + 1))
-    moves = dict(zip(rows.tolist(), np.diff(logs, axis=1), strict=True))
-    found = liquidations(MARKET, rows, minutes)
-    assert len(found.ts) > 100
-    assert (np.diff(found.ts) >= 0).all()
-    assert (found.size > 0).all()
-    at = (found.ts // MINUTE_MS - minutes[0]).tolist()
-    assert min(at) >= 0
-    assert max(at) < len(minutes)
-    move = np.array([moves[row][n] for row, n in zip(found.row.tolist(), at, strict=True)])
-    assert ((move < 0) == found.long).mean() > 0.8
-    everywhere = np.abs(np.array(list(moves.values()))).mean()
-    assert np.abs(move).mean() > 1.2 * everywhere
-
-
 @pytest.mark.parametrize("first", [29_299_998, 29_304_000 - 7])
 def test_a_run_of_minutes_is_what_its_minutes_are_one_by_one(first: int) -> None:
     """Long runs are computed cell by cell and kept in blocks: the same to the last bit, wherever they begin."""
@@ -195,33 +116,3 @@ def test_a_run_of_minutes_is_what_its_minutes_are_one_by_one(first: int) -> None
     np.testing.assert_array_equal(MARKET.asset_logs(coins, hours)[:, ::-1], MARKET.asset_logs(coins, hours[::-1]))
     row = np.array([SMALL.row["bybit", "perp", "ETHUSDT"]])
     np.testing.assert_array_equal(MARKET.price_logs(row, minutes)[:, some - first], MARKET.price_logs(row, some))
-
-
-@pytest.mark.parametrize("offset", [0, 17])
-def test_liquidations_of_one_market_equal_those_among_all(offset: int) -> None:
-    minutes = np.arange(29_300_000, 29_300_000 + 300)
-    row = SMALL.row["bybit", "perp", "ETHUSDT"] if offset == 0 else int(ALL[SMALL.perp > 0][offset])
-    alone = liquidations(MARKET, np.array([row]), minutes)
-    among = liquidations(MARKET, ALL, minutes)
-    mine = among.row == row
-    for name in ("ts", "long", "size", "price"):
-        np.testing.assert_array_equal(getattr(alone, name), getattr(among, name)[mine])
-
-
-def test_the_full_universe_has_the_venues_real_sizes() -> None:
-    full = build_universe("full")
-    live = [one for one in full.listings if one.listed_ms <= ANCHOR_MS < one.delisted_ms]
-    count = {(venue, kind): sum(one.venue == venue and one.type == kind for one in live)
-             for venue in ("binance", "bybit", "hyperliquid") for kind in ("perp", "spot")}  # fmt: skip
-    assert 580 <= count["binance", "perp"] <= 720
-    assert 1200 <= count["binance", "spot"] <= 1600
-    assert 750 <= count["bybit", "perp"] <= 900
-    assert 500 <= count["bybit", "spot"] <= 700
-    assert 380 <= count["hyperliquid", "perp"] <= 470
-    assert 200 <= count["hyperliquid", "spot"] <= 270
-    assert len({(one.venue, one.type, one.symbol) for one in full.listings}) == len(full.listings)
-    quotes = {one.quote for one in live if one.type == "spot"}
-    assert {"BTC", "EUR", "FDUSD", "USDC", "TRY"} <= quotes
-    assert {"1000PEPEUSDT", "1000000MOGUSDT", "SHIB1000USDT", "kPEPE", "xyz:TSLA"} <= {one.symbol for one in live}
-    assert any(one.delisted_ms < ANCHOR_MS for one in full.listings)
-    assert any(one.listed_ms > ANCHOR_MS for one in full.listings)

@@ -1,0 +1,91 @@
+"""Funding, open interest and liquidations of the simulated market."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sandbox.market.derivatives import funding_hours, funding_rate, liquidations, open_interest
+from sandbox.market.listing import ANCHOR_MS, FIRST_MS
+from sandbox.market.market import Market
+from sandbox.market.universe import MINUTE_MS, build_universe
+
+SMALL = build_universe("small")
+
+
+MARKET = Market(SMALL, 11)
+
+
+ALL = np.arange(len(SMALL.listings))
+
+
+HOURS = st.integers(FIRST_MS // 3_600_000, ANCHOR_MS // 3_600_000 + 3 * 365 * 24)
+
+
+quick = settings(max_examples=25, deadline=None)
+
+
+@quick
+@given(HOURS)
+def test_funding_is_clamped_and_often_on_the_baseline(hour: int) -> None:
+    perps = ALL[SMALL.perp > 0]
+    minutes = np.array([hour * 60])
+    hours = funding_hours(MARKET, perps, minutes)
+    rate = funding_rate(MARKET, perps, minutes, hours)
+    assert np.isin(hours, (1, 2, 4, 8)).all()
+    assert (np.abs(rate) <= 0.02).all()
+    on_baseline = np.isclose(rate, 0.0001 * hours / 8, rtol=0, atol=1e-12).mean()
+    assert 0.1 < on_baseline < 0.98
+
+
+def test_funding_intervals_change_at_their_date() -> None:
+    changing = [n for n in ALL if len(SMALL.listings[n].intervals) > 1]
+    assert changing
+    for row in changing:
+        for (_, before), (since, after) in zip(
+            SMALL.listings[row].intervals, SMALL.listings[row].intervals[1:], strict=False
+        ):
+            minute = since // MINUTE_MS
+            found = funding_hours(MARKET, np.array([row]), np.array([minute - 1, minute]))[0]
+            assert found.tolist() == [before, after]
+
+
+@quick
+@given(HOURS)
+def test_open_interest_moves_slowly_and_only_where_there_is_some(hour: int) -> None:
+    minutes = np.arange(hour * 60, hour * 60 + 60)
+    held = open_interest(MARKET, ALL, minutes)
+    spot = (SMALL.perp + SMALL.future) == 0
+    assert (held[spot] == 0).all()
+    both = (held[:, :-1] > 0) & (held[:, 1:] > 0)
+    lot = 1.0 / SMALL.lot_scale[:, None]
+    assert (np.abs(held[:, 1:] - held[:, :-1])[both] <= (0.01 * held[:, :-1] + 2 * lot)[both]).all()
+
+
+def test_liquidations_follow_the_losing_side_and_the_size_of_the_move() -> None:
+    rows = ALL[(SMALL.perp > 0) & (SMALL.volume_usd > 1e8)]
+    minutes = np.arange(29_300_000, 29_300_000 + 1440)
+    logs = MARKET.price_logs(rows, np.append(minutes, minutes[-1] + 1))
+    moves = dict(zip(rows.tolist(), np.diff(logs, axis=1), strict=True))
+    found = liquidations(MARKET, rows, minutes)
+    assert len(found.ts) > 100
+    assert (np.diff(found.ts) >= 0).all()
+    assert (found.size > 0).all()
+    at = (found.ts // MINUTE_MS - minutes[0]).tolist()
+    assert min(at) >= 0
+    assert max(at) < len(minutes)
+    move = np.array([moves[row][n] for row, n in zip(found.row.tolist(), at, strict=True)])
+    assert ((move < 0) == found.long).mean() > 0.8
+    everywhere = np.abs(np.array(list(moves.values()))).mean()
+    assert np.abs(move).mean() > 1.2 * everywhere
+
+
+@pytest.mark.parametrize("offset", [0, 17])
+def test_liquidations_of_one_market_equal_those_among_all(offset: int) -> None:
+    minutes = np.arange(29_300_000, 29_300_000 + 300)
+    row = SMALL.row["bybit", "perp", "ETHUSDT"] if offset == 0 else int(ALL[SMALL.perp > 0][offset])
+    alone = liquidations(MARKET, np.array([row]), minutes)
+    among = liquidations(MARKET, ALL, minutes)
+    mine = among.row == row
+    for name in ("ts", "long", "size", "price"):
+        np.testing.assert_array_equal(getattr(alone, name), getattr(among, name)[mine])

@@ -1,0 +1,38 @@
+"""The simulated market at a minute: what is cached equals what is computed."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sandbox.market.clock import Clock
+from sandbox.market.listing import ANCHOR_MS, FIRST_MS
+from sandbox.market.market import Market
+from sandbox.market.universe import MINUTE_MS, build_universe
+from sandbox.market.world import build_world
+
+SMALL = build_universe("small")
+
+
+MARKET = Market(SMALL, 11)
+
+
+ALL = np.arange(len(SMALL.listings))
+
+
+HOURS = st.integers(FIRST_MS // 3_600_000, ANCHOR_MS // 3_600_000 + 3 * 365 * 24)
+
+
+quick = settings(max_examples=25, deadline=None)
+
+
+@quick
+@given(HOURS, st.integers(0, 59))
+def test_the_day_volume_is_the_sum_of_its_bars(hour: int, inside: int) -> None:
+    minute = hour * 60 + inside
+    state = build_world(SMALL, 11, Clock(fixed_ms=minute * MINUTE_MS)).minute(minute)
+    some = ALL[::37]
+    bars = MARKET.bars(some, hour - 24, 25)
+    quote = bars.quote_volume[:, inside : inside + 1440].sum(axis=1)
+    base = bars.volume[:, inside : inside + 1440].sum(axis=1)
+    np.testing.assert_allclose(state.quote_24h[some], quote, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(state.base_24h[some], base, rtol=0.02, atol=1e-9)

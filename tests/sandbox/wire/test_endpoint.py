@@ -1,0 +1,26 @@
+"""Answers of a simulated venue: JSON bodies, the status, and a weight that depends on the request."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.wire.endpoint import json_answer
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)  # fmt: skip
+
+
+@given(VALUES)
+def test_a_json_answer_is_read_back_by_any_reader(value: object) -> None:
+    answer = json_answer(value)
+    assert json.loads(answer.body) == value
+    assert (answer.status, answer.content_type) == (200, "application/json")
+
+
+def test_a_weight_is_the_endpoints_unless_the_answer_has_one() -> None:
+    assert json_answer([]).weight is None
+    assert (json_answer({"code": -1}, 400, weight=40).status, json_answer([], weight=40).weight) == (400, 40)

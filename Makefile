@@ -93,7 +93,7 @@ clean:
 	@mkdir -p .venv/node && cp tests/node/package.json tests/node/package-lock.json .venv/node
 	@echo "Fetching the MCP suites and Node.js 22 into .venv/node"
 	@cd .venv/node && npm ci --no-audit --no-fund --loglevel=error
-	@.venv/node/node_modules/node/bin/node --version >/dev/null || { echo "npm did not install Node.js 22: its package unpacks it with an install script, which npm may have been told to leave out."; exit 1; }
+	@.venv/node/node_modules/node/bin/node --version >/dev/null || { echo "npm did not install Node.js 22: its package unpacks it with an install script, which npm may be configured to skip."; exit 1; }
 	@touch $@
 
 .venv/lock/bin/uv: .venv/bin/python

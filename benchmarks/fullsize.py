@@ -45,7 +45,7 @@ select t, base, case when grouping(type) = 0 then type else 'all' end as type, '
 {ACROSS_SQL} and t >= {{lo}} and t < {{hi}}
 group by grouping sets ((t, base, type), (t, base))
 """
-# Positioning of the perps whose venues tell it, and books of the 20 first coins.
+# Positioning of the perps whose venues publish it, and order books of the first 20 coins.
 RATIO_SQL = """
 select t, market_id, venue, base, aggregated,
     round(0.5 + sin(t / 3e8 + i) / 5 + (hash(t, i) % 1000) / 1e5, 4)::double as accounts,

@@ -15,7 +15,8 @@
         case when {{ i }}.usd_like then {{ b }}.turnover - {{ b }}.taker_buy_turnover end as taker_sell_usd
 {%- endmacro %}
 
-{#- The rows of `fresh` that the stored table does not know better: what was recorded, or told by a later tick, stays. -#}
+{#- The rows of `fresh` that replace or extend the stored table: a stored row stays if it was recorded and the new one is
+    backfilled, or if it comes from a later minute. -#}
 {% macro not_outdone(fresh, keys) -%}
 select new.*
 from {{ fresh }} as new

@@ -1,5 +1,5 @@
-{#- Gate's contract_stats, which tell several long shares in one row per bucket: `long` and `short` are the counted sides,
-    `ratio` the one by the other, which alone was published until the counts were added. -#}
+{#- Gate's contract_stats, which publish several long fractions in one row per bucket: `long` and `short` are the counts of
+    both sides, `ratio` is long divided by short. -#}
 {% macro gate_long_fractions(long, short, ratio) -%}
 with recorded as (
     {{ recorded('gate', 'contract_stats', "from_json(body,
@@ -18,7 +18,7 @@ select
         when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
         when '1d' then 86400000
     end::bigint as period_ms,
-    -- The ratio alone was published until the counts were added.
+    -- Before Gate added the counts, it published the ratio only.
     coalesce(
         try_cast(r.{{ long }} as double) / (try_cast(r.{{ long }} as double) + try_cast(r.{{ short }} as double)),
         try_cast(r.{{ ratio }} as double) / (1 + try_cast(r.{{ ratio }} as double))

@@ -1,19 +1,19 @@
-{#- How hours and days of history enter the series: only where a market has no recorded row. A row that is rolled up from
-    backfilled parts alone is completed by them, column by column. -#}
+{#- How hours and days of history enter the series: only where a market has no recorded row. A row that was rolled up from
+    backfilled parts alone takes their values, column by column. -#}
 
-{#- The end of a tier's query after `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
+{#- The end of a tier's query, after the CTEs `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
 {% macro with_history_of(step) %}
 {%- set bars, held, settled, instruments = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements"), ref("instruments") %}
 {%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h"] %}
 ,
 
--- The buckets that history may fill.
+-- Buckets without a recorded row, which history may fill.
 open_buckets as materialized (
   {% if is_update() %}
   select t, market_id
   from (
     select distinct {{ bucket("minute_ms", step) }} as t, market_id from {{ ref("touched_markets") }}
-    where step in {{ told_steps(step) }} and step <> '1m'
+    where step in {{ history_steps(step) }} and step <> '1m'
     union
     select t, market_id from rolled where source = 'backfilled'
   )
@@ -37,13 +37,13 @@ open_buckets as materialized (
   {% endif %}
 ),
 
-told_bars as (
+published_bars as (
   select b.t, b.market_id, b.close, b.volume_usd, b.taker_buy_usd, b.taker_sell_usd
   from {{ bars }} as b semi join open_buckets using (t, market_id)
   where step = '{{ step }}'
 ),
 
-told_oi as (
+published_oi as (
   select {{ bucket("t", step) }} as bucket_t, market_id, max_by(oi_base, t) as oi_base, max_by(oi_usd, t) as oi_usd
   from {{ held }}
   where {{ history_periods(step) }}
@@ -52,7 +52,7 @@ told_oi as (
   group by bucket_t, market_id
 ),
 {% if step == "1h" %}
-told_funding as (
+published_funding as (
   -- The first settlement after the hour began, if it closes an interval that the hour lies in.
   select hours.t, hours.market_id, s.funding_8h, {{ bucket("(s.settled_ms - 1)", step) }} = hours.t as ends
   from open_buckets as hours
@@ -63,40 +63,40 @@ told_funding as (
   where s.settled_ms - s.interval_h * 3600000 < hours.t + {{ step_ms(step) }}
 ),
 {% endif %}
-told as (
+published as (
   select
     o.t, o.market_id, if(i.usd_like, b.close, null) as price, b.volume_usd, b.taker_buy_usd, b.taker_sell_usd,
     coalesce(h.oi_usd, h.oi_base * if(i.usd_like, b.close, null)) as oi_usd,
     coalesce(h.oi_base, h.oi_usd / if(i.usd_like, nullif(b.close, 0), null)) as oi_base,
     {{ "f.funding_8h" if step == "1h" else "null::double" }} as funding_8h
   from open_buckets as o
-  left join told_bars as b using (t, market_id)
-  left join told_oi as h on o.t = h.bucket_t and o.market_id = h.market_id
-  {% if step == "1h" %}left join told_funding as f using (t, market_id){% endif %}
+  left join published_bars as b using (t, market_id)
+  left join published_oi as h on o.t = h.bucket_t and o.market_id = h.market_id
+  {% if step == "1h" %}left join published_funding as f using (t, market_id){% endif %}
   left join {{ instruments }} as i on o.market_id = i.market_id
-  -- A settlement alone makes a row of its last hour, not of all that it closes.
+  -- A settlement without other data makes a row only for the last hour of its interval.
   where b.close is not null or h.market_id is not null{% if step == "1h" %} or f.ends{% endif %}
 ),
 
 added as (
   select
     t, market_id, i.venue, i.type, i.symbol, i.base, i.quote, i.hip3, i.aggregated,
-    {% for column in columns %}coalesce(told.{{ column }}, rolled.{{ column }}) as {{ column }}, {% endfor %}
+    {% for column in columns %}coalesce(published.{{ column }}, rolled.{{ column }}) as {{ column }}, {% endfor %}
     rolled.vol24h_usd,
-    -- As many minutes as the bucket has, so that a longer bucket weighs hours alike.
-    case when told.funding_8h is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.funding_n, 0) end as funding_n,
+    -- One per minute of the bucket, so that every hour has the same weight in coarser tiers.
+    case when published.funding_8h is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.funding_n, 0) end as funding_n,
     rolled.liq_long_usd, rolled.liq_short_usd, 'backfilled' as source
-  from told
+  from published
   left join rolled using (t, market_id)
   join {{ instruments }} as i using (market_id)
-  where coalesce({% for column in columns %}told.{{ column }}{{ ", " if not loop.last }}{% endfor %}) is not null
+  where coalesce({% for column in columns %}published.{{ column }}{{ ", " if not loop.last }}{% endfor %}) is not null
 )
 
 select * from rolled anti join added using (t, market_id)
 union all by name
 select * from added
 {% if is_update() %}
--- A whole bucket is written anew: what history told before stays in it.
+-- Whole buckets are deleted and inserted: the backfilled rows that earlier builds stored are inserted again.
 union all by name
 select stored.*
 from {{ this }} as stored
@@ -107,7 +107,7 @@ where stored.source = 'backfilled'
 {% endif %}
 {% endmacro %}
 
-{#- The observations that belong to a tier: those of an hour and less to the hours, from which days are rolled up. -#}
+{#- The open-interest observations of a tier: periods up to an hour belong to 1h, from which 1d is rolled up. -#}
 {% macro history_periods(step) -%}
 period_ms {{ "<=" if step == "1h" else ">" }} 3600000
 {%- endmacro %}

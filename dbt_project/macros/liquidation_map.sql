@@ -1,16 +1,17 @@
-{#- The liquidation map: where positions that were opened in recorded time would be liquidated. Cohorts are not kept one by
-    one but as the USD in each bin of the price, which is enough to shrink them, to let them die and to add new ones. -#}
+{#- The liquidation map: at which prices positions that were opened in recorded time would be liquidated. Positions are not
+    kept one by one but as the USD in each price bin, which is enough to reduce, liquidate and add positions. -#}
 
 {#- Bins are 0.1 % of the price wide: the bin of a price, and the price in the middle of a bin. -#}
 {% macro price_bin(price) -%}floor(ln({{ price }}) / ln(1.001))::bigint{%- endmacro %}
 {% macro bin_price(bin) -%}exp(({{ bin }} + 0.5) * ln(1.001)){%- endmacro %}
 
-{#- What happened to the perps of `markets` in each five minutes from `from_ms` to `until_ms`: t, market_id, the mean `price`,
-    `low` and `high`, what was `opened` (USD: contracts added × price), which share of that was `longs`, and which share
-    of what was open before was `kept`. Contracts are counted in coins: a price that rises opens no position. -#}
+{#- What happened to the perps of `markets` in each 5-minute bucket from `from_ms` to `until_ms`: t, market_id, the mean
+    `price`, `low` and `high`, the positions `opened` (USD: coins of open interest added × price), the fraction of them
+    that are `longs`, and the fraction of the earlier open interest that was `kept`. Open interest is in coins, so that a
+    rising price opens no position. -#}
 {% macro position_changes(markets, from_ms, until_ms) -%}
 {%- set look_back_ms, longest_ms = 3600000, 6 * 3600000 -%}
-with told as materialized (
+with five_minutes as materialized (
     select *, lag(oi_base ignore nulls) over (partition by market_id order by t) as oi_before
     from (
         select
@@ -31,9 +32,9 @@ with told as materialized (
     )
 ),
 
--- Contracts that were silent for longer: more is looked through for them alone, because a quarter of a day costs.
+-- Markets without open interest in the hour before: only for them are six hours scanned, because that is expensive.
 silent as materialized (
-    select market_id from told
+    select market_id from five_minutes
     group by market_id
     having max(oi_base) filter (t >= {{ from_ms }}) is not null and max(oi_base) filter (t < {{ from_ms }}) is null
 ),
@@ -49,20 +50,20 @@ before_silence as (
 
 select
     t, market_id, price, low, high,
-    coalesce(greatest(oi_base - held, 0) * price, 0) as opened, longs,
-    case when oi_base < held then oi_base / held else 1 end as kept
+    coalesce(greatest(oi_base - oi_held, 0) * price, 0) as opened, longs,
+    case when oi_base < oi_held then oi_base / oi_held else 1 end as kept
 from (
-    select told.*, coalesce(told.oi_before, before_silence.oi_base) as held
-    from told
+    select five_minutes.*, coalesce(five_minutes.oi_before, before_silence.oi_base) as oi_held
+    from five_minutes
     left join before_silence using (market_id)
 )
 where t >= {{ from_ms }} and price is not null
 {%- endmacro %}
 
-{#- The map at `until_ms`, from the map `before` (which was made at the time from which the relation `changes` goes on):
-    market_id, scenario, side, bin, usd, of the relation `perps`. In each five minutes contracts that were closed shrink all that is open in
-    proportion, then dies what the price traded through, then new positions are opened. `scenarios` are factors of the
-    assumed leverage. -#}
+{#- The map at `until_ms`, from the map `before` (the relation `changes` continues where it ends):
+    market_id, scenario, side, bin, usd, for the markets of the relation `perps`. In each 5-minute bucket a fall of open
+    interest reduces all positions in proportion, then positions whose price was traded through are liquidated, then new
+    positions are opened. `scenarios` are factors of the assumed leverage. -#}
 {% macro liquidation_map(before, changes, until_ms, scenarios) -%}
 select market_id, scenario, side, bin, sum(usd) as usd
 from (
@@ -95,26 +96,26 @@ from (
         cross join {{ ref("liquidation_assumptions") }} as a
         cross join (values ('long', -1), ('short', 1)) as p(side, direction)
         cross join (select unnest([{{ scenarios | join(", ") }}]::double[]) as scenario) as s
-        -- Leverage that leaves no margin is not offered.
+        -- Exchanges do not offer leverage that leaves no margin.
         where c.opened > 0 and 1 / (a.leverage * s.scenario) > a.maintenance_margin
     )
     where case side when 'long' then coalesce(low_after > liquidated_at, true) else coalesce(high_after < liquidated_at, true) end
 )
 group by market_id, scenario, side, bin
--- What has shrunk to less than a cent is nothing. A dollar would be what a quiet market opens in some minutes.
+-- Bins below one cent are dropped. One dollar would drop what quiet markets open in some minutes.
 having sum(usd) >= 0.01
 {%- endmacro %}
 
-{#- From when to when a build moves the map on, [from_ms, until_ms]: from where it stands, or from the first of the build's
-    `ticks`, to the end of their last five minutes. -#}
+{#- The period by which a build advances the map, [from_ms, until_ms]: from the map's newest time, or without a map from the
+    first minute in `ticks`, to the 5-minute bucket of the last minute. -#}
 {% macro map_times(ticks) -%}
 {%- set known = known_ms(this, "max(t)") if is_update() else 0 -%}
 {%- set from_ms = known or known_ms(ticks, "min(tick_ms)") // 300000 * 300000 -%}
 {{ return([from_ms, [from_ms, known_ms(ticks, "max(tick_ms)") // 300000 * 300000] | max]) }}
 {%- endmacro %}
 
-{#- What is to be scored, a list of [frozen_ms, hours]: the frozen `maps` whose hours are over at `until_ms`, without those
-    that the model holds. -#}
+{#- The frozen `maps` to score, a list of [frozen_ms, hours]: those whose horizon has ended at `until_ms` and that are not in
+    this model yet. -#}
 {% macro maps_to_score(maps, horizons, until_ms) -%}
 {%- set due = [] -%}
 {%- if execute and load_relation(maps) -%}
@@ -122,23 +123,23 @@ having sum(usd) >= 0.01
     {%- for hours in horizons if row[0] + hours * 3600000 <= until_ms -%}{%- do due.append([row[0], hours]) -%}{%- endfor -%}
   {%- endfor -%}
   {%- if due and is_update() -%}
-    {%- set told = run_query("select distinct frozen_ms, horizon_h from " ~ this ~ " where frozen_ms >= " ~ due[0][0]).rows -%}
-    {%- set known = told | map("list") | list -%}
+    {%- set scored = run_query("select distinct frozen_ms, horizon_h from " ~ this ~ " where frozen_ms >= " ~ due[0][0]).rows -%}
+    {%- set known = scored | map("list") | list -%}
     {%- set due = due | reject("in", known) | list -%}
   {%- endif -%}
 {%- endif -%}
 {{ return(due) }}
 {%- endmacro %}
 
-{#- The days of `scores` that are complete at `now_ms` and come after those that the model holds. A day is complete when the
-    longest hours after its last map are scored. -#}
+{#- The days of `scores` that are complete at `now_ms` and newer than those in this model. A day is complete when the longest
+    horizon of its last map is scored. -#}
 {% macro days_to_judge(scores, now_ms) -%}
 {%- set day_ms, days = 86400000, [] -%}
 {%- if execute and load_relation(scores) -%}
-  {%- set told = "select coalesce(max(day_ms), -1) from " ~ this if is_update() else "select -1" -%}
+  {%- set judged_until = "select coalesce(max(day_ms), -1) from " ~ this if is_update() else "select -1" -%}
   {%- set day = "frozen_ms // " ~ day_ms ~ " * " ~ day_ms -%}
   {%- for row in run_query(
-    "select distinct " ~ day ~ " from " ~ scores ~ " where " ~ day ~ " > (" ~ told ~ ") and "
+    "select distinct " ~ day ~ " from " ~ scores ~ " where " ~ day ~ " > (" ~ judged_until ~ ") and "
     ~ day ~ " + " ~ (2 * day_ms + 900000) ~ " <= " ~ now_ms ~ " order by 1"
   ).rows -%}{%- do days.append(row[0]) -%}{%- endfor -%}
 {%- endif -%}

@@ -1,15 +1,15 @@
-{#- The tiers of positioning (who is long, what takers bought) and of order books: few markets, told every few minutes, so
-    they have tables of their own beside those of the series, and fewer of them are stored. -#}
+{#- The tiers of positioning (long fractions, taker flow) and of order books. They cover few markets, every few minutes, so
+    they are tables apart from the series tiers, and fewer of their steps are stored. -#}
 
-{#- Long shares are states, of which a bucket has the last, and so is the open interest that they are shares of; what takers
-    traded adds up. -#}
+{#- Long fractions and the open interest that they belong to are states: a bucket has the last one. Taker sizes are flows: a
+    bucket has their sum. -#}
 {% macro long_shares() %}{{ return(["accounts", "top_acct", "top_pos"]) }}{% endmacro %}
 {% macro ratio_states() %}{{ return(long_shares() + ["oi_usd"]) }}{% endmacro %}
 {% macro taker_sizes() %}{{ return(["taker_buy_size", "taker_sell_size"]) }}{% endmacro %}
 
-{#- A stored tier: what its finer tier tells, and where that says nothing what venues told of buckets of just this length. A
-    value of an hour is none of 5 minutes: nothing is spread. A build restates the buckets of which it was told, and those
-    whose open interest it brought. -#}
+{#- A stored tier: rolled up from the finer tier, and where that has no value, what venues published for buckets of exactly
+    this length. A value for an hour is never spread over its 5-minute buckets. A build restates the buckets for which it
+    brings ratios or open interest. -#}
 {% macro ratio_tier(step, finer=none) %}
 {{ config(
     incremental_strategy="replace_keys", replace_keys=["market_id", "t"], replace_on="t",
@@ -30,18 +30,18 @@ with touched as materialized (
   where t in (select {{ bucket("tick_ms", "5m") }} from {{ window }})
   {% if finer %}
   union
-  select {{ bucket("minute_ms", step) }}, market_id from {{ history }} where step <> '1m' and step in {{ told_steps(step) }}
+  select {{ bucket("minute_ms", step) }}, market_id from {{ history }} where step <> '1m' and step in {{ history_steps(step) }}
   {% endif %}
   {% endif %}
 
 ),
 
-told as (
+published as (
   select
     t, market_id, any_value(f.venue) as venue, any_value(f.base) as base, coalesce(bool_or(i.aggregated), false) as aggregated,
     any_value(m.oi_usd) as oi_usd,
     {% for share in long_shares() %}max(long_fraction) filter (kind = '{{ share }}') as {{ share }}, {% endfor %}
-    -- In coins where coins are told: they are known in USD only with a price.
+    -- In coins where the venue publishes coins: USD would need a price.
     {% for side in ["buy", "sell"] %}max(coalesce(f.taker_{{ side }}_base, f.taker_{{ side }}_usd)) as taker_{{ side }}_size, {% endfor %}
     {{ source_of_parts("f.source") }} as source
   from {{ facts }} as f
@@ -53,7 +53,7 @@ told as (
 ){% if not finer %}
 
 select t, market_id, venue, base, aggregated, {{ (ratio_states() + taker_sizes()) | join(", ") }}, source
-from told
+from published
 {% else %},
 
 finer_rows as (
@@ -67,7 +67,7 @@ finer_rows as (
 rolled as (
   {{ last_and_sums_of("finer_rows", step, ratio_states(), taker_sizes(), source=true) }}
   {% if is_update() %}
-  -- Finer tiers than an hour are forgotten some day: what they told of an hour stays.
+  -- Tiers finer than an hour are trimmed after a while: an hour that was rolled up from them is kept.
   union all by name
   select stored.*
   from {{ this }} as stored
@@ -78,18 +78,18 @@ rolled as (
 )
 
 select
-  t, market_id, coalesce(rolled.venue, told.venue) as venue, coalesce(rolled.base, told.base) as base,
-  coalesce(rolled.aggregated, told.aggregated) as aggregated,
-  {% for column in ratio_states() + taker_sizes() %}coalesce(rolled.{{ column }}, told.{{ column }}) as {{ column }}, {% endfor %}
+  t, market_id, coalesce(rolled.venue, published.venue) as venue, coalesce(rolled.base, published.base) as base,
+  coalesce(rolled.aggregated, published.aggregated) as aggregated,
+  {% for column in ratio_states() + taker_sizes() %}coalesce(rolled.{{ column }}, published.{{ column }}) as {{ column }}, {% endfor %}
   case
-    when rolled.source is null then told.source
-    when rolled.source <> told.source and (
-      {%- for column in long_shares() + taker_sizes() %}{{ " or " if not loop.first }}coalesce(rolled.{{ column }}, told.{{ column }}) is distinct from rolled.{{ column }}{% endfor -%}
+    when rolled.source is null then published.source
+    when rolled.source <> published.source and (
+      {%- for column in long_shares() + taker_sizes() %}{{ " or " if not loop.first }}coalesce(rolled.{{ column }}, published.{{ column }}) is distinct from rolled.{{ column }}{% endfor -%}
     ) then 'mixed'
     else rolled.source
   end as source
 from rolled
-full join told using (t, market_id)
+full join published using (t, market_id)
 {% endif %}
 {% endmacro %}
 

@@ -1,23 +1,23 @@
 {#- The series tiers: the only place where buckets are aggregated, and how a tier restates just what a build touched.
 
-    A build touches whole buckets (those that hold a tick of its window: every market may have changed) and single
+    A build touches whole buckets (those that hold a minute of its window: every market may have changed) and single
     markets elsewhere (a bar or liquidation that arrived late). Rebuilding whole buckets for the latter would rewrite
-    the last hour of all markets every minute, because quiet markets' bars are asked once an hour. -#}
+    the last hour of all markets every minute, because bars of quiet markets are requested once an hour. -#}
 
-{#- Common table expressions `whole(t)` and `late(t, <key>)`: what a build touches at this step, single markets as far as
-    `told` goes: "1m", or also the hours and days of history. -#}
-{% macro touched_buckets(step, key, told=none) -%}
+{#- Common table expressions `whole(t)` and `late(t, <key>)`: what a build touches at this step. Late rows are those of minutes
+    and of backfilled hours and days, up to the step `up_to` (default: `step`). -#}
+{% macro touched_buckets(step, key, up_to=none) -%}
 whole as materialized (
   select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_ticks") }}
 ),
 late as materialized (
   select distinct {{ bucket("minute_ms", step) }} as t, {{ key }} from {{ ref("touched_markets") }}
-  where {{ bucket("minute_ms", step) }} not in (select t from whole) and step in {{ told_steps(told or step) }}
+  where {{ bucket("minute_ms", step) }} not in (select t from whole) and step in {{ history_steps(up_to or step) }}
 ),
 {%- endmacro %}
 
-{#- The steps of what touches a bucket of this step. -#}
-{% macro told_steps(step) -%}
+{#- The steps in `touched_markets` that are not longer than `step`: minutes, and hours and days of history. -#}
+{% macro history_steps(step) -%}
 ({% for name in ["1m", "1h", "1d"] if step_ms(name) <= step_ms(step) %}'{{ name }}'{{ ", " if not loop.last }}{% endfor %})
 {%- endmacro %}
 
@@ -32,16 +32,16 @@ late as materialized (
   semi join (select t + {{ parts }} as {{ time }}, {{ key }} from late) as touched using ({{ time }}, {{ key }})
 {%- endmacro %}
 
-{#- A coarser market tier from the finer one: last of what is a state, sum of what flows, mean of funding. Hours and days
-    of history come in where a market has no recorded row (see history.sql). -#}
+{#- A coarser market tier from the finer one: the last state, the sum of flows, the mean of funding. Hours and days of
+    history fill in where a market has no recorded row (see history.sql). -#}
 {% macro rollup_market(step) %}
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="market_id") }}
 {%- set finer = finer_step(step) %}
 {%- set relation = ref("series_market_" ~ finer) %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
-{#- Finer tiers than an hour are forgotten some day: what history tells does not roll an hour up again. -#}
-with {% if is_update() %}{{ touched_buckets(step, "market_id", told="1m" if step == "1h" else step) }}{% endif %}
+{#- Tiers finer than an hour are trimmed after a while, so backfilled hours must not cause an hour to be rolled up again. -#}
+with {% if is_update() %}{{ touched_buckets(step, "market_id", up_to="1m" if step == "1h" else step) }}{% endif %}
 finer_rows as (
   {% if is_update() %}{{ touched_rows(relation, step, "market_id", "t", step_ms(finer)) }}
   {% else %}select * from {{ relation }}{% endif %}
@@ -50,14 +50,14 @@ finer_rows as (
 {{ last_and_sums(step, "finer_rows", history=step in ("1h", "1d")) }}
 {% endmacro %}
 
-{#- A market tier that is computed when it is read. By base too, so that a reader's condition on it reaches the finer
-    tier's rows: a market that changed its base has a row for each. -#}
+{#- A market tier as a view, computed when it is read. It groups by base too, so that a reader's filter on the base is
+    pushed down to the finer tier; a market that changed its base has a row for each. -#}
 {% macro rollup_market_view(step) %}
 {{ config(materialized="view_in_place") }}
 with {{ last_and_sums(step, ref("series_market_" ~ finer_step(step)).include(database=false), by_base=true) }}
 {% endmacro %}
 
-{#- A base tier that is computed when it is read. -#}
+{#- A base tier as a view, computed when it is read. -#}
 {% macro rollup_base_view(step) %}
 {{ config(materialized="view_in_place") }}
 select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
@@ -66,8 +66,8 @@ where aggregated
 group by grouping sets ((t, base, type), (t, base))
 {% endmacro %}
 
-{#- Rows of `relation` by bucket and market: last of what is a state, sum of what flows, mean of funding; with `history`
-    also what it adds. -#}
+{#- Rows of `relation` by bucket and market: the last state, the sum of flows, the mean of funding; with `history`,
+    backfilled rows are added. -#}
 {% macro last_and_sums(step, relation, by_base=false, history=false) -%}
 buckets as (
   select
@@ -94,7 +94,7 @@ from buckets
 {% if history %}){{ with_history_of(step) }}{% endif %}
 {% endmacro %}
 
-{#- Where the parts of a row come from. -#}
+{#- The `source` of an aggregated row: `recorded`, `backfilled`, or `mixed` if its parts differ. -#}
 {% macro source_of_parts(source="source") -%}
 case
       when count(*) filter (where {{ source }} is distinct from 'backfilled') = 0 then 'backfilled'
@@ -122,8 +122,9 @@ where aggregated
 group by grouping sets ((t, base, type), (t, base))
 {% endmacro %}
 
-{#- The same by venue, as views: a coin has few markets on one venue, so that reading them together costs little, while
-    storing them would more than double every tier. Without a database name, so that the view is the replica's too. -#}
+{#- The base tier by venue, as views: a coin has few markets on one venue, so aggregating them at read time costs little,
+    while storing them would more than double every tier. The relation has no database name, so that the same view
+    works in the replica. -#}
 {% macro rollup_venue(step) %}
 {{ config(materialized="view_in_place") }}
 {%- set markets = ref("series_market_" ~ step).include(database=false) %}
@@ -132,9 +133,9 @@ union all
 select t, base, 'all' as type, venue, {{ across_markets() }} from {{ markets }} where aggregated group by t, base, venue
 {% endmacro %}
 
-{#- Columns of several markets taken together: sums of what adds up, weighted means of what does not. -#}
+{#- Aggregate columns over several markets: sums of amounts, weighted means of prices and rates. -#}
 {% macro across_markets() %}
-  {#- History tells no trailing day: the bucket's own turnover weighs then. #}
+  {#- Backfilled rows have no 24h volume: the weight is then the volume of the bucket. #}
   {%- set of_history = "if(source = 'backfilled', volume_usd, null)" %}
   {{ weighted_mean("price", "vol24h_usd", fallback=weighted_mean("price", of_history, fallback="avg(price)")) }} as price,
   sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,

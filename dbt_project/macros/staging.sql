@@ -237,8 +237,8 @@ from (
 (starts_with({{ endpoint }}, 'history_') or ends_with({{ endpoint }}, '_history'))
 {%- endmacro %}
 
-{#- The same as a word, as tables say it. -#}
-{% macro told_source(endpoint="endpoint") -%}
+{#- The same as a value of the column `source`. -#}
+{% macro source_of_endpoint(endpoint="endpoint") -%}
 case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
 {%- endmacro %}
 

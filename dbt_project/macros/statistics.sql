@@ -1,4 +1,4 @@
-{#- What statistics share: the windows that are asked for by name, and when the venues' past has been told. -#}
+{#- Macros that the statistics models share: named windows, and whether the backfill is complete. -#}
 
 {#- Windows by name, in days, as a table (lookback, days). -#}
 {% macro named_windows(windows) -%}
@@ -9,11 +9,11 @@
   ], recursive := true))
 {%- endmacro %}
 
-{#- The windows in which funding is looked at. -#}
+{#- The windows of funding statistics, in days. -#}
 {% macro funding_windows() %}{{ return({"7d": 7, "30d": 30}) }}{% endmacro %}
 
-{#- Whether two funding rates are the same one: the mean of an hour in which a rate did not move may be the number beside it,
-    by the order of adding. No venue tells nine digits of a rate. -#}
+{#- Whether two funding rates are equal up to floating-point error: the mean of an hour of equal rates may differ in the last
+    digit, by the order of summing. No venue publishes nine digits of a rate. -#}
 {% macro same_rate(one, other) -%}abs({{ one }} - {{ other }}) <= 1e-9 * abs({{ other }}){%- endmacro %}
 
 {#- The perps that count in rankings by open interest, each with its rank among all and on its venue. -#}
@@ -29,22 +29,21 @@ select
 {#- The newest UTC day that is over, with the minutes in which its last bars arrive. -#}
 {% macro last_day_ms(now_ms) %}{{ return((now_ms - 300000) // 86400000 * 86400000 - 86400000) }}{% endmacro %}
 
-{#- Whether the venues' past has been told as far as it is: its fetching is not under way, and what came has been built.
-    Days are only written for good when it has, or the first part of a backfill would be all that they ever know. -#}
-{% macro history_rests(now_ms) -%}
-{%- set told_ms = [known_ms(ref("int_history_bars"), "max(tick_ms)"), known_ms(ref("int_history_oi"), "max(tick_ms)")] | max -%}
+{#- Whether the backfill is complete: no fetching is under way, and no backfilled row arrived in the last 10 minutes. Days are
+    final only then: otherwise the first part of a backfill would be all that their values are computed from. -#}
+{% macro history_is_complete(now_ms) -%}
+{%- set newest_ms = [known_ms(ref("int_history_bars"), "max(tick_ms)"), known_ms(ref("int_history_oi"), "max(tick_ms)")] | max -%}
 {%- set fetching = known_ms(source("pipeline", "settings"), "max((name = 'fetching' and value = 'true')::int)") -%}
-{{ return(told_ms <= now_ms - 600000 and not fetching) }}
+{{ return(newest_ms <= now_ms - 600000 and not fetching) }}
 {%- endmacro %}
 
-{#- The first of some days of a table, as a query lists them, as a number for scans of long tables; `otherwise` if there is
-    none. -#}
+{#- The first `t` of the query `days` over `relation`, as a literal for scans of long tables; `otherwise` if there is none. -#}
 {% macro first_of(relation, days, otherwise) -%}
 {%- set known = execute and load_relation(relation) -%}
 {{ return((run_query("select min(t) from (" ~ days ~ ")").rows[0][0] if known else none) or otherwise) }}
 {%- endmacro %}
 
-{#- The tick by which a publish finds what a build wrote; outside of a window the newest minute. -#}
+{#- The `tick_ms` of written rows, by which a publish finds what a build wrote; without a window, the newest minute. -#}
 {% macro written_tick() -%}
 coalesce((select max(tick_ms) from {{ source("pipeline", "window_ticks") }}), {{ newest_minute_ms() }})
 {%- endmacro %}

@@ -25,19 +25,19 @@
 (select max(end_ms) - 60000 from {{ ref("recording_runs") }} where venue = '')
 {%- endmacro %}
 
-{#- The newest minute as a number, for scans of long tables: zone maps spare the past for literal bounds, not for those of
-    a subquery. -#}
+{#- The newest minute as a number, for scans of long tables: DuckDB's zone maps skip old row groups for literal bounds, not
+    for the result of a subquery. -#}
 {% macro newest_minute_ms() -%}
 {{ return(known_ms(ref("recording_runs"), "max(end_ms) filter (venue = '') - 60000")) }}
 {%- endmacro %}
 
 {#- The as_of of the edition that the build leads to, as a number: where rolling windows end. -#}
 {% macro as_of_ms() -%}
-{%- set told = known_ms(source("pipeline", "settings"), "max(if(name = 'as_of_ms', value, null))::bigint") -%}
-{{ return(told or newest_minute_ms()) }}
+{%- set as_of = known_ms(source("pipeline", "settings"), "max(if(name = 'as_of_ms', value, null))::bigint") -%}
+{{ return(as_of or newest_minute_ms()) }}
 {%- endmacro %}
 
-{#- A time that a table knows; 0 while nothing runs, or before there is one. -#}
+{#- The result of `expression` over `relation`; 0 while dbt parses, or if the relation does not exist or is empty. -#}
 {% macro known_ms(relation, expression) -%}
 {%- set known = execute and load_relation(relation) -%}
 {{ return((run_query("select " ~ expression ~ " from " ~ relation).rows[0][0] if known else 0) or 0) }}

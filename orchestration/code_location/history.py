@@ -59,7 +59,12 @@ def _time(option: str, text: str | None) -> int | None:
 def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None = None) -> BackfillState:
     """Fetch and land what is missing; RecorderBusy while another fetch runs."""
     work = backfill(
-        settings.backfill, settings.landing, settings.venues_url, request, report_error=say, state_copy=settings.told
+        settings.backfill,
+        settings.landing,
+        settings.venues_url,
+        request,
+        report_error=say,
+        state_copy=settings.backfill_status,
     )
     return asyncio.run(work)
 

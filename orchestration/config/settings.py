@@ -125,8 +125,8 @@ class Settings:
         return self.home / "backfill"
 
     @property
-    def told(self) -> Path:
-        """How far the history is, for the API, which reads nothing else of this home."""
+    def backfill_status(self) -> Path:
+        """A copy of the backfill's progress in the one folder of this home that the API reads."""
         return self.serving / "backfill.json"
 
     @property

@@ -171,7 +171,7 @@ def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]
 
 
 def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
-    """Up to which build a replica is, of which warehouse (a build's end tells rebuilt ones apart); None if unknown."""
+    """The last build that a replica contains, with its end time, which identifies the warehouse; None if unknown."""
     try:
         row = con.execute("select build_id, finished_ms, columns from publish_state").fetchone()
     except duckdb.CatalogException:

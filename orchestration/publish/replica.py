@@ -1,7 +1,7 @@
-"""What a publish copies into a replica file and drops from it: what builds touched comes, what is too old goes.
+"""Copies the rows that builds touched into a replica file and deletes the rows that are too old to be served.
 
 Everything here runs inside the publish's one transaction, on a connection whose main database is the replica and that
-has the warehouse attached as `warehouse`. In which order the rows lie is a matter of `clustering`.
+has the warehouse attached as `warehouse`. The order of rows on disk is decided in `clustering`.
 """
 
 import duckdb
@@ -10,11 +10,11 @@ from orchestration.publish.clustering import note_dropped, note_filled, note_his
 from orchestration.warehouse.served import DAY_MS, HOUR_MS, Served, Table
 from orchestration.warehouse.writer import literals
 
-# A coin's number, by which a reader tells it from others ten times as fast as by its name: the same in all editions,
-# and in rows that lie together it takes next to no space. Of two coins that share one the names tell.
+# A hash of a coin's name: filtering by this number is ten times as fast as by the name. It is the same in all editions
+# and compresses well in clustered rows. Queries compare the name too, because two coins may have the same hash.
 BASE_KEY = "(md5_number_lower(base) % 4294967291)::uinteger"
 KEYED = f"*, {BASE_KEY} as base_key"
-# Up to so many buckets are named one by one in a query, which is cheaper than a join.
+# Up to this many buckets are listed as literals in a query, which is cheaper than a join.
 LITERALS = 20
 STATE = """
 create table if not exists publish_state (build_id bigint, finished_ms bigint, columns varchar);
@@ -27,7 +27,7 @@ create table if not exists base_keys (base varchar, base_key uinteger);
 
 
 def copy_views(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """The warehouse's views over the replica's own tables: their SQL names no database."""
+    """Copy the warehouse's views. Their SQL names no database, so that they read the replica's tables."""
     names = f"[{literals(*served.views)}]"
     found = con.execute(
         f"select sql from duckdb_views() where database_name = 'warehouse' and list_contains({names}, view_name) "
@@ -38,14 +38,14 @@ def copy_views(con: duckdb.DuckDBPyConnection, served: Served) -> None:
 
 
 def copy_small(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """The tables that every edition has anew, and the coins' numbers."""
+    """Copy the tables that are replaced as a whole in every edition, and the hashes of the coins' names."""
     for table in served.snapshots:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
     number_coins(con, "market_index")
 
 
 def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Note the numbers of this table's coins, for readers; one stays there when its markets get another name."""
+    """Store the hashes of this table's coins for readers; a coin is kept when its markets move to another coin."""
     con.execute(
         f"insert into base_keys select distinct base, {BASE_KEY} from {table} "
         "where base is not null and base not in (select base from base_keys) order by 1"
@@ -54,7 +54,7 @@ def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
 
 def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: int, as_of_ms: int) -> None:
     """Replace in every tier what the builds after `after_build` touched: whole buckets, single late rows, and in
-    tiers of an hour and more the stretches that history told of."""
+    tiers of an hour and more the ranges that were backfilled."""
     since = f"where build_id > {after_build}"
     con.execute(
         "create or replace temp table ticks as select distinct unnest(ticks) as t "
@@ -64,8 +64,8 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
         "create or replace temp table late_rows as select distinct minute_ms as t, 60000 as step_ms, market_id, base "
         f"from warehouse.pipeline.late_rows {since}"
     )
-    con.execute(f"create or replace temp table told as from warehouse.pipeline.late_ranges {since}")
-    # Of what is long and short every fact names the tick that told it, and with that what changed.
+    con.execute(f"create or replace temp table late_ranges as from warehouse.pipeline.late_ranges {since}")
+    # Every row of ratios has the minute in which it was recorded, so the changed rows are found by it.
     con.execute(
         "create or replace temp table late_ratios as select distinct t, period_ms as step_ms, market_id "
         "from warehouse.main.int_ratios where tick_ms in (select t from ticks)"
@@ -85,12 +85,12 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
         )
         _replace(con, table, "late", f"t, {table.key}")
         if table.late:
-            _replace_stretches(con, table, kept_from)
+            _replace_ranges(con, table, kept_from)
         note_touched(con, table)
 
 
 def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """Replace in every history the rows that the builds wrote whose `ticks` copy_touched has found."""
+    """Replace in every history table the rows of the minutes in `ticks`, which copy_touched creates."""
     for table, history in served.histories.items():
         key = history.key
         con.execute(
@@ -102,7 +102,7 @@ def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
 
 
 def _replace(con: duckdb.DuckDBPyConnection, table: Table, touched: str, key: str) -> None:
-    """Delete and insert the touched rows. Literal bounds let zone maps spare the untouched past."""
+    """Delete and insert the touched rows. With literal bounds DuckDB's zone maps skip row groups outside of them."""
     found = con.execute(f"select distinct t from {touched} order by t limit {LITERALS + 1}").fetchall()
     times = [row[0] for row in found]
     if not times:
@@ -118,34 +118,33 @@ def _replace(con: duckdb.DuckDBPyConnection, table: Table, touched: str, key: st
     )
 
 
-def _replace_stretches(con: duckdb.DuckDBPyConnection, of: Table, kept_from: int) -> None:
-    """Replace a market's (a coin's) rows from the first to the last bucket that history told of."""
+def _replace_ranges(con: duckdb.DuckDBPyConnection, of: Table, kept_from: int) -> None:
+    """Replace the rows of each market (or coin) from its first to its last backfilled bucket."""
     table, tier, key = of.name, of.tier, of.key
     if tier.step_ms < HOUR_MS:
         return
     con.execute(
-        f"create or replace temp table stretches as select {key}, min(from_ms - from_ms % {tier.step_ms}) as from_ms, "
-        f"max(to_ms) as to_ms from told where step_ms <= {tier.step_ms} group by {key}"
+        f"create or replace temp table ranges as select {key}, min(from_ms - from_ms % {tier.step_ms}) as from_ms, "
+        f"max(to_ms) as to_ms from late_ranges where step_ms <= {tier.step_ms} group by {key}"
     )
-    bounds = con.execute("select min(from_ms), max(to_ms) from stretches").fetchall()[0]
+    bounds = con.execute("select min(from_ms), max(to_ms) from ranges").fetchall()[0]
     if bounds[0] is None:
         return
     where = f"rows.t between {max(bounds[0], kept_from)} and {bounds[1]}"
-    match = f"told.{key} = rows.{key} and rows.t between told.from_ms and told.to_ms"
+    match = f"ranges.{key} = rows.{key} and rows.t between ranges.from_ms and ranges.to_ms"
     ordered = ", ".join(f"rows.{column}" for column in of.order.split(", "))
-    con.execute(f"delete from {table} as rows using stretches as told where {where} and {match}")
+    con.execute(f"delete from {table} as rows using ranges where {where} and {match}")
     con.execute(
         f"insert into {table} select rows.* from (select {KEYED} from warehouse.main.{table}) as rows "
-        f"join stretches as told on {match} where {where} order by {ordered}"
+        f"join ranges on {match} where {where} order by {ordered}"
     )
     con.execute(
-        f"insert into late (t) select distinct rows.t from {table} as rows join stretches as told on {match} "
-        f"where {where}"
+        f"insert into late (t) select distinct rows.t from {table} as rows join ranges on {match} where {where}"
     )
 
 
 def copy_all(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> None:
-    """Fill an empty replica: every period of every tier, clustered as far as it is finished, and the histories."""
+    """Fill an empty replica: every period of every tier, clustered if it is finished, and the history tables."""
     for table, history in served.histories.items():
         con.execute(f"create table {table} as from warehouse.main.{table} order by {history.key}")
     _drop_old_histories(con, served, as_of_ms)

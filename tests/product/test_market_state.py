@@ -179,16 +179,18 @@ def test_the_timeline_is_the_series_of_all_coins(api: Api) -> None:
 
 def reading(live: Live, name: str, kind: str) -> tuple[float, str, dict[str, Any]] | None:
     """A market's newest ratio, after what ranks it among those of its coin; None if it has none or was not seen."""
-    told = {row["t"]: row["long_fraction"] for row in live.ratios if (row["market_id"], row["kind"]) == (name, kind)}
-    newest = max((t for t in told if NOW - 2 * HOUR <= t <= NOW), default=None)
+    reported = {
+        row["t"]: row["long_fraction"] for row in live.ratios if (row["market_id"], row["kind"]) == (name, kind)
+    }
+    newest = max((t for t in reported if NOW - 2 * HOUR <= t <= NOW), default=None)
     columns = ("price", "vol24h_usd", "oi_usd", "funding_8h")
     seen = any(live.ago(name, column, age)[1] for column in columns for age in (0, HOUR, 2 * HOUR))
     if newest is None or not seen:
         return None
-    ratio = {"symbol": name.split(":", 2)[2], "long": told[newest], "ts": newest}
+    ratio = {"symbol": name.split(":", 2)[2], "long": reported[newest], "ts": newest}
     for field, age in (("chg_1h", HOUR), ("chg_4h", 4 * HOUR), ("chg_24h", DAY)):
-        then = [told[t] for t in (newest - age, newest - age - 5 * MINUTE) if t in told]
-        ratio[field] = told[newest] - then[0] if then else None
+        then = [reported[t] for t in (newest - age, newest - age - 5 * MINUTE) if t in reported]
+        ratio[field] = reported[newest] - then[0] if then else None
     held = live.ago(name, "oi_usd")[0]
     return -(held if held is not None else -1), ratio["symbol"], ratio
 
@@ -244,7 +246,9 @@ def accelerated(live: Live) -> list[tuple[float, str, dict[str, Any], str | None
 
 @pytest.mark.requirement("oi-acceleration:values", "oi-acceleration:unavailable", "oi-acceleration:min-oi")
 @pytest.mark.parametrize("minimum", [None, 0, 1_000_000, 10_000_000, 100_000_000])
-def test_acceleration_of_the_contracts_held_most(live: Live, api: Api, minimum: int | None) -> None:
+def test_acceleration_of_the_contracts_with_the_highest_open_interest(
+    live: Live, api: Api, minimum: int | None
+) -> None:
     answer = api.get("/api/open-interest-acceleration" + ("" if minimum is None else f"?min_oi={minimum}"))
     got = answer.json
     least = 1_000_000 if minimum is None else minimum
@@ -306,20 +310,31 @@ def test_a_coin_is_what_the_snapshots_say_of_it(live: Live, api: Api, coins: Coi
         assert alerts == [(NOW - age * MINUTE, venue, "AUSDT", "volume", side) for age, venue, side in spikes]
         assert all(one["sig"] > 6 and 0 <= one["id"] < 2**53 for one in got["alerts"])
         assert (got["hits24h"], got["server_ts"]) == (len(spikes), AS_OF)
-        told = got["liquidations"]
-        assert told["since"] == GAP[1]
+        reported = got["liquidations"]
+        assert reported["since"] == GAP[1]
         if base.upper() in "ABCDE":
-            assert close(told["totals"], {n: sums(inside(live, ms, base=base.upper())) for n, ms in WINDOWS.items()})
-            assert set(told["by_venue"]) == {e["venue"] for e in inside(live, DAY, base=base.upper())}
-            both = {window: {side: told["totals"][window][side] for side in ("long", "short")} for window in WINDOWS}
-            assert told["coins"] == [{"base": base.upper(), **both}]
-            day = [{name: event[name] for name in told["recent"][0]} for event in inside(live, DAY, base=base.upper())]
+            assert close(
+                reported["totals"], {n: sums(inside(live, ms, base=base.upper())) for n, ms in WINDOWS.items()}
+            )
+            assert set(reported["by_venue"]) == {e["venue"] for e in inside(live, DAY, base=base.upper())}
+            both = {
+                window: {side: reported["totals"][window][side] for side in ("long", "short")} for window in WINDOWS
+            }
+            assert reported["coins"] == [{"base": base.upper(), **both}]
+            day = [
+                {name: event[name] for name in reported["recent"][0]} for event in inside(live, DAY, base=base.upper())
+            ]
             assert len(day) > 50
-            assert told["biggest"] == sorted(day, key=lambda e: (-e["usd"], -e["ts"], e["venue"], e["symbol"]))[:20]
-            assert told["recent"] == sorted(day, key=lambda e: (-e["ts"], -e["usd"], e["venue"], e["symbol"]))[:50]
+            assert reported["biggest"] == sorted(day, key=lambda e: (-e["usd"], -e["ts"], e["venue"], e["symbol"]))[:20]
+            assert reported["recent"] == sorted(day, key=lambda e: (-e["ts"], -e["usd"], e["venue"], e["symbol"]))[:50]
         else:  # no venue of it is listened to: unknown, not nothing
-            assert told["totals"] == {name: {"long": None, "short": None, "count": None} for name in WINDOWS}
-            assert (told["by_venue"], told["coins"], told["biggest"], told["recent"]) == ({}, [], [], [])
+            assert reported["totals"] == {name: {"long": None, "short": None, "count": None} for name in WINDOWS}
+            assert (reported["by_venue"], reported["coins"], reported["biggest"], reported["recent"]) == (
+                {},
+                [],
+                [],
+                [],
+            )
     assert api.get("/api/coin/d%3AY").json["market"]["hip3"] is True
 
 
@@ -405,7 +420,7 @@ def test_an_overlay_without_a_common_bucket_says_so(api: Api) -> None:
 
 
 @pytest.mark.requirement("coin:unknown", "oi-acceleration:min-oi", "snapshots:budget")
-def test_what_is_asked_wrongly_is_told(api: Api) -> None:
+def test_bad_parameters_are_named_in_the_error(api: Api) -> None:
     answer = api.get("/api/coin/NOPE")
     assert (answer.status, answer.json) == (404, {"error": "unknown coin"})
     assert api.get("/api/coin/Z01?x=1").status == 400
@@ -448,11 +463,11 @@ def test_acceleration_of_real_open_interest(tmp_path: Path, recordings: Path) ->
     minutes = []
     for coin in ("BTC", "ETH"):
         with gzip.open(recordings / f"history/binance_{coin}_oi_5m_202512-202606.csv.gz", "rt") as file:
-            told = [(row["oi"], row["oi_usd"]) for row in csv.DictReader(file)]
-        for number, start in enumerate(range(0, len(told) - 25, len(told) // 20)):
+            reported = [(row["oi"], row["oi_usd"]) for row in csv.DictReader(file)]
+        for number, start in enumerate(range(0, len(reported) - 25, len(reported) // 20)):
             one = market(f"binance:perp:{coin}{number:02}", f"{coin}{number:02}")
             markets.append(one)
-            before, middle, now = (tuple(map(float, told[start + back])) for back in (0, 12, 24))
+            before, middle, now = (tuple(map(float, reported[start + back])) for back in (0, 12, 24))
             for age, (base, usd) in zip((2 * HOUR, HOUR, 0), (before, middle, now), strict=True):
                 minutes.append({"minute_ms": NOW - age, **one, "oi_base": base, "oi_usd": usd})
             pace = 100 * (now[0] / middle[0] - 1) - 100 * (middle[0] / before[0] - 1)

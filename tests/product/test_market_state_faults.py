@@ -95,14 +95,14 @@ def test_contracts_that_cannot_be_compared_have_their_reasons(served: Served) ->
     assert [market for market, reason in reasons.items() if reason == "contract_changed"] == [("gate", "ETH_USDT")]
     assert {row["venue"] for row in got["rows"]} == {"binance", "gate"}
     assert got["targets_ms"] == list(TIMES[1:])
-    told = {
+    reported = {
         (row.tick_ms, row.key): float(body["openInterest"])
         for row, body in served.product.bodies("binance", "open_interest")
     }
     compared = [row for row in got["rows"] if row["venue"] == "binance"]
     assert len(compared) > 10
     for row in compared:
-        before, middle, now = (told[tick, row["symbol"]] for tick in TIMES[1:])
+        before, middle, now = (reported[tick, row["symbol"]] for tick in TIMES[1:])
         assert row["acceleration_pp"] == pytest.approx(100 * (now / middle - middle / before), abs=1e-9)
         assert row["anchors_ms"] == got["targets_ms"]
 
@@ -126,7 +126,7 @@ def test_ratios_of_the_stand_ins_reach_the_snapshot_and_the_movers(served: Serve
         ratio = coins["BTC"][name]
         assert 0 < ratio["long"] < 1
         assert NOW - 15 * MINUTE <= ratio["ts"] <= NOW
-        # Every answer holds eight hours of buckets: what happened during the outage was told after it.
+        # Every response holds eight hours of buckets, so the buckets of the outage arrive after it.
         assert ratio["chg_1h"] is not None
         assert ratio["chg_4h"] is not None
     shown: dict[str, Any] = served.api.get("/api/market-movers").json["sections"]["long_short"]

@@ -106,7 +106,7 @@ def test_liquidations_without_a_stream_are_unknown(api: Api) -> None:
     assert body["t"] == []
     unknown: dict[str, Any] = {window: {"long": None, "short": None, "count": None} for window in WINDOWS}
     whole, coin = api.get("/api/liquidations").json, api.get("/api/coin/BTC").json["liquidations"]
-    assert [told["totals"] for told in (whole, coin)] == [unknown, unknown]
+    assert [reported["totals"] for reported in (whole, coin)] == [unknown, unknown]
     assert (whole["coins"], whole["by_venue"], whole["recent"], coin["coins"]) == ([], {}, [], [])
     section = api.get("/api/market-movers").json["sections"]["liquidations"]
     assert "no liquidation feed was heard" in section["unavailable"]
@@ -114,7 +114,7 @@ def test_liquidations_without_a_stream_are_unknown(api: Api) -> None:
 
 
 @pytest.mark.requirement("states:long-short:null", "states:movers:unavailable")
-def test_ratios_that_a_venue_does_not_tell_are_unknown(api: Api) -> None:
+def test_ratios_that_a_venue_does_not_publish_are_null(api: Api) -> None:
     coins = {coin["base"]: coin for coin in api.get("/api/long-short").json["coins"]}
     assert coins["BTC"]["bybit_accounts"]["symbol"] == "BTCUSDT"
     assert {coin[name] for coin in coins.values() for name in ("binance_accounts", "binance_top_pos")} == {None}
@@ -125,8 +125,8 @@ def test_ratios_that_a_venue_does_not_tell_are_unknown(api: Api) -> None:
 
 
 @pytest.mark.requirement("states:movers:sections")
-def test_the_movers_sections_are_told_apart(api: Api) -> None:
-    """Ten minutes say nothing of a day before, but all of what is now."""
+def test_each_movers_section_has_its_own_rows(api: Api) -> None:
+    """With ten recorded minutes, changes over 24 hours are unavailable and current values are not."""
     sections = api.get("/api/market-movers").json["sections"]
     silent = {name for name, section in sections.items() if section["unavailable"]}
     assert silent == {"price", "oi", "long_short", "liquidations"}

@@ -1,7 +1,7 @@
 -- Minutes are processed in order of time; a value that arrives late for an earlier time is inserted only where it
 -- changes something.
 {{ config(incremental_strategy='replace_keys', replace_keys=['market_id', 'source', 'since_ms']) }}
-with told as (
+with reported as (
     select venue, type, symbol, 'minutes' as source, tick_ms as since_ms, max_by(interval_h, received_ms) as interval_h
     from {{ ref('staged_market_state') }}
     where reject is null and interval_h is not null
@@ -15,7 +15,7 @@ with told as (
 
 fresh as (
     select i.market_id, t.source, t.since_ms, t.interval_h
-    from told as t
+    from reported as t
     join {{ ref('instruments') }} as i on t.venue = i.venue and t.type = i.type and t.symbol = i.symbol
     union all by name
     select market_id, 'settlements' as source, (settled_ms - interval_h * 3600000)::bigint as since_ms, interval_h

@@ -3,7 +3,7 @@
     incremental_strategy='replace_keys', replace_keys=['pair', 'source', 't'], replace_on='t',
     triggers=endpoints_of(families()['staged_fx'].kinds)
 ) }}
-with told as (
+with latest as (
     select pair, ts as t, rate, source, tick_ms
     from {{ ref('staged_fx') }}
     where reject is null and rate > 0
@@ -11,7 +11,7 @@ with told as (
 )
 
 select new.*
-from told as new
+from latest as new
 {% if is_update() %}
 -- A rate does not change on weekends: a value that is published again is not written again.
 left join {{ this }} as old on new.pair = old.pair and new.source = old.source and new.t = old.t

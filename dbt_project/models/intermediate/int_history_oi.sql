@@ -3,7 +3,7 @@
     incremental_strategy='replace_keys', replace_keys=['market_id', 'period_ms', 't'], replace_on='t',
     triggers=endpoints_of(families()['staged_oi_history'].kinds)
 ) }}
-with told as (
+with latest as (
     select *
     from {{ ref('staged_oi_history') }}
     where reject is null and {{ is_backfilled() }} and t <= tick_ms
@@ -28,7 +28,7 @@ identified as materialized (
         ) as oi_usd,
         'backfilled' as source,
         o.tick_ms
-    from told as o
+    from latest as o
     join {{ ref('instruments') }} as i on o.venue = i.venue and i.type = 'perp' and o.symbol = i.symbol
     left join {{ ref('venues') }} as v on o.venue = v.venue
 )

@@ -3,7 +3,7 @@
     incremental_strategy='replace_keys', replace_keys=['market_id', 'since_ms'],
     triggers=endpoints_of(families()['staged_index_components'].kinds)
 ) }}
-with told as (
+with reported as (
     select
         c.venue, c.symbol, c.tick_ms as since_ms,
         list_sort(list_distinct(list({exchange: c.exchange, pair: c.pair, weight: round(c.weight, 4)}))) as components
@@ -14,7 +14,7 @@ with told as (
 
 fresh as (
     select i.market_id, t.since_ms, t.venue, t.symbol, i.base, t.components
-    from told as t
+    from reported as t
     join {{ ref('instruments') }} as i on t.venue = i.venue and i.type = 'perp' and t.symbol = i.symbol
 ),
 

@@ -2,7 +2,7 @@
 -- takes precedence over a backfilled one; of equals, the version that was requested last.
 {{ config(incremental_strategy='replace_keys', replace_keys=['market_id', 'minute_ms'], replace_on='minute_ms') }}
 with closed as (
-    select *, {{ told_source() }} as source
+    select *, {{ source_of_endpoint() }} as source
     from {{ ref('staged_bars') }}
     where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
     qualify row_number() over (

@@ -48,7 +48,7 @@ def model(dbt, session):
     int_option_snapshots, ticks = dbt.ref("int_option_snapshots"), dbt.source("pipeline", "window_ticks")  # noqa: F841
     found = session.query(MISSING)
     if not found.limit(1).fetchall():
-        # While the venues tell their volatilities, no minute pays for the numerical libraries.
+        # While the venues publish implied volatilities, the numerical libraries are not imported.
         return found.project("snapshot_ms, venue, instrument, null::double as iv")
 
     import numpy as np

@@ -3,7 +3,7 @@
     triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {%- set parts = ['coin', 'expiry_ms', 'strike', 'option_type', 'mark_iv', 'bid_iv', 'ask_iv', 'forward', 'mark_price_coins',
     'open_interest_coins', 'volume_coins', 'volume_usd'] %}
-with told as (
+with received as (
     select *
     from {{ ref('staged_options') }}
     where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
@@ -11,7 +11,7 @@ with told as (
 
 spots as (
     select tick_ms, venue, coin, max_by(index_price, received_ms) as index_price
-    from told
+    from received
     where instrument is null and index_price is not null
     group by tick_ms, venue, coin
 ),
@@ -22,7 +22,7 @@ options as (
         {% for part in parts %}
         max_by({{ part }}, received_ms) filter (where {{ part }} is not null) as {{ part }}{{ "," if not loop.last }}
         {% endfor %}
-    from told
+    from received
     where instrument is not null
     group by tick_ms, venue, instrument
     having count(*) filter (where kind = 'option_tickers') > 0

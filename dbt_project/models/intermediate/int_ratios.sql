@@ -3,14 +3,14 @@
     incremental_strategy='replace_keys', replace_keys=['market_id', 'kind', 'period_ms', 't'], replace_on='t',
     triggers=endpoints_of(families()['staged_ratios'].kinds)
 ) }}
-with told as (
+with latest as (
     select
         *,
         case kind
             when 'long_short_accounts' then 'accounts' when 'long_short_top_accounts' then 'top_acct'
             when 'long_short_top_positions' then 'top_pos' when 'taker_ratio' then 'taker_buy'
         end as ratio,
-        {{ told_source() }} as source
+        {{ source_of_endpoint() }} as source
     from {{ ref('staged_ratios') }}
     where reject is null
     qualify row_number() over (
@@ -37,12 +37,12 @@ identified as (
         r.taker_{{ side }} * case
             when r.unit = 'usd' or (r.unit = 'quote' and i.usd_like) then 1
             when r.unit = 'contracts' and i.inverse then i.contract_size
-        end as taker_{{ side }}_told_usd,
+        end as taker_{{ side }}_quoted_usd,
         {% endfor %}
         r.source,
         r.tick_ms,
         r.t + r.period_ms - 60000 as minute_ms
-    from told as r
+    from latest as r
     join {{ ref('instruments') }} as i on r.venue = i.venue and r.type = i.type and r.symbol = i.symbol
 ),
 
@@ -56,8 +56,8 @@ prices as (
 converted as materialized (
     select
         s.market_id, s.kind, s.period_ms, s.t, s.venue, s.symbol, s.base, s.long_fraction, s.taker_buy_base, s.taker_sell_base,
-        coalesce(s.taker_buy_told_usd, s.taker_buy_base * p.price) as taker_buy_usd,
-        coalesce(s.taker_sell_told_usd, s.taker_sell_base * p.price) as taker_sell_usd,
+        coalesce(s.taker_buy_quoted_usd, s.taker_buy_base * p.price) as taker_buy_usd,
+        coalesce(s.taker_sell_quoted_usd, s.taker_sell_base * p.price) as taker_sell_usd,
         s.source, s.tick_ms
     from identified as s
     left join prices as p on s.market_id = p.market_id and s.minute_ms = p.minute_ms

@@ -6,7 +6,7 @@
 ) }}
 {#- No venue settles more seldom: a greater distance is a settlement that is missing. #}
 {% set longest_ms = 86400000 %}
-with told as materialized (
+with latest as materialized (
     select
         i.market_id,
         -- Some venues stamp a settlement with the milliseconds that it took.
@@ -15,7 +15,7 @@ with told as materialized (
         s.symbol,
         i.base,
         s.funding_rate,
-        {{ told_source() }} as source,
+        {{ source_of_endpoint() }} as source,
         s.tick_ms
     from {{ ref('staged_settlements') }} as s
     join {{ ref('instruments') }} as i on s.venue = i.venue and s.type = i.type and s.symbol = i.symbol
@@ -31,24 +31,24 @@ with told as materialized (
 stored as materialized (
     select * from {{ this }}
     where
-        settled_ms between (select min(settled_ms) - {{ longest_ms }} from told)
-        and (select max(settled_ms) + {{ longest_ms }} from told)
-        and market_id in (select market_id from told)
+        settled_ms between (select min(settled_ms) - {{ longest_ms }} from latest)
+        and (select max(settled_ms) + {{ longest_ms }} from latest)
+        and market_id in (select market_id from latest)
 ),
 {% endif %}
 
 fresh as (
-    select told.*
-    from told
+    select latest.*
+    from latest
     {% if is_update() %}
-    left join stored on told.market_id = stored.market_id and told.settled_ms = stored.settled_ms
+    left join stored on latest.market_id = stored.market_id and latest.settled_ms = stored.settled_ms
     where
         stored.market_id is null
         or (
-            told.funding_rate is distinct from stored.funding_rate
-            and case when stored.source = told.source then told.tick_ms >= stored.tick_ms else told.source = 'recorded' end
+            latest.funding_rate is distinct from stored.funding_rate
+            and case when stored.source = latest.source then latest.tick_ms >= stored.tick_ms else latest.source = 'recorded' end
         )
-        or (told.source = 'recorded' and stored.source <> 'recorded')
+        or (latest.source = 'recorded' and stored.source <> 'recorded')
     {% endif %}
 ),
 

@@ -4,7 +4,7 @@
     incremental_strategy='replace_keys', replace_keys=['venue', 'symbol', 't', 'tid'], replace_on='t',
     triggers=endpoints_of(families()['staged_wallet_fills'].kinds)
 ) }}
-with told as (
+with fills as (
     select
         f.venue, i.market_id, f.symbol, i.base, i.aggregated, f.ts as t, f.tid, f.wallet, f.role, f.side,
         case when i.usd_like then f.size * f.price end as usd,
@@ -20,10 +20,10 @@ with told as (
 )
 
 select new.*
-from told as new
+from fills as new
 {% if is_update() %}
 anti join (
     select venue, symbol, t, tid, role from {{ this }}
-    semi join told using (venue, symbol, t, tid)
+    semi join fills using (venue, symbol, t, tid)
 ) as old on new.venue = old.venue and new.symbol = old.symbol and new.t = old.t and new.tid = old.tid and new.role <= old.role
 {% endif %}

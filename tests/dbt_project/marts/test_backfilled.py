@@ -65,7 +65,7 @@ def recorded_minute() -> list[dict[str, Any]]:
 
 
 def past(asked: int) -> list[list[dict[str, Any]]]:
-    """What history tells, as so many loads: hours (the recorded one too), days (the recorded one too), settlements."""
+    """A market's history as separate loads: hours and days (with the recorded hour and day), settlements."""
     hours = klines(50.0, BEFORE, EARLY, TICK - TICK % HOUR, step=HOUR)
     days = klines(70.0, DAY_START - 2 * DAY, DAY_START - DAY, DAY_START, step=DAY)
     paid = [
@@ -113,7 +113,7 @@ def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(wareho
 TIERS = ("series_market_*", "series_ratios_*", "series_venue_ratios_1h")
 
 
-def told_of_hours() -> list[list[dict[str, Any]]]:
+def history_of_hours() -> list[list[dict[str, Any]]]:
     """Ratios and open interest of past hours, on Binance and OKX; before them what Binance said while recorded."""
     hour, period = TICK - TICK % HOUR, '{"period": "1h"}'
     shares = [(BEFORE, 0.75), (EARLY, 0.5), (hour, 0.125)]
@@ -156,8 +156,8 @@ def told_of_hours() -> list[list[dict[str, Any]]]:
 @pytest.mark.requirement("series:ratios:backfilled")
 def test_ratios_include_hours_of_history_in_any_order(warehouse: Warehouse) -> None:
     """Hours of history stand beside recorded ones, which they do not replace, and are of no finer step; net positioning
-    takes the open interest that history tells of the same hour, whichever came first."""
-    recorded, *history = told_of_hours()
+    takes the backfilled open interest of the same hour, whichever came first."""
+    recorded, *history = history_of_hours()
     hour, results = TICK - TICK % HOUR, []
     for loads in ([recorded, *history], [recorded, *reversed(history)]):
         warehouse.reset()

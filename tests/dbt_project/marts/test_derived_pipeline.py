@@ -125,7 +125,7 @@ def perps(api: Api) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("dex:pipeline", "states:dex:each")
-def test_the_ranking_adds_up_the_markets_and_tells_who_is_down(served: Served) -> None:
+def test_the_ranking_adds_up_the_markets_and_names_missing_venues(served: Served) -> None:
     content = served.api.get("/api/perp-dex-ranking").json
     venues = {venue["venue"]: venue for venue in content["venues"]}
     status = {name: venue["status"] for name, venue in venues.items()}
@@ -169,8 +169,8 @@ def test_listings_are_those_of_the_venue_s_list(served: Served) -> None:
         for one in body["symbols"]
         if one["quoteAsset"] == "USDT" and "_" not in one["symbol"] and as_of - 90 * DAY <= one["onboardDate"] <= as_of
     }
-    told = {row["symbol"]: row["listed_ms"] for row in content["listings"] if row["venue"] == "binance"}
-    assert told == listed
+    reported = {row["symbol"]: row["listed_ms"] for row in content["listings"] if row["venue"] == "binance"}
+    assert reported == listed
     assert content["counts"]["binance"] == len(listed)
     times = [row["listed_ms"] for row in content["listings"]]
     assert times == sorted(times, reverse=True)
@@ -186,7 +186,7 @@ def test_listings_are_those_of_the_venue_s_list(served: Served) -> None:
 
 
 def closes(served: Served, venue: str, symbol: str) -> dict[int, float]:
-    """The newest told close of each closed minute."""
+    """The newest reported close of each closed minute."""
     found: dict[int, float] = {}
     for row, body in served.product.bodies(venue, "spot_bars"):
         if row.key != symbol:
@@ -197,8 +197,8 @@ def closes(served: Served, venue: str, symbol: str) -> dict[int, float]:
             elif venue == "coinbase":
                 at, close = int(bar[0]) * 1000, float(bar[4])
             else:
-                told = datetime.fromisoformat(bar["candle_date_time_utc"]).replace(tzinfo=UTC)
-                at, close = int(told.timestamp() * 1000), float(bar["trade_price"])
+                reported = datetime.fromisoformat(bar["candle_date_time_utc"]).replace(tzinfo=UTC)
+                at, close = int(reported.timestamp() * 1000), float(bar["trade_price"])
             if at + MINUTE <= row.tick_ms:
                 found[at] = close
     return found
@@ -220,7 +220,7 @@ def test_premiums_are_those_of_the_recorded_minutes(served: Served) -> None:
     }
 
     def rate_at(ms: int) -> float:
-        """The newest that the bank had told by then, or else the newest of the central bank."""
+        """The bank's newest rate published by then, or else the central bank's newest."""
         rates = next(rates for rates in (bank, central) if min(rates) <= ms)
         return float(rates[max(at for at in rates if at <= ms)])
 
@@ -234,8 +234,8 @@ def test_premiums_are_those_of_the_recorded_minutes(served: Served) -> None:
                 by_token[hour] = 100 * (own[minute] / token[minute] / reference[minute] - 1)
         assert expected, exchange
         for name, wanted in ((exchange, expected), (f"{exchange}_usdt", by_token)):
-            told = {t: v for t, v in zip(korean["t"], korean[name], strict=True) if v is not None}
-            assert told == pytest.approx(wanted, abs=1e-9), name
+            reported = {t: v for t, v in zip(korean["t"], korean[name], strict=True) if v is not None}
+            assert reported == pytest.approx(wanted, abs=1e-9), name
     assert "won a dollar by dunamu" in korean["source"]
     american = served.api.get("/api/coinbase-premium/history?base=ETH&range=1d").json
     own, reference = closes(served, "coinbase", "ETH-USD"), closes(served, "binance", "ETHUSDT")
@@ -248,12 +248,12 @@ def test_premiums_are_those_of_the_recorded_minutes(served: Served) -> None:
 
 
 @pytest.mark.requirement("wallets:pipeline", "states:wallets:partial")
-def test_each_liquidation_that_a_wallet_tells_counts_once(served: Served) -> None:
+def test_each_liquidation_that_a_wallet_reports_counts_once(served: Served) -> None:
     events: dict[tuple[str, int, int], tuple[str, float]] = {}
     for row, body in served.product.bodies("hyperliquid", "wallet_fills"):
         for fill in body:
-            if told := fill.get("liquidation"):
-                own = told["liquidatedUser"].lower() == row.key.lower()
+            if reported := fill.get("liquidation"):
+                own = reported["liquidatedUser"].lower() == row.key.lower()
                 side = "long" if (fill["side"] == "A") == own else "short"
                 key = (fill["coin"], fill["time"], fill["tid"])
                 events[key] = (side, float(fill["px"]) * float(fill["sz"]))
@@ -261,7 +261,7 @@ def test_each_liquidation_that_a_wallet_tells_counts_once(served: Served) -> Non
     core = {key: event for key, event in events.items() if ":" not in key[0] and key[1] >= content["from"]}
     assert core
     for side in ("long", "short"):
-        of_side = [usd for told, usd in core.values() if told == side]
+        of_side = [usd for reported, usd in core.values() if reported == side]
         assert content["totals"][f"n_{side}"] == len(of_side)
         assert content["totals"][f"{side}_usd"] == pytest.approx(sum(of_side))
         assert sum(value or 0 for value in content["hourly"][side]) == pytest.approx(sum(of_side))

@@ -123,7 +123,7 @@ HEARD = 7
 
 
 async def listen() -> list[Row]:
-    """Seven short minutes of streams, told as whole ones."""
+    """Seven shortened minutes of streams, with their times stretched to whole minutes."""
     rows: list[Row] = []
     async with recorder(LISTENED) as (stand_ins, minute):
         schedules = {venue.name: Schedule(venue, SHORT) for venue in LISTENED}
@@ -146,14 +146,14 @@ async def listen() -> list[Row]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def told(ms: int) -> int:
+    def reported(ms: int) -> int:
         return START + (ms - first) * MINUTE // SHORT
 
     return [
         row._replace(
-            tick_ms=told(row.tick_ms),
-            requested_ms=told(row.requested_ms),
-            received_ms=None if row.received_ms is None else told(row.received_ms),
+            tick_ms=reported(row.tick_ms),
+            requested_ms=reported(row.requested_ms),
+            received_ms=None if row.received_ms is None else reported(row.received_ms),
             body="[]",
         )
         for row in rows

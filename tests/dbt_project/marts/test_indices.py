@@ -209,7 +209,7 @@ def test_a_day_keeps_its_own_coins(facts: Facts, warehouse: Warehouse) -> None:
 
 @pytest.mark.requirement("statistics:final")
 def test_completed_days_do_not_change(warehouse: Warehouse) -> None:
-    """Everything is told anew after the days were written: a day later only the new day is added."""
+    """All history is published again after the days were written: a day later only the new day is added."""
     before = {table: warehouse.rows(f"from {table} where final order by all") for table in INDICES}
     assert all(before.values())
     for table, columns in (
@@ -218,7 +218,7 @@ def test_completed_days_do_not_change(warehouse: Warehouse) -> None:
         ("series_ratios_1d", "accounts = 0.9"),
     ):
         warehouse.write(f"update {table} set {columns}")
-    # What is told of a day that nobody knew is written; no other day's ranks change by it.
+    # A missing day that is backfilled later is written; the ranks of other days do not change.
     run(warehouse, NOW)
     for table, rows in before.items():
         assert warehouse.rows(f"from {table} where final order by all") == rows, table
@@ -229,8 +229,8 @@ def test_completed_days_do_not_change(warehouse: Warehouse) -> None:
         assert warehouse.rows(f"select distinct t from {table} where final and t >= {today}") == [(today,)], table
 
 
-def test_days_stand_for_good_once_the_past_is_told(fresh: Warehouse) -> None:
-    """While history is still told days are provisional, and are written anew; so is the day under way."""
+def test_days_are_final_once_the_backfill_is_complete(fresh: Warehouse) -> None:
+    """While a backfill is under way, days are provisional and are rewritten; so is the current day."""
     warehouse = fresh
     warehouse.add("int_history_bars", [{"market_id": "m", "step": "1d", "t": 0, "tick_ms": NOW - 5 * MINUTE}])
     run(warehouse, NOW)

@@ -70,9 +70,9 @@ def test_by_hand(tmp_path: Path) -> None:
     moved_on(warehouse, T0, T0 + 10 * MINUTE)
     longs = {bin_of(100 * (1 - 1 / x + MAINTENANCE)): 800 * weight for x, weight in WEIGHTS.items()}
     shorts = {bin_of(100 * (1 + 1 / x - MAINTENANCE)): 200 * weight for x, weight in WEIGHTS.items()}
-    told = [("long", at, pytest.approx(usd)) for at, usd in sorted(longs.items())]
-    told += [("short", at, pytest.approx(usd)) for at, usd in sorted(shorts.items())]
-    assert warehouse.rows(NEWEST.format(1)) == told
+    reported = [("long", at, pytest.approx(usd)) for at, usd in sorted(longs.items())]
+    reported += [("short", at, pytest.approx(usd)) for at, usd in sorted(shorts.items())]
+    assert warehouse.rows(NEWEST.format(1)) == reported
     # Half the leverage is further away; twice 100 leaves no margin and is not offered.
     half = dict(
         warehouse.rows(NEWEST.format(0.5).replace("side, bin", "bin").replace("0.5 ", "0.5 and side = 'long' "))
@@ -80,17 +80,17 @@ def test_by_hand(tmp_path: Path) -> None:
     assert half == pytest.approx({bin_of(100 * (1 - 2 / x + MAINTENANCE)): 800 * w for x, w in WEIGHTS.items()})
     assert len(warehouse.rows(NEWEST.format(2))) == 8
     moved_on(warehouse, T0, T0 + 10 * MINUTE)
-    assert warehouse.rows(NEWEST.format(1)) == told, "a window twice"
+    assert warehouse.rows(NEWEST.format(1)) == reported, "a window twice"
     half_held: list[float | None] = [55.0] * 5
     warehouse.add("int_market_minutes", minutes(A, T0 + 10 * MINUTE, [98.6] * 5, half_held))
     moved_on(warehouse, T0 + 11 * MINUTE, T0 + 15 * MINUTE)
     del longs[bin_of(99.5)]
     # 50 (98.5) is just below where the price went.
-    told = [("long", at, pytest.approx(usd / 2)) for at, usd in sorted(longs.items())]
-    told += [("short", at, pytest.approx(usd / 2)) for at, usd in sorted(shorts.items())]
-    assert warehouse.rows(NEWEST.format(1)) == told
+    reported = [("long", at, pytest.approx(usd / 2)) for at, usd in sorted(longs.items())]
+    reported += [("short", at, pytest.approx(usd / 2)) for at, usd in sorted(shorts.items())]
+    assert warehouse.rows(NEWEST.format(1)) == reported
     moved_on(warehouse, T0, T0 + 9 * MINUTE)
-    assert warehouse.rows(NEWEST.format(1)) == told, "a window of the past"
+    assert warehouse.rows(NEWEST.format(1)) == reported, "a window of the past"
 
 
 @pytest.mark.parametrize("minutes_each", [5, 10, 100])
@@ -110,8 +110,8 @@ def test_steps_do_not_matter(tmp_path: Path, minutes_each: int) -> None:
         side: {bin_of(100 * (1 + sign * (1 / x - MAINTENANCE))): opened * weight / 2 for x, weight in WEIGHTS.items()}
         for side, sign in (("long", -1), ("short", 1))
     }
-    told = [(side, at, pytest.approx(usd)) for side, of in sides.items() for at, usd in sorted(of.items())]
-    assert warehouse.rows(NEWEST.format(1)) == told
+    reported = [(side, at, pytest.approx(usd)) for side, of in sides.items() for at, usd in sorted(of.items())]
+    assert warehouse.rows(NEWEST.format(1)) == reported
 
 
 def facts(warehouse: Warehouse, found: list[Perp]) -> None:
@@ -196,15 +196,15 @@ def test_the_maps_equal_a_plain_recomputation(simulated: tuple[Warehouse, list[P
     assert warehouse.rows("select count(distinct frozen_ms) from kept") == [(DAYS * 24,)]
     for one in found[:2]:
         for hours in (5, 50, DAYS * 24):
-            told = warehouse.rows(
+            reported = warehouse.rows(
                 f"select side, bin, usd from kept where frozen_ms = {START_MS + hours * HOUR} "
                 f"and market_id = '{VENUE}:perp:{one.symbol}'"
             )
             # What crumbles under a dollar is dropped on the way, and a map stores bins, not prices: the position at the
             # edge of where the price went may be on either side.
             expected = recomputed(one, hours * 60)
-            assert sum(row[2] for row in told) == pytest.approx(sum(expected.values()), rel=0.01)
-            wrong = sum(abs(expected.get((side, at), 0) - usd) for side, at, usd in told)
+            assert sum(row[2] for row in reported) == pytest.approx(sum(expected.values()), rel=0.01)
+            wrong = sum(abs(expected.get((side, at), 0) - usd) for side, at, usd in reported)
             assert wrong < 0.01 * sum(expected.values())
 
 

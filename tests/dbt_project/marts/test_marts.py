@@ -234,8 +234,8 @@ def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) ->
         warehouse.add("int_market_bars", [bar(-30, 1, 5.0), bar(0, 1, 5.0), *(bar(0, 1, 5.0, one) for one in spot)])
         # Models that have nothing to do without it run with this in the window.
         kinds = ("spot_bars", "order_books", "instruments")
-        told = {"tick_ms": T0, "venue": "binance", "key": "BTCUSDT"}
-        warehouse.add("raw_window", ({**told, "endpoint": kind} for kind in kinds))
+        reported = {"tick_ms": T0, "venue": "binance", "key": "BTCUSDT"}
+        warehouse.add("raw_window", ({**reported, "endpoint": kind} for kind in kinds))
         warehouse.build(ticks(0))
         warehouse.build(ticks(1))
         scanned[days] = rows_scanned(warehouse)

@@ -62,11 +62,11 @@ class Option(NamedTuple):
     delta: float | None
 
 
-def option(name: str, **told: float | None) -> Option:
+def option(name: str, **reported: float | None) -> Option:
     found = NAME.fullmatch(name)
     assert found is not None
     expiry_ms = int(datetime.strptime(found[1] + " 08 +0000", "%d%b%y %H %z").timestamp() * 1000)
-    return Option(name, expiry_ms, float(found[2]), found[3] == "C", **told)  # type: ignore[arg-type]
+    return Option(name, expiry_ms, float(found[2]), found[3] == "C", **reported)  # type: ignore[arg-type]
 
 
 def chain_2021(folder: Path) -> tuple[int, list[Option]]:
@@ -123,10 +123,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return seeded(tmp_path_factory.mktemp("options"))
 
 
-def built(warehouse: Warehouse, tick: int, told: dict[str, Any]) -> None:
+def built(warehouse: Warehouse, tick: int, reported: dict[str, Any]) -> None:
     warehouse.reset()
     index = response(tick, "deribit", "option_index", {"result": {"index_price": 50_000.0}}, key="btc_usd")
-    warehouse.build([response(tick, "deribit", "option_tickers", told, key="BTC"), index], *MODELS)
+    warehouse.build([response(tick, "deribit", "option_tickers", reported, key="BTC"), index], *MODELS)
 
 
 def model() -> Any:
@@ -191,8 +191,8 @@ def test_the_venues_own_deltas(warehouse: Warehouse, recordings: Path) -> None:
     for expiry, points in found.items():
         for iv, target, side in zip(points, (0.25, -0.25), (True, False), strict=True):
             listed = [one for one in options if one.expiry_ms == expiry and one.call is side]
-            told = sorted((one.strike, one.delta or 0, one.iv) for one in listed)
-            around = [(low, high) for (_, d0, low), (_, d1, high) in pairwise(told) if d0 >= target > d1]
+            reported = sorted((one.strike, one.delta or 0, one.iv) for one in listed)
+            around = [(low, high) for (_, d0, low), (_, d1, high) in pairwise(reported) if d0 >= target > d1]
             assert any(min(pair) - 0.001 < iv < max(pair) + 0.001 for pair in around), (expiry, target, iv, around)
 
 
@@ -286,9 +286,9 @@ def test_a_recorded_summary_without_volatilities(warehouse: Warehouse, recording
     """A whole body of 2024, which named no volatility: calls and puts of a strike imply the same, and no expiry lacks
     its smile."""
     file = recordings / "deribit/deribit_book.option_api.jhabermas2024.json.gz"
-    told = json.loads(gzip.decompress(file.read_bytes()))
-    tick = max(one["creation_timestamp"] for one in told["result"]) // MINUTE * MINUTE
-    built(warehouse, tick, told)
+    reported = json.loads(gzip.decompress(file.read_bytes()))
+    tick = max(one["creation_timestamp"] for one in reported["result"]) // MINUTE * MINUTE
+    built(warehouse, tick, reported)
     rows = warehouse.rows("select days, atm_iv, call25_iv, put25_iv, excluded from option_expiries order by days")
     assert len(rows) == 11
     for _, atm, call, put, excluded in rows:
@@ -299,8 +299,8 @@ def test_a_recorded_summary_without_volatilities(warehouse: Warehouse, recording
     near = [row[1] for row in rows if 10 < row[0] < 50]
     assert min(near) <= month <= max(near)
     query = """
-        with told as (from int_option_snapshots join int_option_implied using (instrument))
-        select max(abs(c.iv - p.iv)), count(*) from told as c join told as p using (expiry_ms, strike)
+        with reported as (from int_option_snapshots join int_option_implied using (instrument))
+        select max(abs(c.iv - p.iv)), count(*) from reported as c join reported as p using (expiry_ms, strike)
         where c.option_type = 'call' and p.option_type = 'put' and abs(ln(c.strike / c.forward)) < 0.1"""
     [(difference, pairs)] = warehouse.rows(query)
     assert pairs > 100

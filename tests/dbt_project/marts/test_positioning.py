@@ -19,7 +19,7 @@ HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
 MARKETS = [market("binance:perp:AUSDT", "A"), market("bybit:perp:ABTC", "A", quote="BTC", aggregated=False)]
 KINDS = ("accounts", "top_acct", "top_pos", "taker_buy")
 STEPS = {"5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "4h": 4 * HOUR, "1d": DAY, "3d": 3 * DAY}
-# Buckets on both sides of the bounds of all steps, and when they are told: with the recorder's minutes, or long after.
+# Buckets on both sides of the bounds of all steps, and when they are reported: within minutes, or much later.
 TOLD_AT = {5 * MINUTE: (0, 5, 10, 15, 55, 60, 235, 240, 1435, 1440), HOUR: (0, 60, 240, 1380, 1440), DAY: (0, 1440)}
 TICKS = (10, 60, 240, 1441, 1500, 9000, 9001)
 COLUMNS = ("accounts", "top_acct", "top_pos", "taker_buy_size", "taker_sell_size")
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Fact(NamedTuple):
-    """What one tick told: `period`, `t` and `tick` in ms; a share, or what takers bought and sold."""
+    """A reported row: `period`, `t` and `tick` in ms; a long fraction, or the taker buy and sell sizes."""
 
     market_id: str
     kind: str
@@ -76,8 +76,8 @@ sizes = st.tuples(st.integers(0, 64).map(lambda n: n / 64), st.integers(0, 64).m
 
 
 @st.composite
-def told(draw: st.DrawFn) -> tuple[list[Fact], list[tuple[int, str, float, float]], list[list[int]]]:
-    """Facts of ratios, some told twice; books; and an order of windows that builds them all."""
+def reported(draw: st.DrawFn) -> tuple[list[Fact], list[tuple[int, str, float, float]], list[list[int]]]:
+    """Rows of ratios, some reported twice; order books; and an order of windows that builds all of them."""
     facts = []
     for period, minutes in TOLD_AT.items():
         which = st.tuples(st.sampled_from(minutes), st.sampled_from(MARKETS), st.sampled_from(KINDS))
@@ -99,7 +99,7 @@ def told(draw: st.DrawFn) -> tuple[list[Fact], list[tuple[int, str, float, float
     max_examples=5, deadline=None, derandomize=True, phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
-@given(case=told())
+@given(case=reported())
 def test_tiers_equal_a_recomputation_in_any_order_of_builds(
     case: tuple[list[Fact], list[tuple[int, str, float, float]], list[list[int]]], tmp_path: Path, empty: Path
 ) -> None:
@@ -108,7 +108,7 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
     built: set[int] = set()
     for window in windows:
         fresh = set(window) - built
-        tell(warehouse, [fact for fact in facts if fact.tick in fresh])
+        insert_ratios(warehouse, [fact for fact in facts if fact.tick in fresh])
         shelve(warehouse, [book for book in books if book[0] in fresh])
         built.update(window)
         warehouse.window(window)
@@ -126,8 +126,8 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
         assert sorted(depth) == sorted((*place, *rest) for place, rest in last.items()), step
 
 
-def tell(warehouse: Warehouse, facts: Iterable[Fact]) -> None:
-    """Ratios as int_ratios has them after a window: of a bucket told twice the later telling stands."""
+def insert_ratios(warehouse: Warehouse, facts: Iterable[Fact]) -> None:
+    """Ratios as int_ratios has them after a window: of a bucket that was reported twice, the later row counts."""
     with warehouse.connect() as con:
         for fact in sorted(facts, key=lambda fact: fact.tick):
             where = "where market_id = ? and kind = ? and period_ms = ? and t = ?"
@@ -153,7 +153,7 @@ def shelve(warehouse: Warehouse, books: Iterable[tuple[int, str, float, float]])
 
 
 def ratios_of(facts: Iterable[Fact], width: int) -> dict[tuple[int, str], Row]:
-    """A tier straight from the facts: last shares and sums of sizes, of the shortest periods that tell any."""
+    """A tier from the reported rows: last long fractions, sums of sizes, each of the shortest period that has any."""
     tier: dict[tuple[int, str], Row] = {}
     parts = defaultdict(list)
     for fact in facts:
@@ -172,15 +172,15 @@ def ratios_of(facts: Iterable[Fact], width: int) -> dict[tuple[int, str], Row]:
 
 
 def inside(one: Fact, other: Fact) -> bool:
-    """True if one tells of a part of the other's time."""
+    """True if their periods overlap."""
     return one.period < other.period and other.t <= one.t < other.t + other.period
 
 
 @pytest.mark.requirement("series:positioning:restated")
 def test_open_interest_that_comes_late_restates_its_buckets(tmp_path: Path, empty: Path) -> None:
-    """A share is told of 5 minutes, of which the minutes arrive after it, one by one."""
+    """A long fraction of a 5-minute bucket arrives before the minutes of that bucket."""
     warehouse = beginning(empty, tmp_path)
-    tell(warehouse, [Fact(MARKETS[0]["market_id"], "accounts", 5 * MINUTE, T0, T0 + 5 * MINUTE, (0.75, 0))])
+    insert_ratios(warehouse, [Fact(MARKETS[0]["market_id"], "accounts", 5 * MINUTE, T0, T0 + 5 * MINUTE, (0.75, 0))])
     for tick, held in ((5, None), (1, 100.0), (3, 300.0), (2, 200.0)):
         observed = {"minute_ms": T0 + tick * MINUTE, **MARKETS[0], "oi_usd": held}
         warehouse.add("int_market_minutes", [observed] if held else [])
@@ -192,7 +192,7 @@ def test_open_interest_that_comes_late_restates_its_buckets(tmp_path: Path, empt
 
 @pytest.mark.requirement("series:positioning:kept")
 def test_what_is_recorded_outlives_the_finer_tier(tmp_path: Path, empty: Path) -> None:
-    """An hour was recorded, its 5 minutes are forgotten, and then the venue's history tells of the hour."""
+    """An hour was recorded, its 5-minute rows are trimmed, and then a backfill brings the same hour."""
     settings_ = settings_for(tmp_path)
     warehouse = beginning(empty, tmp_path)
     assert str(warehouse.path) == settings_.warehouse
@@ -201,7 +201,7 @@ def test_what_is_recorded_outlives_the_finer_tier(tmp_path: Path, empty: Path) -
         Fact(name, "accounts", 5 * MINUTE, T0 + 5 * MINUTE, T0 + 10 * MINUTE, (0.25, 0)),
         Fact(name, "taker_buy", 5 * MINUTE, T0 + 5 * MINUTE, T0 + 10 * MINUTE, (1, 3)),
     ]
-    tell(warehouse, recorded)
+    insert_ratios(warehouse, recorded)
     warehouse.build([T0 + 10 * MINUTE], *TABLES, folder="series")
     later = T0 + 40 * DAY
     note_days(settings_.warehouse, later)
@@ -214,7 +214,7 @@ def test_what_is_recorded_outlives_the_finer_tier(tmp_path: Path, empty: Path) -
         for t in (T0, T0 + HOUR)
         for kind, values in (("accounts", (0.75, 0)), ("top_pos", (0.5, 0)), ("taker_buy", (9, 9)))
     ]
-    tell(warehouse, history)
+    insert_ratios(warehouse, history)
     columns = "accounts, top_pos, taker_buy_size, taker_sell_size, source"
     for _ in range(2):
         warehouse.build([later], *TABLES, folder="series")

@@ -21,7 +21,7 @@ from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
 HOUR, DAY = 3_600_000, 86_400_000
 NOW = 1_773_966_000_000  # 2026-03-20 00:20 UTC, after the newest recorded settlement
-TOLD = NOW - 15 * MINUTE  # when the past was told
+REPORTED = NOW - 15 * MINUTE  # when the history was requested
 TODAY, THIS_HOUR = NOW // DAY * DAY, NOW // HOUR * HOUR
 DAYS = [TODAY - back * DAY for back in range(366, 0, -1)]
 FUNDING = ("funding_reference", "funding_percentiles", "funding_persistence")
@@ -50,7 +50,7 @@ def canonical() -> dict[str, tuple[str, float]]:
 
 
 class Past:
-    """What Binance told: days of 538 perps and their last 200 settlements; and the warehouse that was built from it."""
+    """Binance's responses (days of 538 perps and their last 200 settlements) and the warehouse built from them."""
 
     def __init__(self, history: Path, warehouse: Warehouse) -> None:
         self.days = recorded_tables(history / "binance_perps_1d_all538.tar.gz")
@@ -59,25 +59,25 @@ class Past:
         rows = []
         for symbol, bars in self.days.items():
             # The archive leaves out what takers bought; no statistic here looks at it.
-            told = [
+            reported = [
                 [int(bar["timestamp"]), bar["open"], bar["high"], bar["low"], bar["close"], bar["volume"],
                  int(bar["close_time"]), bar["quote_volume"], int(bar["trades"]), "0", "0", "0"]
                 for bar in bars
             ]  # fmt: skip
-            rows.append(response(TOLD, "binance", "history_perp_bars", told, key=symbol))
+            rows.append(response(REPORTED, "binance", "history_perp_bars", reported, key=symbol))
         for number, (symbol, payments) in enumerate(self.paid.items()):
             settled = [
                 {"symbol": symbol, "fundingTime": int(row["timestamp"]), "fundingRate": row["funding_rate"]}
                 for row in payments
             ]
-            rows.append(response(TOLD, "binance", "history_settlements", settled, key=symbol))
+            rows.append(response(REPORTED, "binance", "history_settlements", settled, key=symbol))
             # Hours that a settlement can stand for are those that bars are known of. The archive has none of hours:
             # made up, a week for all and a month for every fifth.
             hours = range(THIS_HOUR - (30 if number % 5 == 0 else 7) * DAY, THIS_HOUR, HOUR)
             bars_of_hours = [
                 [t, "1", "1", "1", "1", "1", t + HOUR - 1, "1", 1, "0", "0", "0"] for t in hours if symbol in self.days
             ]
-            rows.append(response(TOLD + MINUTE, "binance", "history_perp_bars", bars_of_hours, key=symbol))
+            rows.append(response(REPORTED + MINUTE, "binance", "history_perp_bars", bars_of_hours, key=symbol))
         marts = ("series", "gaps", "indices", "funding", "live/live_markets.sql")
         both = ("path:models/intermediate", *(f"path:models/marts/{folder}" for folder in marts))
         warehouse.build(rows, *both)
@@ -161,10 +161,10 @@ def test_altcoin_season_of_a_real_year(past: Past) -> None:
         "select t, rank, base, symbol, close, close_90d, return_90d from altcoin_season_coins where rank is not null "
         "order by t, rank"
     )
-    told: dict[int, list[tuple[Any, ...]]] = {day: [] for day in DAYS}
+    reported: dict[int, list[tuple[Any, ...]]] = {day: [] for day in DAYS}
     for day, *coin in listed:
-        told[day].append(tuple(coin))
-    assert told == coins
+        reported[day].append(tuple(coin))
+    assert reported == coins
     # Sense: a year has both moods in it, young coins are named, and what stands for gold is no altcoin.
     known = [value for value, *_ in values.values()]
     assert min(known) < 25 < 50 < max(known)
@@ -214,7 +214,7 @@ def persistence(payments: Rows, days: int) -> dict[str, Any]:
 
 @pytest.mark.requirement("funding-percentiles:real", "funding-persistence:real")
 def test_funding_of_538_perps(past: Past) -> None:
-    """All of them, 50 at a time, because the tables hold the 50 that are held most."""
+    """All of them, 50 at a time, because the tables hold the 50 with the highest open interest."""
     symbols = sorted(past.paid)
     intervals, ranked = set(), 0
     for start in range(0, len(symbols), 50):
@@ -288,7 +288,7 @@ def compare_percentiles(past: Past, symbols: list[str], live: dict[str, float], 
 
 
 def test_days_that_are_written_do_not_change(past: Past) -> None:
-    """Late and wrong data for every day, told after the days were written: not a digit moves."""
+    """Late and wrong data for every day, arriving after the days were written: no value changes."""
     tables = ("altcoin_season", "altcoin_season_coins", "fear_greed")
     before = past.warehouse.snapshot(tables)
     past.write("update series_base_1d set price = price * (1 + hash(base) % 100), volume_usd = hash(t, base)")

@@ -114,8 +114,8 @@ def test_spikes_and_outcomes_equal_a_plain_recomputation(tmp_path: Path) -> None
     assert all(0 <= number < 2**53 for number in ids)
 
 
-def test_what_was_told_stays(tmp_path: Path) -> None:
-    """A window twice, a bar told anew and a past completed later change no spike and no outcome, missing or not."""
+def test_stored_spikes_and_outcomes_never_change(tmp_path: Path) -> None:
+    """A window built twice, a restated bar or a past completed later changes no spike and no outcome."""
     made = bars(3)
     warehouse = Warehouse(tmp_path)
     warehouse.add_many("int_market_bars", made.values())
@@ -139,19 +139,19 @@ def test_what_was_told_stays(tmp_path: Path) -> None:
     assert set(before[1]) <= set(later)
 
 
-def test_a_spike_that_is_told_hours_late_is_judged_at_once(tmp_path: Path) -> None:
-    """A venue without an answer for hours tells all of its bars in one: what followed its spikes is known with them."""
+def test_a_spike_reported_hours_late_gets_its_outcomes_at_once(tmp_path: Path) -> None:
+    """A venue that was down for hours returns all its bars in one response, which settles its spikes."""
     made = {key: bar for key, bar in bars(7).items() if key[0] == MARKETS[0]["market_id"]}
     silent, back = DAY + 10, DAY + 300
     late = T0 + back * MINUTE
-    told = [{**bar, "tick_ms": late} if silent <= minute < back else bar for (_, minute), bar in made.items()]
+    reported = [{**bar, "tick_ms": late} if silent <= minute < back else bar for (_, minute), bar in made.items()]
     warehouse = Warehouse(tmp_path)
-    warehouse.add_many("int_market_bars", [row for row in told if row["tick_ms"] < late])
+    warehouse.add_many("int_market_bars", [row for row in reported if row["tick_ms"] < late])
     for minute in (silent, back - 1):
         warehouse.build([T0 + minute * MINUTE], folder="spikes")
         recorded = f"(1, 0, 0, 0, [{T0 + minute * MINUTE}]::bigint[], []::bigint[])"
         warehouse.write(f"insert into pipeline.builds values {recorded}")
-    warehouse.add_many("int_market_bars", [row for row in told if row["tick_ms"] >= late])
+    warehouse.add_many("int_market_bars", [row for row in reported if row["tick_ms"] >= late])
     warehouse.build([late], folder="spikes")
     spikes = warehouse.rows(SPIKES)
     assert min(minute for _, minute, *_ in spikes) < back - 135
@@ -162,7 +162,7 @@ HORIZONS, HOUR, NOW = (5, 15, 60), 60 * MINUTE, T0 + 40 * DAY * MINUTE
 WINDOWS = {"7d": NOW - 7 * DAY * MINUTE, "30d": NOW - 30 * DAY * MINUTE, "all": 0}
 
 
-def told_spikes(seed: int) -> tuple[list[Row], list[Row]]:
+def reported_spikes(seed: int) -> tuple[list[Row], list[Row]]:
     """Spikes of 40 days with outcomes: most observed, some missing, some pending, some without a direction."""
     chance = random.Random(seed)
     found: list[Row] = []
@@ -192,7 +192,7 @@ def told_spikes(seed: int) -> tuple[list[Row], list[Row]]:
 
 
 def figures(spikes: list[Row], judged: dict[tuple[int, int], Row]) -> list[dict[str, Any]]:
-    """What is told of each horizon, by numpy."""
+    """The expected figures of each horizon, computed with numpy."""
     rows = []
     for horizon in HORIZONS:
         known = [(one, judged[one["id"], horizon]) for one in spikes if (one["id"], horizon) in judged]
@@ -219,7 +219,7 @@ def figures(spikes: list[Row], judged: dict[tuple[int, int], Row]) -> list[dict[
 
 @pytest.mark.requirement("spike-stats:recomputed")
 def test_statistics_equal_numpys(tmp_path: Path) -> None:
-    found, judged = told_spikes(5)
+    found, judged = reported_spikes(5)
     outcome_of = {(row["id"], row["horizon_min"]): row for row in judged}
     warehouse = Warehouse(tmp_path)
     warehouse.build([], folder="spikes")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.pipeline.product_minutes import Moment, Product
 from tests.support.pipeline.recorder_minutes import MINUTE
-from tests.support.recordings.index_books import VENUES, needed, told
+from tests.support.recordings.index_books import VENUES, needed, reported
 from tests.support.servers.mcp_calls import Mcp
 from tests.support.start import start_ms
 
@@ -37,7 +37,7 @@ def pair(text: str) -> str:
 
 
 def book(venue: str, body: Any) -> Book:
-    bids, asks, _ = told(venue, body)
+    bids, asks, _ = reported(venue, body)
     mid = (bids[0][0] + asks[0][0]) / 2
     of_sides = ([(round(abs(price / mid - 1) * 100, 9), price * size) for price, size in side] for side in (bids, asks))
     return Book(*of_sides)
@@ -83,8 +83,8 @@ def test_ranked_is_what_all_books_cover(tmp_path: Path) -> None:
                 whole = all(one for _, one in there)
                 reaches = all(one.reaches(band) for _, one in there if one)
                 reason = "missing_legs" if not whole else None if reaches else "truncated_book"
-                told_of = point["coverage"][at], point["reason"][at]
-                assert told_of == ("partial" if reason else "full", reason), (row["market"], band)
+                grade = point["coverage"][at], point["reason"][at]
+                assert grade == ("partial" if reason else "full", reason), (row["market"], band)
                 found.setdefault(reason, set()).add(row["base"])
                 for number, side in enumerate(("bid", "ask")):
                     depth = sum(weight * one.within(band)[number] for weight, one in there if one) / weights

@@ -17,7 +17,7 @@ from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged, sample
 from tests.support.recordings.conformance import differences
-from tests.support.recordings.index_books import VENUES, needed, told
+from tests.support.recordings.index_books import VENUES, needed, reported
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
@@ -70,7 +70,7 @@ def test_recorded_books_are_read_by_the_documents(warehouse: Warehouse, recordin
         good = warehouse.rows(f"select {columns} from stg_{venue}__index_books where reject is null order by tick_ms")
         assert len(good) == len(of), venue
         for row, body in zip(good, of, strict=True):
-            bids, asks, ts = told(venue, body)
+            bids, asks, ts = reported(venue, body)
             assert ([list(one) for one in row[2]], [list(one) for one in row[3]]) == (bids, asks)
             assert row[4] == (row[5] if ts is None else ts)
             assert row[1] == ("XRPUSDT" if venue == "bybit" else "PAIR")
@@ -117,7 +117,7 @@ async def test_the_stand_ins_speak_as_the_venues(recordings: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(VENUES))
-async def test_the_legs_of_what_is_held_most_are_recorded(warehouse: Warehouse, name: str) -> None:
+async def test_index_legs_of_the_highest_open_interest_are_recorded(warehouse: Warehouse, name: str) -> None:
     rows, world = await recorded_minute(needed(VENUES[name], "index_books"), NOW)
     books = [row for row in rows if row["endpoint"] == "index_books"]
     assert [row["error"] for row in books if row["error"]] == []
@@ -134,7 +134,7 @@ async def test_the_legs_of_what_is_held_most_are_recorded(warehouse: Warehouse, 
         assert bids[0][0] < asks[0][0]
         assert abs(ts - NOW) < 60_000 or name in ("binance",)
         assert np.allclose(asks, ladder(world, spot[symbol], len(asks), NOW)[1], rtol=1e-6)
-    # Every leg that the index of a perpetual among the 20 most held has here.
+    # Every leg on this venue of the index of a perp among the 20 with the highest open interest.
     perps = [row for row in world.universe.rows(name, "perp").tolist() if state.listed[row]]
     held = {row: float(state.oi[row] * state.mark[row]) for row in perps if listings[row].quote == "USDT"}
     for row in sorted(held, key=lambda row: -held[row])[:15]:

@@ -80,7 +80,7 @@ OTHER: dict[str, dict[str, str]] = {
         "method": "varchar",
     },
 }
-# What a view tells analysts beside, and no model reads.
+# Columns of staging views that are for analysts only: no model reads them.
 BESIDE = {"option_open_interest": {"open_contracts": "double"}, "option_index": {"ts": "bigint"}}
 UNIT = re.compile(
     r"\bms\b|\bUSD\b|dollar|quote|price|fraction|contracts?\b|coins?\b|units?\b|hours?|percent|decimal|KRW|years?\b"

@@ -40,15 +40,15 @@ def bodies(recordings: Path) -> dict[str, Any]:
     }
 
 
-def replay(folder: Path, told: dict[str, Any]) -> Path:
+def replay(folder: Path, reported: dict[str, Any]) -> Path:
     """A folder from which the stand-ins answer with the lists."""
     entries = [
-        {"venue": "binance", "path": "/fapi/v1/exchangeInfo", "text": json.dumps(told["binance"])},
+        {"venue": "binance", "path": "/fapi/v1/exchangeInfo", "text": json.dumps(reported["binance"])},
         {"venue": "okx", "path": "/api/v5/public/instruments", "params": {"instType": "SWAP"},
-         "text": json.dumps(told["okx"])},
-        {"venue": "gate", "path": "/api/v4/futures/usdt/contracts", "text": json.dumps(told["gate"])},
+         "text": json.dumps(reported["okx"])},
+        {"venue": "gate", "path": "/api/v4/futures/usdt/contracts", "text": json.dumps(reported["gate"])},
         {"venue": "gate", "path": "/api/v4/futures/btc/contracts", "text": "[]"},
-        {"venue": "mexc", "path": "/api/v1/contract/detail", "text": json.dumps(told["mexc"])},
+        {"venue": "mexc", "path": "/api/v1/contract/detail", "text": json.dumps(reported["mexc"])},
     ]  # fmt: skip
     (folder / "replay.json").write_text(json.dumps(entries))
     return folder
@@ -66,15 +66,15 @@ class Found(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def told(recordings: Path) -> dict[str, Any]:
+def reported(recordings: Path) -> dict[str, Any]:
     return bodies(recordings)
 
 
 @pytest.fixture(scope="module")
-def found(told: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Found:
+def found(reported: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Found:
     """Binance's list recorded and served in its own minute, then the others in theirs."""
     product = Product(tmp_path_factory.mktemp("listings"))
-    source = {"mode": "replay", "replay_dir": replay(tmp_path_factory.mktemp("replay"), told)}
+    source = {"mode": "replay", "replay_dir": replay(tmp_path_factory.mktemp("replay"), reported)}
     product.record(lists(BINANCE), [Moment(BINANCE_MS // MINUTE * MINUTE)], **source)
     with product.served() as api:
         responses = {days: api.get(f"/api/new-listings?window={days}d").json for days in (30, 90)}
@@ -87,7 +87,7 @@ def found(told: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Fou
 @pytest.mark.requirement("listings:real")
 @pytest.mark.parametrize("days", [30, 90])
 def test_listings_of_a_real_list_are_those_that_plain_python_reads(
-    found: Found, told: dict[str, Any], days: int
+    found: Found, reported: dict[str, Any], days: int
 ) -> None:
     """USDT perps of the window, newest first; no contract in BUSD, no dated one, none that has not opened."""
     content = found.responses[days]
@@ -95,7 +95,7 @@ def test_listings_of_a_real_list_are_those_that_plain_python_reads(
     assert as_of // MINUTE == BINANCE_MS // MINUTE
     expected = [
         (one["onboardDate"], one["symbol"], one["baseAsset"].removeprefix("1000"))
-        for one in told["binance"]["symbols"]
+        for one in reported["binance"]["symbols"]
         if one["quoteAsset"] == "USDT" and one["contractType"] == "PERPETUAL"
         and as_of - days * DAY <= one["onboardDate"] <= as_of
     ]  # fmt: skip
@@ -112,21 +112,23 @@ def test_listings_of_a_real_list_are_those_that_plain_python_reads(
 
 
 @pytest.mark.requirement("listings:real")
-def test_every_listing_time_of_the_lists_is_in_the_table(found: Found, told: dict[str, Any]) -> None:
+def test_every_listing_time_of_the_lists_is_in_the_table(found: Found, reported: dict[str, Any]) -> None:
     """Of the USDT perps of every exchange; of Gate's in 2023 the new ones alone say when."""
-    binance = [one for one in told["binance"]["symbols"] if one["quoteAsset"] == "USDT" and "_" not in one["symbol"]]
+    binance = [
+        one for one in reported["binance"]["symbols"] if one["quoteAsset"] == "USDT" and "_" not in one["symbol"]
+    ]
     expected = {("binance", one["symbol"], one["onboardDate"]) for one in binance}
     expected |= {
-        ("okx", one["instId"], int(one["listTime"])) for one in told["okx"]["data"] if "-USDT-SWAP" in one["instId"]
+        ("okx", one["instId"], int(one["listTime"])) for one in reported["okx"]["data"] if "-USDT-SWAP" in one["instId"]
     }
     expected |= {
         ("mexc", one["symbol"], one["openingTime"] or one["createTime"])
-        for one in told["mexc"]["data"]
+        for one in reported["mexc"]["data"]
         if one["quoteCoin"] == "USDT"
     }
-    dated = [one for one in told["gate"] if one.get("launch_time") or one.get("create_time")]
+    dated = [one for one in reported["gate"] if one.get("launch_time") or one.get("create_time")]
     expected |= {("gate", one["name"], (one.get("launch_time") or one["create_time"]) * 1000) for one in dated}
-    assert 0 < len(dated) < len(told["gate"]) / 5
+    assert 0 < len(dated) < len(reported["gate"]) / 5
     assert {(venue, symbol, listed_ms) for venue, symbol, _, listed_ms in found.rows} == expected
     assert len(found.rows) == len(expected) > 900
     assert max(listed_ms for _, _, _, listed_ms in found.rows) > LATER_MS

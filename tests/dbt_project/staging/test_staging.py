@@ -112,9 +112,9 @@ def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehou
 
 
 def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> None:
-    """A late minute is added and touches no other; a bar that two minutes tell keeps the later telling."""
+    """A late minute is added and changes no other; of a bar that two minutes report, the later version is kept."""
     first, second = minute(TICK), minute(TICK + MINUTE, 101.0)
-    # The second minute tells the first one's bar anew.
+    # The second minute reports the first one's bar again.
     bars = second[3]["body"].replace(str(TICK), str(TICK - MINUTE))
     second[3]["body"] = bars.replace(str(TICK + 59_999), str(TICK - 1))
     results = []

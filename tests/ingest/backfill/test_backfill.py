@@ -258,7 +258,7 @@ def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path, request
     assert json.loads((tmp_path / "home" / "state.json").read_bytes())["state"] == "done"
 
 
-def test_a_venue_s_failures_are_tried_again_and_then_told(tmp_path: Path) -> None:
+def test_failures_of_a_venue_are_retried_and_then_reported(tmp_path: Path) -> None:
     with loopback(loopback_past.broken) as server:
         assert start(tmp_path, server.url, "coin03", "wrong", "down").wait(60) == 1
         counts = Counter(seen.query["symbol"] for seen in server.seen if "/bars" in seen.path)
@@ -271,7 +271,7 @@ def test_a_venue_s_failures_are_tried_again_and_then_told(tmp_path: Path) -> Non
 
 
 def test_a_limit_whose_window_is_longer_than_an_answer_s_wait_fails_nothing(tmp_path: Path) -> None:
-    """Its requests come window after window; none is told as failed because it was not its turn."""
+    """Requests that a rate limit delays are sent window after window; none of them is reported as failed."""
     few = replace(loopback_past.VENUE.pools[0], limit=120, history=60, window_s=2.5)
     with loopback(loopback_past.answer) as server:
         work = backfill(

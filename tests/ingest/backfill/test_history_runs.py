@@ -110,7 +110,7 @@ def test_a_second_one_says_who_is_at_it(tmp_path: Path) -> None:
     assert "tidemark status" in done.stderr
 
 
-def test_an_exchange_out_of_reach_is_told(tmp_path: Path) -> None:
+def test_an_unreachable_exchange_is_reported(tmp_path: Path) -> None:
     env = environment(tmp_path, TIDEMARK_VENUES_URL=f"http://127.0.0.1:{free_port()}")
     words = ["backfill", "--venue", "bybit", "--kind", "settlements", "--within", "1"]
     done = tidemark(env, *words)

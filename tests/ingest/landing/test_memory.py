@@ -22,12 +22,12 @@ import pandas
 """
 RESIDENT = """
 def resident():
-    with open("/proc/self/statm") as told:
-        return int(told.read().split()[1]) * 4096 / 2**20
+    with open("/proc/self/statm") as reported:
+        return int(reported.read().split()[1]) * 4096 / 2**20
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell memory in other ways")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, which only Linux has")
 def test_no_pandas_and_free_memory_goes_back() -> None:
     """What is not used is not loaded, and what is freed is the system's; who needs pandas still finds it."""
     done = subprocess.run([sys.executable, "-c", RESIDENT + CHILD], capture_output=True, text=True, check=False)

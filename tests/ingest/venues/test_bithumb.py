@@ -91,11 +91,11 @@ async def test_a_recorded_minute_is_the_truth(bithumb: Warehouse) -> None:
     last = world.last(NOW)
     listed = bithumb.rows("select symbol, base_raw, quote from stg_bithumb__spot_instruments")
     assert set(listed) == {(symbol, symbol[4:], "KRW") for symbol in markets}
-    told = bithumb.rows("select symbol, last_price, vol24h_quote from stg_bithumb__spot_tickers")
-    assert {symbol for symbol, *_ in told} == set(markets)
-    for symbol, price, volume in told:
+    reported = bithumb.rows("select symbol, last_price, vol24h_quote from stg_bithumb__spot_tickers")
+    assert {symbol for symbol, *_ in reported} == set(markets)
+    for symbol, price, volume in reported:
         assert (price, volume) == pytest.approx((last[markets[symbol]], state.quote_24h[markets[symbol]]), rel=1e-6)
-    others = sorted((volume, symbol) for symbol, _, volume in told if symbol not in COVERED)
+    others = sorted((volume, symbol) for symbol, _, volume in reported if symbol not in COVERED)
     wanted = {*COVERED, *(symbol for _, symbol in others[-20:])}
     assert_bars_are_true(bithumb, "bithumb", world, NOW, wanted)
 

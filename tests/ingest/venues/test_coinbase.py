@@ -63,13 +63,13 @@ def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, coinbase: War
     query = "select tick_ms, symbol, base_raw, quote, status, reject from stg_coinbase__spot_instruments order by all"
     assert coinbase.rows(query) == sorted(expected)
     assert len(expected) > 200
-    told = coinbase.rows("select symbol, last_price, vol24h_quote, reject from stg_coinbase__spot_tickers")
-    assert {symbol for symbol, *_ in told} == set(tickers)
-    for symbol, price, volume, reject in told:
+    reported = coinbase.rows("select symbol, last_price, vol24h_quote, reject from stg_coinbase__spot_tickers")
+    assert {symbol for symbol, *_ in reported} == set(tickers)
+    for symbol, price, volume, reject in reported:
         one = parser.parse_ticker(tickers[symbol])
         assert (price, reject) == (one["last"], None)
         assert volume == pytest.approx(one["last"] * one["baseVolume"])
-    assert len(told) == 51
+    assert len(reported) == 51
 
 
 async def test_the_stand_in_sends_bodies_of_the_recorded_make(client: SandboxClient, recordings: Path) -> None:
@@ -89,14 +89,14 @@ async def test_a_recorded_minute_is_the_truth(coinbase: Warehouse) -> None:
     last = world.last(NOW)
     trading = coinbase.rows("select symbol from stg_coinbase__spot_instruments where status = 'trading'")
     assert {symbol for (symbol,) in trading} == set(markets)
-    told = coinbase.rows("select endpoint, symbol, last_price, vol24h_quote from stg_coinbase__spot_tickers")
-    assert {symbol for _, symbol, *_ in told} == set(markets)
-    assert {symbol for endpoint, symbol, *_ in told if endpoint == "product_tickers"} == set(COVERED)
-    for _, symbol, price, volume in told:
+    reported = coinbase.rows("select endpoint, symbol, last_price, vol24h_quote from stg_coinbase__spot_tickers")
+    assert {symbol for _, symbol, *_ in reported} == set(markets)
+    assert {symbol for endpoint, symbol, *_ in reported if endpoint == "product_tickers"} == set(COVERED)
+    for _, symbol, price, volume in reported:
         coins = state.base_24h[markets[symbol]]
         assert (price, volume) == pytest.approx((last[markets[symbol]], coins * price), rel=1e-6)
     others = sorted(
-        (volume, symbol) for _, symbol, _, volume in told if symbol[-4:] == "-USD" and symbol not in COVERED
+        (volume, symbol) for _, symbol, _, volume in reported if symbol[-4:] == "-USD" and symbol not in COVERED
     )
     asked = {row["key"] for row in rows if row["endpoint"] == "spot_bars"}
     assert {*COVERED, *(symbol for _, symbol in others[-40:])} <= asked

@@ -45,7 +45,7 @@ def expiry(text: str) -> int:
     return int(datetime.strptime(text + " 08 +0000", "%d%b%y %H %z").timestamp() * 1000)
 
 
-def told(row: dict[str, Any]) -> tuple[Any, ...]:
+def reported(row: dict[str, Any]) -> tuple[Any, ...]:
     """A summary by the documents: what the view must make of it."""
     found = NAME.fullmatch(row["instrument_name"])
     assert found is not None
@@ -65,7 +65,7 @@ def test_recorded_summaries_are_read_by_the_documents(recordings: Path, deribit:
         for n, body in enumerate(bodies):
             rows.append(response(TICK + n * MINUTE, "deribit", "option_tickers", body, key=currency))
             options = [row for row in body["result"] if NAME.fullmatch(row["instrument_name"])]
-            expected += [(TICK + n * MINUTE, *told(row)) for row in options]
+            expected += [(TICK + n * MINUTE, *reported(row)) for row in options]
     deribit.build(rows, "raw_window")
     found = deribit.rows(f"select tick_ms, {COLUMNS} from stg_deribit__option_tickers order by all")
     assert found == sorted(expected)
@@ -89,7 +89,7 @@ def test_a_recorded_chain_with_volatilities_is_read(recordings: Path, deribit: W
     ]  # fmt: skip
     deribit.build([response(TICK, "deribit", "option_tickers", {"result": rows}, key="BTC")], "raw_window")
     found = deribit.rows(f"select {COLUMNS} from stg_deribit__option_tickers order by all")
-    assert found == sorted(told(row) for row in rows)
+    assert found == sorted(reported(row) for row in rows)
     assert any(str(one["underlying_index"]).startswith("SYN.") for one in rows)
     share = deribit.rows("select median(mark_iv), count(*) from stg_deribit__option_tickers")[0]
     assert 0.5 < share[0] < 2.0

@@ -84,6 +84,6 @@ async def test_the_series_is_the_same_as_its_days(fx: Warehouse) -> None:
         assert (await client.get(f"{host}/latest", base="XXX")).status == 404
     rows = [response(TUESDAY // MINUTE * MINUTE, "fx", "fx_daily", series)]
     fx.build(rows, "raw_window")
-    told = fx.rows("select ts, rate from stg_fx__fx_daily where reject is null order by ts")
-    assert [rate for _, rate in told] == [one["KRW"] for one in series["rates"].values()]
-    assert told[0][0] == 1_703_862_000_000  # 2023-12-29T15:00Z
+    reported = fx.rows("select ts, rate from stg_fx__fx_daily where reject is null order by ts")
+    assert [rate for _, rate in reported] == [one["KRW"] for one in series["rates"].values()]
+    assert reported[0][0] == 1_703_862_000_000  # 2023-12-29T15:00Z

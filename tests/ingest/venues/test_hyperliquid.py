@@ -61,7 +61,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return seeded(tmp_path_factory.mktemp("hyperliquid"))
 
 
-def told(warehouse: Warehouse, columns: str, view: str) -> list[tuple[Any, ...]]:
+def reported(warehouse: Warehouse, columns: str, view: str) -> list[tuple[Any, ...]]:
     return warehouse.rows(f"select {columns} from stg_hyperliquid__{view} order by all")
 
 
@@ -74,7 +74,7 @@ def test_recorded_settlements_are_read(warehouse: Warehouse, recordings: Path) -
         expected += [(coin, one["time"], float(one["fundingRate"]), None) for one in body]
     rows.append(response(TICK, "hyperliquid", "settlements", [], key="NEW"))
     warehouse.build(rows, "raw_window")
-    assert told(warehouse, "symbol, settled_ms, funding_rate, reject", "settlements") == sorted(expected)
+    assert reported(warehouse, "symbol, settled_ms, funding_rate, reject", "settlements") == sorted(expected)
     assert len(expected) > 700
 
 
@@ -156,11 +156,11 @@ def test_wallets_and_annotations_are_read(warehouse: Warehouse) -> None:
         response(TICK + MINUTE, "hyperliquid", "perp_annotations", '[["xyz'),
     ], "raw_window")  # fmt: skip
     columns = "wallet, account_value_usd, volume_day_usd, volume_week_usd, volume_month_usd, pnl_month_usd, reject"
-    assert told(warehouse, columns, "wallets") == [
+    assert reported(warehouse, columns, "wallets") == [
         ("0xabc0000000000000000000000000000000000001", 1234.5, 10, 70, 300, -3, None),
         (None, None, None, None, None, None, "unreadable"),
     ]
-    assert told(warehouse, "symbol, category, display_name, keywords, reject", "perp_annotations") == [
+    assert reported(warehouse, "symbol, category, display_name, keywords, reject", "perp_annotations") == [
         ("xyz:HO", ["commodities"], "DIESEL", ["ho", "ulsd"], None), ("xyz:NVDA", ["stocks"], None, None, None),
         (None, None, None, None, "unreadable"),
     ]  # fmt: skip
@@ -224,7 +224,7 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
     assert (count["wallet_positions"], count["dex_positions"], count["wallet_fills"]) == (10, 60, 5)
     warehouse.build(rows, "raw_window")
     for view in VIEWS:
-        assert told(warehouse, "reject", view) == [(None,)] * len(told(warehouse, "reject", view)), view
+        assert reported(warehouse, "reject", view) == [(None,)] * len(reported(warehouse, "reject", view)), view
     wallets, listings = wallets_of(world), world.universe.listings
     found = warehouse.rows("select wallet, account_value_usd, volume_week_usd from stg_hyperliquid__wallets")
     assert len(found) == wallets.count
@@ -240,7 +240,7 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
         for one in wallets.open_at(NOW).each() if wallets.owner(one["seat"]) in tracked
     }  # fmt: skip
     columns = "wallet, symbol, size, entry_price, liquidation_price, leverage, margin_mode, position_value_usd"
-    positions = told(warehouse, columns, "wallet_positions")
+    positions = reported(warehouse, columns, "wallet_positions")
     assert {row[:2] for row in positions} == set(held)
     assert {row[1] for row in positions if ":" in row[1]}, "positions on the builders' dexes too"
     for wallet, symbol, size, entry, liquidation, leverage, mode, worth in positions:
@@ -251,12 +251,12 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
         assert (leverage, mode) == (true["leverage"], "isolated")
         assert worth == pytest.approx(true["size"] * mark, rel=1e-6)
         assert (mark > true["liquidation"]) == true["long"], "beyond its liquidation price nothing is open"
-    paid = told(warehouse, "symbol, settled_ms, funding_rate", "settlements")
+    paid = reported(warehouse, "symbol, settled_ms, funding_rate", "settlements")
     for symbol, at, rate in paid[::7]:
         number = np.array([world.universe.row["hyperliquid", "perp", symbol]])
         true = funding_rate(world.market, number, np.array([at // HOUR * 60 - 1]), np.array([[1]]))[0, 0]
         assert (at % HOUR < 100, rate) == (True, pytest.approx(true, abs=1e-9))
-    categories = dict(told(warehouse, "symbol, category", "perp_annotations"))
+    categories = dict(reported(warehouse, "symbol, category", "perp_annotations"))
     assert categories["xyz:TSLA"] == ["stocks"]
 
 
@@ -266,7 +266,7 @@ def a_liquidation(wallets: Wallets, backstop: bool) -> dict[str, Any]:
     return max(gone.each(), key=lambda one: one["closed_ms"])
 
 
-async def test_liquidators_are_told_and_the_truth_tells(warehouse: Warehouse) -> None:
+async def test_liquidators_are_found_and_their_fills_agree_with_the_simulated_market(warehouse: Warehouse) -> None:
     async with sandbox(now_ms=NOW) as client:
         world = client.app.ctx.sandbox.world
         wallets, listings = wallets_of(world), world.universe.listings

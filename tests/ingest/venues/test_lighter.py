@@ -251,7 +251,9 @@ def test_the_stand_in_answers_as_the_venue(recordings: Path, minute: tuple[list[
     assert differences(trades, shown, optional={"taker_fee", "taker_position_sign_changed"}, tolerance=1e9) == []
 
 
-def test_a_recorded_minute_tells_the_truth(minute: tuple[list[dict[str, Any]], World], staged: Warehouse) -> None:
+def test_a_recorded_minute_agrees_with_the_simulated_market(
+    minute: tuple[list[dict[str, Any]], World], staged: Warehouse
+) -> None:
     rows, world = minute
     assert [row for row in rows if row["error"] or row["status"] != 200] == []
     staged.reset().build(rows, "raw_window")

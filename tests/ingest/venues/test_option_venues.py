@@ -170,23 +170,23 @@ async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
             )
             assert {row[0] for row in found} == set(expected)
             for name, expiry, strike, kind, iv, bid_iv, forward, coins in found:
-                told = expected[name]
-                assert (expiry, strike, kind) == (told[0], told[1], "call" if told[2] else "put")
-                assert iv == pytest.approx(told[3], abs=6e-5)
-                assert forward == pytest.approx(told[4], abs=0.002)
-                assert coins * forward == pytest.approx(max(told[5], 0), abs=0.11)
-                assert bid_iv is None or bid_iv == pytest.approx(told[8], abs=6e-5)
+                reported = expected[name]
+                assert (expiry, strike, kind) == (reported[0], reported[1], "call" if reported[2] else "put")
+                assert iv == pytest.approx(reported[3], abs=6e-5)
+                assert forward == pytest.approx(reported[4], abs=0.002)
+                assert coins * forward == pytest.approx(max(reported[5], 0), abs=0.11)
+                assert bid_iv is None or bid_iv == pytest.approx(reported[8], abs=6e-5)
             index = f"select index_price from stg_{venue}__option_index where coin = '{coin}'"
             assert warehouse.rows(index) == [(pytest.approx(true.index, abs=1e-7),)]
             source = f"stg_{venue}__option_" + ("open_interest" if venue == "binance" else "tickers")
             held = dict(warehouse.rows(f"select instrument, open_interest_coins from {source}"))
             assert {name: held[name] for name in expected} == pytest.approx(
-                {name: told[6] for name, told in expected.items()}, abs=0.006
+                {name: reported[6] for name, reported in expected.items()}, abs=0.006
             )
             source = f"stg_{venue}__option_" + ("volumes" if venue == "binance" else "tickers")
             traded = dict(warehouse.rows(f"select instrument, volume_coins from {source}"))
             assert {name: traded[name] for name in expected} == pytest.approx(
-                {name: told[7] for name, told in expected.items()}, abs=0.006
+                {name: reported[7] for name, reported in expected.items()}, abs=0.006
             )
     listed = "select count(*) from stg_binance__option_instruments as i anti join stg_binance__option_tickers as t on "
     listed += "i.instrument = t.instrument and i.expiry_ms = t.expiry_ms and i.strike = t.strike and i.coin = t.coin"

@@ -95,11 +95,11 @@ async def test_a_recorded_minute_is_the_truth(upbit: Warehouse) -> None:
     assert_nothing_rejected(upbit, [f"stg_upbit__{kind}" for kind in ("spot_instruments", "spot_tickers", "spot_bars")])
     markets, state = rows_of(world, "upbit", NOW), world.minute(NOW // MINUTE)
     last = world.last(NOW)
-    told = upbit.rows("select symbol, last_price, vol24h_quote from stg_upbit__spot_tickers")
-    assert {symbol for symbol, *_ in told} == set(markets)
-    for symbol, price, volume in told:
+    reported = upbit.rows("select symbol, last_price, vol24h_quote from stg_upbit__spot_tickers")
+    assert {symbol for symbol, *_ in reported} == set(markets)
+    for symbol, price, volume in reported:
         assert (price, volume) == pytest.approx((last[markets[symbol]], state.quote_24h[markets[symbol]]), rel=1e-9)
-    others = sorted((volume, symbol) for symbol, _, volume in told if symbol not in COVERED)
+    others = sorted((volume, symbol) for symbol, _, volume in reported if symbol not in COVERED)
     wanted = {*COVERED, *(symbol for _, symbol in others[-20:])}
     assert_bars_are_true(upbit, "upbit", world, NOW, wanted)
 

@@ -111,10 +111,10 @@ def test_an_unwritable_folder_is_one_sentence_before_anything_starts(variable: s
     file.write_text("")
     done = tidemark(environment(tmp_path / "home", **{variable: str(file / "inside" / "deep")}), "demo")
     assert done.returncode == 1
-    told = sentence(done)
-    assert str(file) in told
-    assert "cannot be written to" in told
-    assert variable in told
+    reported = sentence(done)
+    assert str(file) in reported
+    assert "cannot be written to" in reported
+    assert variable in reported
 
 
 def test_recordings_of_real_and_simulated_markets_do_not_mix(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ FULL_DISK = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh", TIDEMARK)
 
 @pytest.mark.parametrize("words", [["build"], ["publish"], ["keys", "create", "me"], ["demo"], ["backfill"]])
 def test_a_full_disk_is_one_sentence(words: list[str], tmp_path: Path) -> None:
-    """As far as a process can tell: no file may grow."""
+    """A process limit under which no file may grow, which a process sees as a full disk."""
     env = environment(tmp_path, PYTHONDONTWRITEBYTECODE="1", TIDEMARK_VENUES_URL=f"http://127.0.0.1:{free_port()}")
     done = subprocess.run([*FULL_DISK, *words], env=env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
@@ -276,7 +276,7 @@ def test_what_speaks_another_protocol_on_the_port_is_no_api(tmp_path: Path) -> N
     assert (code, found["source"]) == (1, str(tmp_path / "serving"))
 
 
-def test_status_tells_the_recorder_s_trouble(tmp_path: Path) -> None:
+def test_status_reports_problems_of_the_recorder(tmp_path: Path) -> None:
     now = now_ms()
     replica.publish(tmp_path / "serving", 7, as_of_ms=now - 60_000, max_days=1)
     state = {"last_landed_ms": now - 10_000, "landing_error": "no space left on device", "venues": {}}

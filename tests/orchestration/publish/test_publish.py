@@ -118,8 +118,8 @@ class Warehouse:
                 con.execute(
                     "insert into pipeline.late_rows values (?, ?, ?, ?)", [self.builds, minute, f"v:perp:{coin}", coin]
                 )
-                told = [minutes[0], minute - minute % (5 * MINUTE_MS), 5 * MINUTE_MS, f"v:perp:{coin}"]
-                con.execute("insert into int_ratios values (?, ?, ?, ?)", told)
+                reported = [minutes[0], minute - minute % (5 * MINUTE_MS), 5 * MINUTE_MS, f"v:perp:{coin}"]
+                con.execute("insert into int_ratios values (?, ?, ?, ?)", reported)
             con.execute("commit")
 
     def restate(self, con: duckdb.DuckDBPyConnection, of: Table, t: int, coins: list[str]) -> None:
@@ -389,7 +389,7 @@ def test_a_coin_s_premiums_are_brought_together_when_a_month_has_ended(
     assert stored != sorted(stored)
 
 
-def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehouse: Warehouse) -> None:
+def test_backfilled_rows_are_restated_in_tiers_of_an_hour_and_more(warehouse: Warehouse) -> None:
     """A stretch of hours of one coin, far behind what was recorded; finer tiers and other coins stay as they are."""
     for minute in (1, 2):
         warehouse.build(T0 + minute * MINUTE_MS)
@@ -411,7 +411,7 @@ def test_what_history_told_is_restated_in_the_tiers_of_an_hour_and_more(warehous
         assert found == [(48, "C3")]
 
 
-def test_what_venues_told_of_a_period_is_restated_in_the_tiers_that_long_and_coarser(warehouse: Warehouse) -> None:
+def test_published_ratios_are_restated_in_tiers_of_their_period_and_coarser(warehouse: Warehouse) -> None:
     """Hours and days of one market's ratios, far behind what was recorded: every fact names its tick."""
     for minute in (1, 2):
         warehouse.build(T0 + minute * MINUTE_MS)
@@ -421,8 +421,8 @@ def test_what_venues_told_of_a_period_is_restated_in_the_tiers_that_long_and_coa
     with duckdb.connect(warehouse.path) as con:
         for table in SERVED.tables:
             width = table.tier.step_ms
-            told = [*(hours if width >= HOUR_MS else ()), *(days if width >= DAY_MS else ())]
-            for t in sorted({at - at % width for at in told}) if table.late == "late_ratios" else ():
+            reported = [*(hours if width >= HOUR_MS else ()), *(days if width >= DAY_MS else ())]
+            for t in sorted({at - at % width for at in reported}) if table.late == "late_ratios" else ():
                 warehouse.restate(con, table, t, ["C3"])
         for width, starts in ((HOUR_MS, hours), (DAY_MS, days)):
             con.execute(

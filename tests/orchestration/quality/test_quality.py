@@ -139,12 +139,12 @@ def days(clean: QualityHome, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return home, home.check("daily")
 
 
-def assert_told_and_marked(
+def assert_reported_and_marked(
     home: QualityHome, failed: Outcomes, check: str, venue: str, market: str | None, value: str, expected: str
 ) -> None:
     outcome = failed[check]
-    told = [one for one in outcome["suspects"] if (one["venue"], one["market_id"]) == (venue, market)]
-    assert any(re.search(value, one["value"]) and expected in one["expected"] for one in told), outcome["suspects"]
+    reported = [one for one in outcome["suspects"] if (one["venue"], one["market_id"]) == (venue, market)]
+    assert any(re.search(value, one["value"]) and expected in one["expected"] for one in reported), outcome["suspects"]
     assert venue in outcome["venues"]
     assert outcome["errors"] == []
     marked = [
@@ -157,13 +157,13 @@ def assert_told_and_marked(
 @pytest.mark.parametrize("fault", MINUTE_FAULTS)
 def test_a_fault_in_the_minutes_is_named_and_marked(minutes: tuple[QualityHome, Outcomes], fault: str) -> None:
     _, check, venue, market, value, expected = MINUTE_FAULTS[fault]
-    assert_told_and_marked(*minutes, check, venue, market, value, expected)
+    assert_reported_and_marked(*minutes, check, venue, market, value, expected)
 
 
 @pytest.mark.parametrize("fault", DAY_FAULTS)
 def test_a_fault_in_the_days_is_named_and_marked(days: tuple[QualityHome, Outcomes], fault: str) -> None:
     _, check, venue, market, value, expected = DAY_FAULTS[fault]
-    assert_told_and_marked(*days, check, venue, market, value, expected)
+    assert_reported_and_marked(*days, check, venue, market, value, expected)
 
 
 def test_only_what_is_wrong_is_marked(minutes: tuple[QualityHome, Outcomes]) -> None:
@@ -178,7 +178,7 @@ def test_the_landing(clean: QualityHome, tmp_path: Path) -> None:
     times: Callable[[int], int] = lambda tick: tick + 1000 - (30 * MINUTE if tick == newest else 0)  # noqa: E731
     home = QualityHome(tmp_path / "back", newest)
     home.land([newest - n * MINUTE for n in range(90, -1, -1)], requested_ms=times)
-    assert_told_and_marked(
+    assert_reported_and_marked(
         home, home.check(), "responses_go_forward_in_time", "binance", None, "^perp_tickers : asked at", "not before"
     )
     home = QualityHome(tmp_path / "silent", newest)
@@ -186,7 +186,7 @@ def test_the_landing(clean: QualityHome, tmp_path: Path) -> None:
     home.land([newest - n * MINUTE for n in range(69, -1, -1)], status=503, error="HTTP 503")
     failed = home.check()
     assert set(failed) == {"every_kind_is_answered_as_yesterday"}
-    assert_told_and_marked(
+    assert_reported_and_marked(
         home, failed, "every_kind_is_answered_as_yesterday", "binance", None,
         "^perp_tickers: 70 requests, none answered", "answered, as in",
     )  # fmt: skip
@@ -200,7 +200,7 @@ def test_what_is_stale(clean: QualityHome, tmp_path: Path) -> None:
     assert set(failed) == {"markets_are_fresh", "every_venue_is_heard"}
     for check in failed:
         assert list(failed[check]["venues"]) == sorted(VENUES)
-        assert_told_and_marked(home, failed, check, "okx", None, r"\d+ s old$", "at most 300 s old")
+        assert_reported_and_marked(home, failed, check, "okx", None, r"\d+ s old$", "at most 300 s old")
 
 
 def test_a_mark_is_taken_back_and_nothing_is_marked_twice(clean: QualityHome, tmp_path: Path) -> None:
@@ -223,12 +223,17 @@ def test_marks_of_other_periods_and_checks_stay(clean: QualityHome, tmp_path: Pa
     home = QualityHome(tmp_path, clean.newest_ms)
     now = home.newest_ms
 
-    def told(check: str, start: int, end: int) -> Suspect:
+    def reported(check: str, start: int, end: int) -> Suspect:
         return Suspect(check, "m", "v", start, end, "1", "2")
 
-    mark(home.settings, ["a", "b"], Span(now - HOUR, now, now), [told("a", now - HOUR, now), told("b", now - 9, now)])
+    mark(
+        home.settings,
+        ["a", "b"],
+        Span(now - HOUR, now, now),
+        [reported("a", now - HOUR, now), reported("b", now - 9, now)],
+    )
     later = Span(now - HOUR // 2, now + HOUR // 2, now + HOUR // 2)
-    mark(home.settings, ["a"], later, [told("a", now - HOUR, now + 5)])
+    mark(home.settings, ["a"], later, [reported("a", now - HOUR, now + 5)])
     kept = [(row["check"], row["from_ms"] - now, row["to_ms"] - now) for row in home.suspects()]
     assert kept == [("a", -HOUR, -HOUR // 2), ("a", -HOUR // 2, 5), ("b", -9, 0)]
     mark(home.settings, [], Span(now, now, now + 100 * DAY), [])

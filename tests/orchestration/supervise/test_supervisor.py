@@ -21,7 +21,7 @@ SLEEPER = "import time, sys; print('up', flush=True); time.sleep(600)"
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 )
-# Starts a grandchild and tells its pid.
+# Starts a grandchild and prints its pid.
 FORK = (
     "import subprocess, sys, time; "
     "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
@@ -54,7 +54,7 @@ def lives(pid: int) -> bool:
         return False
 
 
-async def test_a_killed_process_is_started_again_and_the_reason_is_told(tmp_path: Path) -> None:
+async def test_a_killed_process_is_restarted_and_the_reason_is_logged(tmp_path: Path) -> None:
     said: list[str] = []
     code = f"import os; print('pid', os.getpid(), flush=True); {SLEEPER}"
     log = tmp_path / "sleeper.log"

@@ -226,8 +226,8 @@ def test_a_clock_that_was_ahead_does_not_make_the_future_the_newest(landed: Sett
         window = next_window(con, landed.landing)
         assert window is not None
         open_window(con, window)
-        [(told,)] = con.execute("select value::bigint from pipeline.settings where name = 'as_of_ms'").fetchall()
-        assert told == close_window(con, window).as_of_ms == window.as_of_ms
+        [(reported,)] = con.execute("select value::bigint from pipeline.settings where name = 'as_of_ms'").fetchall()
+        assert reported == close_window(con, window).as_of_ms == window.as_of_ms
         assert close_window(con, replace(window, as_of_ms=future)).as_of_ms < future
 
 

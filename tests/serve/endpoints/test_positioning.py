@@ -122,7 +122,7 @@ def test_order_books_are_summed_and_take_a_base_alone(api: Api) -> None:
 
 @pytest.mark.requirement("series:ratios:step", "series:step:raised", "series:type:fixed")
 @pytest.mark.parametrize("metric", [*OF_RATIOS, *OF_BOOKS])
-def test_no_step_is_finer_than_what_venues_tell(api: Api, metric: str) -> None:
+def test_no_step_is_finer_than_what_venues_publish(api: Api, metric: str) -> None:
     for step in ("1m", "5m", "auto"):
         got = api.series(metric, base="BTC", range="1h", step=step)
         assert (got["step"], got["source"].partition("@")[0]) == (5 * MINUTE, "series_5m")
@@ -171,7 +171,7 @@ def test_gaps_are_those_of_the_kind_and_of_the_venues_that_count(api: Api) -> No
 
 
 @pytest.mark.requirement("openapi:complete")
-def test_the_description_tells_them_from_their_definitions(api: Api) -> None:
+def test_the_description_is_generated_from_the_definitions(api: Api) -> None:
     text = api.get("/openapi.json").json["info"]["description"]
     for metric in (*OF_RATIOS, *OF_BOOKS):
         fields, unit = ", ".join(CATALOG[metric]["fields"]), CATALOG[metric]["unit"]

@@ -45,8 +45,8 @@ def bad(api: Api, query: str, *named: str, status: int = 400) -> str:
 
 
 @pytest.mark.requirement("series:values")
-def test_coins_that_share_a_number_are_told_apart(api: Api, tmp_path: Path) -> None:
-    """A replica finds coins by a number that is made of their names; that two have the same one changes no answer."""
+def test_coins_with_the_same_base_key_are_not_mixed(api: Api, tmp_path: Path) -> None:
+    """A replica finds coins by a hash of their names; two coins with the same hash still get their own rows."""
     path = publish(tmp_path / "serving", EDITION)
     with duckdb.connect(str(path)) as con:
         for (table,) in con.execute(

@@ -101,7 +101,7 @@ def test_status(tmp_path: Path, age_ms: int, state: str) -> None:
 
 
 @pytest.mark.requirement("status:shape")
-def test_status_tells_how_far_the_past_is_fetched(tmp_path: Path) -> None:
+def test_status_reports_the_progress_of_the_backfill(tmp_path: Path) -> None:
     """Of each venue and kind, also before the first edition; null where nothing was ever fetched."""
     serving = tmp_path / "serving"
     serving.mkdir()

@@ -39,7 +39,7 @@ def key(api: Api) -> str:
 
 
 def budget(answer: Answer) -> tuple[int, int]:
-    """Limit and remaining, which all headers tell alike."""
+    """Limit and remaining requests; both kinds of rate-limit headers must agree."""
     headers = answer.headers
     limit, remaining, reset = (int(headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset"))
     assert 1 <= reset <= 60

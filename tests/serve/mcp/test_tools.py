@@ -118,7 +118,7 @@ def test_without_a_step_there_are_about_200_points(mcp: Mcp, length: str, step: 
 
 
 @pytest.mark.requirement("mcp:coarsened")
-def test_a_step_that_is_too_fine_is_raised_and_told(mcp: Mcp) -> None:
+def test_a_step_that_is_too_fine_is_raised_and_reported(mcp: Mcp) -> None:
     got = mcp.call("oi_history", {"base": "BTC", "range": "30d", "step": "1m"})
     assert (got["data"]["step"], "coarsened" in warned(got)) == ("1h", True)
     assert len(got["data"]["series"]["t"]) < 1500
@@ -195,7 +195,7 @@ def test_a_recorder_that_was_down_makes_an_answer_partial(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:partial")
-def test_a_venue_that_was_away_is_told_and_makes_its_own_answers_partial(mcp: Mcp) -> None:
+def test_an_outage_of_a_venue_is_reported_and_makes_its_responses_partial(mcp: Mcp) -> None:
     away = GAPS[0]
     around = {"start": iso(away[0] - 10 * MINUTE), "end": iso(away[1] + 4 * MINUTE)}
     got = mcp.call("oi_history", {"base": "BTC", **around})
@@ -414,7 +414,7 @@ def test_errors_teach(mcp: Mcp, tool: str, arguments: Any, argument: str, value:
 
 
 @pytest.mark.requirement("mcp:errors:data")
-def test_an_end_before_its_start_and_a_long_value_are_told_shortly(mcp: Mcp) -> None:
+def test_an_end_before_the_start_and_a_long_value_get_short_errors(mcp: Mcp) -> None:
     error = mcp.wrong("oi_history", {"base": "BTC", "start": iso(LAST), "end": iso(LAST - MINUTE)})
     assert (error["data"]["argument"], iso(LAST) in error["message"]) == ("end", True)
     long = mcp.wrong("spike_feed", {"side": "x" * 20_000})

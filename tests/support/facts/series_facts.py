@@ -31,9 +31,10 @@ MARKETS = [
     market("binance:spot:BUSDT", "B"),
 ]
 LISTENED = ("binance", "bybit")
-# Who tells what of positioning, in buckets of 5 minutes and, of the past, of an hour and a day; and who has books.
+# Which positioning series each venue publishes (5-minute buckets; as history, hours and days too), and which venues
+# have order books.
 SHARES = ("accounts", "top_acct", "top_pos")
-TOLD = {"binance": SHARES, "bybit": SHARES[:1], "okx": SHARES}
+REPORTED = {"binance": SHARES, "bybit": SHARES[:1], "okx": SHARES}
 PERIODS = (5, 60, 1440)
 BOOKS = ("binance:perp:AUSDT", "bybit:perp:AUSDT", "bybit:perp:ABTC", "binance:perp:BUSDT")
 STATES = ("price", "vol24h_usd", "oi_usd", "funding_8h")
@@ -45,10 +46,10 @@ Values = dict[str, float | None]
 
 @dataclass
 class Facts:
-    """Per market and column one value a minute, of told shares and taker sizes one a period; NaN is unknown."""
+    """Per market and column one value a minute; long fractions and taker sizes have one a period. NaN is unknown."""
 
     by_market: dict[str, dict[str, Array]]
-    told: dict[str, dict[int, dict[str, Array]]]
+    reported: dict[str, dict[int, dict[str, Array]]]
 
 
 def make_facts(seed: int) -> Facts:
@@ -90,23 +91,25 @@ def make_facts(seed: int) -> Facts:
             unread[:] = True
         values["bid_usd"][unread] = values["ask_usd"][unread] = np.nan
         facts[identity["market_id"]] = values
-    told = {identity["market_id"]: _told(random, identity) for identity in MARKETS if identity["type"] == "perp"}
-    return Facts(facts, told)
+    reported = {
+        identity["market_id"]: _reported(random, identity) for identity in MARKETS if identity["type"] == "perp"
+    }
+    return Facts(facts, reported)
 
 
-def _told(random: np.random.Generator, identity: dict[str, Any]) -> dict[int, dict[str, Array]]:
-    """What a venue told of one perp, period by period: the first days are known by the hour and the day alone."""
-    told: dict[int, dict[str, Array]] = {}
+def _reported(random: np.random.Generator, identity: dict[str, Any]) -> dict[int, dict[str, Array]]:
+    """The ratios that a venue publishes of one perp, by period: the first days are known in hours and days only."""
+    reported: dict[int, dict[str, Array]] = {}
     for period in PERIODS:
         count = MINUTES // period
-        told[period] = {}
-        for name in TOLD.get(identity["venue"], ()):
-            told[period][name] = random.integers(0, 64, count) / 64
-        if len(told[period]) > 1:
+        reported[period] = {}
+        for name in REPORTED.get(identity["venue"], ()):
+            reported[period][name] = random.integers(0, 64, count) / 64
+        if len(reported[period]) > 1:
             for side in ("buy", "sell"):
-                told[period][side] = random.integers(0, 64, count) / 64
-        for name, values in told[period].items():
-            # Bought and sold are told together.
+                reported[period][side] = random.integers(0, 64, count) / 64
+        for name, values in reported[period].items():
+            # Buy and sell sizes are published together.
             unknown = np.random.default_rng(period + len(name.replace("sell", "buy"))).random(count) < 0.3
             values[unknown] = np.nan
             if period == 5:
@@ -114,7 +117,7 @@ def _told(random: np.random.Generator, identity: dict[str, Any]) -> dict[int, di
                 values[count // 2 : count // 2 + 600] = np.nan
             if period == 60:
                 values[count // 2 + 30 :] = np.nan
-    return told
+    return reported
 
 
 def build_warehouse(folder: Path, facts: Facts) -> Warehouse:
@@ -133,7 +136,7 @@ def build_warehouse(folder: Path, facts: Facts) -> Warehouse:
                 event = {**keys, "side": side, "source": "recorded"}
                 _insert(con, "int_liquidations", event, ticks[hit], {"usd": values[name][hit]}, ("usd",))
         for identity in MARKETS:
-            _insert_told(con, identity, facts.told.get(identity["market_id"], {}))
+            _insert_reported(con, identity, facts.reported.get(identity["market_id"], {}))
             _insert_books(con, identity, ticks, facts.by_market[identity["market_id"]])
         for venue in LISTENED:
             con.execute(
@@ -170,10 +173,10 @@ def _insert(
     con.unregister("arrived")
 
 
-def _insert_told(con: duckdb.DuckDBPyConnection, identity: Row, told: dict[int, dict[str, Array]]) -> None:
-    """Ratios as the intermediate layer has them; OKX tells what takers traded in USD, all others in coins."""
+def _insert_reported(con: duckdb.DuckDBPyConnection, identity: Row, reported: dict[int, dict[str, Array]]) -> None:
+    """Ratios as the intermediate layer has them; OKX publishes taker sizes in USD, all others in coins."""
     unit = "usd" if identity["venue"] == "okx" else "base"
-    for period, columns in told.items():
+    for period, columns in reported.items():
         starts = T0 + np.arange(MINUTES // period) * period * MINUTE
         for name, values in columns.items():
             if name == "sell":
@@ -317,8 +320,8 @@ class Selected:
         return total(self.last(m, name) for m in self.markets)
 
     def difference(self, top: str, one: str, other: str) -> Values:
-        """Only of venues that tell about their top traders at all."""
-        self.markets = [m for m in self.markets if top in TOLD.get(m["venue"], ())]
+        """Only of venues that publish a top-trader ratio."""
+        self.markets = [m for m in self.markets if top in REPORTED.get(m["venue"], ())]
         high, low = self.share(top), self.share("accounts")
         return {"v": None if high is None or low is None else high - low, one: high, other: low}
 
@@ -328,41 +331,40 @@ class Selected:
         for venue in dict.fromkeys(m["venue"] for m in self.markets):
             here = [m for m in self.markets if m["venue"] == venue]
             if kind == "taker_buy":
-                bought, sold = (total(self.told(m, side) for m in here) for side in ("buy", "sell"))
+                bought, sold = (total(self.reported(m, side) for m in here) for side in ("buy", "sell"))
                 of_venues.append(
                     bought / (bought + sold) if bought is not None and sold is not None and bought + sold else None
                 )
                 continue
-            pairs = [(self.told(m, kind), self.told(m, "oi_usd")) for m in here]
+            pairs = [(self.reported(m, kind), self.reported(m, "oi_usd")) for m in here]
             weighted = mean(pairs)
             of_venues.append(mean((value, 1) for value, _ in pairs) if weighted is None else weighted)
         return mean((value, 1) for value in of_venues)
 
     def positioning(self) -> Values:
-        held = [(self.told(m, "accounts"), self.told(m, "oi_usd")) for m in self.markets]
+        held = [(self.reported(m, "accounts"), self.reported(m, "oi_usd")) for m in self.markets]
         parts = [(oi * share, oi * (1 - share)) for share, oi in held if share is not None and oi is not None]
         long, short = total(long for long, _ in parts), total(short for _, short in parts)
         return {"v": None if long is None or short is None else long - short, "long": long, "short": short}
 
-    def told(self, identity: dict[str, Any], name: str) -> float | None:
-        """Last share (or open interest beside one), or sum of what was traded: of the shorter periods, and where they
-        tell nothing of the longer."""
+    def reported(self, identity: dict[str, Any], name: str) -> float | None:
+        """Last long fraction (or its open interest), or sum of taker sizes: of the shortest period that has a value."""
         periods = [period for period in PERIODS if period <= self.width]
-        known = identity["market_id"] in self.facts.told and periods
-        return self._told(identity["market_id"], name, self.start, self.width, periods) if known else None
+        known = identity["market_id"] in self.facts.reported and periods
+        return self._reported(identity["market_id"], name, self.start, self.width, periods) if known else None
 
-    def _told(self, market_id: str, name: str, start: int, width: int, periods: list[int]) -> float | None:
+    def _reported(self, market_id: str, name: str, start: int, width: int, periods: list[int]) -> float | None:
         *shorter, longest = periods
         found = []
         for at in range(start, min(start + width, MINUTES), longest):
-            value = self._told(market_id, name, at, longest, shorter) if shorter else None
+            value = self._reported(market_id, name, at, longest, shorter) if shorter else None
             found.append(self._of_period(market_id, name, at, longest) if value is None else value)
         known = [value for value in found if value is not None]
         return None if not known else sum(known) if name in ("buy", "sell") else known[-1]
 
     def _of_period(self, market_id: str, name: str, at: int, period: int) -> float | None:
-        """What is told of one period as a whole; the open interest counts where anything is."""
-        told = {column: values[at // period] for column, values in self.facts.told[market_id][period].items()}
-        if name == "oi_usd" and not np.isnan(list(told.values())).all():
+        """The published value of one whole period; the open interest counts only where a ratio is published."""
+        reported = {column: values[at // period] for column, values in self.facts.reported[market_id][period].items()}
+        if name == "oi_usd" and not np.isnan(list(reported.values())).all():
             return last(self.facts.by_market[market_id]["oi_usd"][at : at + period])
-        return last(np.array([told.get(name, np.nan)]))
+        return last(np.array([reported.get(name, np.nan)]))

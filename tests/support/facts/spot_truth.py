@@ -37,15 +37,15 @@ def assert_nothing_rejected(warehouse: Warehouse, views: list[str]) -> None:
 
 
 def assert_bars_are_true(warehouse: Warehouse, venue: str, world: World, now_ms: int, wanted: set[str]) -> None:
-    """The bars that have ended are the world's, for exactly the markets wanted; the running one is told as running."""
+    """Closed bars equal the simulated market's, for exactly the wanted markets; the current bar is marked as open."""
     query = f"""select symbol, opened_ms, closed_ms, open, high, low, close, volume from stg_{venue}__spot_bars
                 order by symbol, opened_ms"""
-    told: dict[str, list[Bar]] = {}
+    reported: dict[str, list[Bar]] = {}
     for symbol, *values in warehouse.rows(query):
-        told.setdefault(symbol, []).append(tuple(values))
-    assert set(told) == wanted
+        reported.setdefault(symbol, []).append(tuple(values))
+    assert set(reported) == wanted
     rows = rows_of(world, venue, now_ms)
-    for symbol, seen in told.items():
+    for symbol, seen in reported.items():
         closed = [bar for bar in seen if bar[1] < now_ms]
         true = {bar[0]: bar for bar in bars(world, rows[symbol], now_ms, 320)}
         assert len(closed) > 50

@@ -15,7 +15,7 @@ from tests.support.pipeline.warehouse import MINUTE
 
 
 async def recorded_minute(venue: Venue, now_ms: int, universe: str = "small") -> tuple[list[dict[str, Any]], World]:
-    """The rows of the minute that holds `now_ms`, as they would be landed, and the world that they tell of."""
+    """The rows of the minute that holds `now_ms`, as they would be landed, and the simulated market behind them."""
     app = create_app(universe=universe, now_ms=now_ms, rate_limits=False)
     rows: list[Row] = []
     async with serving(app) as url, Client(unhurried(venue), url) as client:

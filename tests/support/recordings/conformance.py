@@ -7,7 +7,7 @@ Both are parsed JSON (several bodies of one endpoint: pass a list of them on bot
 keys        the same keys; a key that the real objects always have must always be there
 types       null, true/false, number, numeric text ("12.5"), empty text, time text ("2025-01-31T…"), other text, object,
             list. Whatever the simulated side has, the real side has somewhere: null and "" only where it has them.
-            A path where the real side has nothing but null tells nothing of the type.
+            A path that is null in every real body says nothing about the type.
 lists       the elements of a list are compared as a union: one key that some element has is a key of all of them.
             Rows that are lists themselves (candles, book levels) are compared position by position, and in length.
 magnitude   the medians of the non-zero numbers (and numeric texts) of a path are within a factor `tolerance`

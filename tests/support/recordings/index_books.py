@@ -18,7 +18,7 @@ from ingest.venues.okx import OKX
 VENUES = {one.name: one for one in (BINANCE, BYBIT, OKX, GATE, KUCOIN, MEXC, BITGET, COINBASE)}
 
 
-def told(venue: str, body: Any) -> tuple[list[list[float]], list[list[float]], int | None]:
+def reported(venue: str, body: Any) -> tuple[list[list[float]], list[list[float]], int | None]:
     """Bids, asks and the time by the venues' documents."""
     inner: Any = body
     names = ("bids", "asks")

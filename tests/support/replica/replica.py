@@ -58,7 +58,7 @@ def _definitions() -> dict[str, dict[str, Any]]:
 CATALOG = _definitions()
 MINUTE = 60_000
 LAST = AS_OF_MS - AS_OF_MS % MINUTE
-# start, end, venue, endpoint, reason: one outage told by two endpoints, touching ones, and one of the recorder
+# start, end, venue, endpoint, reason: an outage seen by two endpoints, outages that touch, and one of the recorder
 GAPS = (
     (LAST - 300 * MINUTE, LAST - 290 * MINUTE, "binance", "perp_tickers", "venue_unreachable"),
     (LAST - 295 * MINUTE, LAST - 285 * MINUTE, "binance", "spot_tickers", "venue_error"),
@@ -109,7 +109,7 @@ create view series_venue_{{step}} as
 select t, base, type, venue, {ACROSS_SQL} group by t, base, type, venue
 union all select t, base, 'all' as type, venue, {ACROSS_SQL} group by t, base, venue
 """
-# Ratios of the venues that publish them: Bybit tells accounts alone, and nobody tells of 1-minute buckets.
+# Ratios of the venues that publish them: Bybit publishes accounts only, and no venue publishes 1-minute buckets.
 RATIO_SQL = """
 create table series_ratios_{step} as
 select t, market_id, venue, base, aggregated,

@@ -94,7 +94,7 @@ select $day + hour * 3600000 as frozen_ms, horizon_h, 'binance:perp:' || base ||
     $last as tick_ms
 from (values (0, 4, 'BTC', 'scored', 0.2), (1, 4, 'BTC', 'scored', 0.4), (2, 4, 'BTC', 'quiet', null),
     (-1, 4, 'BTC', 'scored', 0.9), (0, 24, 'BTC', 'scored', 0.1), (0, 4, 'ETH', 'scored', -0.5),
-    (24, 4, 'ETH', 'scored', 0.7)) as told(hour, horizon_h, base, state, rho);
+    (24, 4, 'ETH', 'scored', 0.7)) as reported(hour, horizon_h, base, state, rho);
 """
 MARTS = Path(__file__).parents[3] / "dbt_project/models/marts"
 

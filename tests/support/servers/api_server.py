@@ -1,4 +1,4 @@
-"""A real API server in its own process on a free loopback port, and a client that sends exactly what it is told."""
+"""A real API server in its own process on a free loopback port, and a client that sends requests exactly as given."""
 
 import contextlib
 import http.client

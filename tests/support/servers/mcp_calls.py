@@ -30,7 +30,7 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text
 
 @dataclass
 class Mcp:
-    """The endpoint of a running server. Unless told otherwise each request comes from an address of its own."""
+    """The endpoint of a running server. By default each request comes from a different client address."""
 
     api: Api
     schemas: dict[str, Draft202012Validator] = field(default_factory=dict)

@@ -4,7 +4,7 @@
 {%- set version, most, year, window_days, volume_days, day_ms = 1, 50, 366, 90, 30, 86400000 %}
 {%- set now_ms = newest_minute_ms() %}
 {%- set last = last_day_ms(now_ms) %}
-{%- set final = history_rests(now_ms) %}
+{%- set final = history_is_complete(now_ms) %}
 {%- set bases = ref("series_base_1d") %}
 {%- set open_days -%}
   select distinct t from {{ bases }}

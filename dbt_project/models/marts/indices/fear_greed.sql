@@ -5,7 +5,7 @@
 {%- set components = ["funding", "oi", "ls", "liq"] %}
 {%- set now_ms = newest_minute_ms() %}
 {%- set last, today = last_day_ms(now_ms), now_ms // day_ms * day_ms %}
-{%- set final = history_rests(now_ms) %}
+{%- set final = history_is_complete(now_ms) %}
 {%- set venues = var("snapshot_ratios") | selectattr(1, "equalto", "accounts") | map(attribute=0) | list %}
 {%- set markets, ratios = ref("series_market_1d"), ref("series_ratios_1d") %}
 {#- As many days again as are served, because they are what those are ranked among. -#}

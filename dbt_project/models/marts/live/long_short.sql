@@ -7,7 +7,7 @@
 {%- set oldest_ms = 7200000 %}
 {%- set bucket_ms = 300000 %}
 {%- set ages = {"1h": 3600000, "4h": 14400000, "24h": 86400000} %}
-{%- set told %}
+{%- set ratios %}
   select market_id, venue, kind, symbol, base, t, long_fraction
   from {{ ref("int_ratios") }}
   where period_ms = {{ bucket_ms }} and long_fraction is not null
@@ -16,12 +16,12 @@
     )
 {%- endset %}
 with newest as (
-  {{ told }} and t between {{ now_ms - oldest_ms }} and {{ now_ms }}
+  {{ ratios }} and t between {{ now_ms - oldest_ms }} and {{ now_ms }}
   qualify row_number() over (partition by market_id, kind order by t desc) = 1
 ),
 {% for name, age_ms in ages.items() %}
 ago_{{ name }} as (
-  {{ told }} and t between {{ now_ms - oldest_ms - age_ms - bucket_ms }} and {{ now_ms - age_ms }}
+  {{ ratios }} and t between {{ now_ms - oldest_ms - age_ms - bucket_ms }} and {{ now_ms - age_ms }}
 ),
 {% endfor %}
 changes as (
@@ -42,7 +42,7 @@ changes as (
   join {{ ref("live_markets") }} as live on newest.market_id = live.market_id
 ),
 
-held_most as (
+highest_oi as (
   select *, {
     symbol: symbol, "long": long_fraction, ts: t
     {%- for name in ages %},
@@ -58,5 +58,5 @@ select
   {%- for venue, kind in var("snapshot_ratios") %},
   any_value(ratio) filter (venue = '{{ venue }}' and kind = '{{ kind }}') as {{ venue }}_{{ kind }}
   {%- endfor %}
-from held_most
+from highest_oi
 group by base

@@ -11,7 +11,7 @@ recorded as (
   {% if is_update() %}
   semi join (
     select distinct {{ bucket("minute_ms", "1d") }} as t, market_id from {{ ref("touched_markets") }} where step <> '1m'
-  ) as told using (t, market_id)
+  ) as touched using (t, market_id)
   {% endif %}
   where source <> 'recorded'
 ),

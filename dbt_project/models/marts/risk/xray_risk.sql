@@ -96,7 +96,7 @@ exposures as (
   group by m.market_id, b.band_pct
 ),
 
-told as (
+by_band as (
   select
     {{ t }}::bigint as t, c.market_id, c.venue, c.symbol, c.base, b.band_pct::double as band_pct, n.price, n.oi_usd,
     {% for side in ["long", "short"] %}
@@ -124,9 +124,9 @@ told as (
 select
   * exclude (published, present, lacks, weakness),
   coalesce(present, 0)::integer as legs_present,
-  (select count(*) from legs where legs.market_id = told.market_id)::integer as legs_published,
+  (select count(*) from legs where legs.market_id = by_band.market_id)::integer as legs_published,
   case when lacks is not null then 'insufficient' when weakness is not null then 'partial' else 'full' end as coverage,
   coalesce(lacks, weakness) as reason,
   {{ tick_ms }}::bigint as tick_ms
-from told
+from by_band
 where {{ t }} > 0

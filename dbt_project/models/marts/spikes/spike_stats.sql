@@ -1,7 +1,8 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["lookback", "base"], triggers=["every_1h"]) }}
-{#- What prices did after volume spikes, by coin and over all coins (base ''), by window and horizon; once an hour. Of
-    builder-deployed markets the split by exchange tells, the rest only where they alone have spikes of the coin. All time is
-    long: its coins take turns, each once a day, and all together have theirs in the day's first hour. -#}
+{#- What prices did after volume spikes, by coin and over all coins (base ''), by window and horizon; built once an hour.
+    HIP-3 markets have their own entries in the split by exchange; they count elsewhere only for coins without other
+    spikes. The window `all` is expensive: each coin is recomputed once a day, and all coins together in the day's first
+    hour. -#}
 {%- set windows, horizons, coin_horizon, few = {"7d": 7, "30d": 30, "all": 0}, [5, 15, 60], 60, 30 %}
 {%- set now_ms = as_of_ms() %}
 {%- set hour = now_ms // 3600000 % 24 %}
@@ -94,8 +95,8 @@ judged as materialized (
   group by lookback, venue, hip3{{ of }}
 ),
 {% endfor %}
--- Of every group every horizon, also where nothing is known yet: an outcome without a row is pending.
-told as materialized (
+-- Every group with every horizon, even without outcomes: an outcome without a row is pending.
+merged as materialized (
   select
     g.lookback, g.base, g.is_whole, g.dir, g.venue, g.hip3, any_value(sample) as sample, any_value(mixed) as mixed,
     bool_or(coalesce(n, 0) < {{ few }}) as low_n, coalesce(sum(observed), 0)::integer as measured,
@@ -116,12 +117,12 @@ splits as (
     lookback, base,
     list({venue: venue, hip3: hip3, overall: overall} order by venue, hip3) filter (venue is not null) as venues,
     list({dir: dir, overall: overall} order by dir) filter (dir is not null) as directions
-  from told
+  from merged
   where not is_whole
   group by lookback, base
 ),
 
--- A coin keeps its row when no spike of it lies in the window any more.
+-- A coin keeps its row (with zero counts) when its last spike has left the window.
 known as (
   select lookback, since_ms, coin as base
   from asked
@@ -139,5 +140,5 @@ select
   {venues: coalesce(venues, []), directions: coalesce(directions, [])} as split,
   {{ written_tick() }} as tick_ms
 from known
-left join (select * from told where is_whole) as whole on known.lookback = whole.lookback and known.base = whole.base
+left join (select * from merged where is_whole) as whole on known.lookback = whole.lookback and known.base = whole.base
 left join splits on known.lookback = splits.lookback and known.base = splits.base

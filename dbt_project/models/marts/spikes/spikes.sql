@@ -1,9 +1,9 @@
 {{ config(incremental_strategy="add_rows") }}
--- Volume spikes of the closed bars that this build brought. What was reported once stays: neither a bar that is published again nor a
--- fuller past changes an alert or takes it back.
+-- Volume spikes in the closed bars that this build brings. A stored spike never changes: neither a restated bar nor a
+-- more complete history alters or removes it.
 {%- set day_ms, cooldown_ms = 86400000, 900000 %}
 {%- set least_usd, least_z, least_bars = 50000, 6, 60 %}
-{#- A number, so that scans of the bars leave out all that is older. Named on every path: dbt reads dependencies while
+{#- A literal, so that scans of the bars skip older row groups. Named on every path: dbt reads dependencies while
     parsing, when nothing is incremental. #}
 {%- set touched = ref("int_touched_minutes") %}
 {%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_update() else 0 %}
@@ -34,7 +34,7 @@ baselines as (
 alerts as materialized (
   select
     l.minute_ms, l.market_id, l.venue, l.type, l.symbol, l.base, l.hip3,
-    -- The side of the takers where it is published, else where the price went; neither may say anything.
+    -- The takers' side where it is published, else the direction of the price; null if both are balanced.
     case sign(coalesce(l.taker_buy_usd - l.taker_sell_usd, l.close - l.open)) when 1 then 'buy' when -1 then 'sell' end as dir,
     0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad as sig,
     l.volume_usd, exp(b.middle) - 1 as baseline_usd, b.baseline_n, l.close as price, l.tick_ms
@@ -43,18 +43,18 @@ alerts as materialized (
   where b.mad > 0 and b.baseline_n >= {{ least_bars }} and 0.6745 * (ln(1 + l.volume_usd) - b.middle) / b.mad >= {{ least_z }}
   {% if is_update() %}
     and not exists (
-      select 1 from {{ this }} as told
-      where told.market_id = l.market_id and abs(told.ts - l.minute_ms) < {{ cooldown_ms }}
+      select 1 from {{ this }} as known
+      where known.market_id = l.market_id and abs(known.ts - l.minute_ms) < {{ cooldown_ms }}
     )
   {% endif %}
 ),
 
--- The first of each market, then the first that is far enough from that one, and so on.
-told as (
+-- The first spike of each market, then each next one that is at least the cooldown later.
+chosen as (
   select market_id, min(minute_ms) as minute_ms from alerts group by market_id
   union all
   select t.market_id, min(a.minute_ms)
-  from told as t
+  from chosen as t
   join alerts as a on t.market_id = a.market_id and a.minute_ms >= t.minute_ms + {{ cooldown_ms }}
   group by t.market_id, t.minute_ms
 )
@@ -64,4 +64,4 @@ select
   (md5_number_lower(market_id || ' ' || minute_ms) & 9007199254740991)::bigint as id,
   minute_ms as ts, market_id, venue, type, symbol, base, hip3, 'volume' as kind, dir, sig, volume_usd, baseline_usd, baseline_n, price, tick_ms
 from alerts
-semi join told using (market_id, minute_ms)
+semi join chosen using (market_id, minute_ms)

@@ -13,7 +13,7 @@ asked as (
     {{ recorded('coinbase', 'product_tickers', "[from_json(body, '{\"price\":\"VARCHAR\",\"volume\":\"VARCHAR\"}')]") }}
 ),
 
-told as (
+tickers as (
     select
         tick_ms, key, requested_ms, received_ms, endpoint, r.symbol as symbol, r.price as price, r.volume as volume,
         r is null as unread, 2 as choice
@@ -39,5 +39,5 @@ select
         when unread then 'unreadable'
         when symbol is null or last_price is null or vol24h_quote is null then 'incomplete'
     end as reject
-from told
+from tickers
 qualify reject is not null or row_number() over (partition by tick_ms, symbol order by reject is not null, choice) = 1

@@ -1,1 +1,1 @@
-"""Runs Tidemark: builds the warehouse, publishes editions, checks quality, supervises the processes."""
+"""Runs Tidemark: builds the warehouse, publishes editions, checks data quality, supervises the processes."""

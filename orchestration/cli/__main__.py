@@ -1,4 +1,4 @@
-"""`python -m orchestration.cli`: the `tidemark` command of this checkout, whatever is installed."""
+"""`python -m orchestration.cli`: the `tidemark` command of this checkout, even if another version is installed."""
 
 from orchestration.cli.main import main
 

@@ -1,4 +1,5 @@
-"""What every command of `tidemark` starts and fails with: the settings, and one sentence instead of a traceback."""
+"""Shared by all `tidemark` commands: reading the settings, and printing expected errors as one sentence without a
+traceback."""
 
 import errno
 from collections.abc import Iterator
@@ -25,20 +26,21 @@ def fail(message: str, code: int = 1) -> NoReturn:
 
 @contextmanager
 def in_a_sentence(*kinds: type[Exception]) -> Iterator[None]:
-    """Errors of these kinds, and what the system refuses (a full disk), are their message, not a traceback."""
+    """Print errors of these kinds, and errors of the operating system (a full disk), as their message, without a
+    traceback."""
     try:
         yield
     except kinds as error:
         fail(str(error))
     except OSError as error:
-        if error.errno == errno.EPIPE:  # whoever read the output has enough of it
+        if error.errno == errno.EPIPE:  # the reader of the output has closed it, for example `head`
             raise
         what = f"{error.filename} cannot be used" if error.filename else "the system refused"
         fail(f"{what}: {error.strerror or error}")
 
 
 def one_sentence() -> AbstractContextManager[None]:
-    """A failure of the pipeline that a person can act on is its message, not a traceback."""
+    """Print a pipeline failure that a person can act on as its message, without a traceback."""
     from duckdb import IOException
 
     from orchestration.warehouse.writer import PipelineError

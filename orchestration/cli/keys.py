@@ -14,7 +14,7 @@ keys_app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=T
 
 @contextmanager
 def usable_keys() -> Iterator[Path]:
-    """The file of keys; what is wrong with it, or with what is asked of it, is one sentence."""
+    """Open the key file; an unreadable file or a wrong argument is reported as one sentence."""
     from serve.http.keys import KeyFileError
 
     with in_a_sentence(KeyFileError):
@@ -23,7 +23,7 @@ def usable_keys() -> Iterator[Path]:
 
 @keys_app.command(name="create")
 def create_key(name: Annotated[str, typer.Argument(help="Whose key it is, for the list.")]) -> None:
-    """Make an API key and print it, once: only its SHA-256 is kept."""
+    """Make an API key and print it. It is shown only once: the file keeps its SHA-256."""
     from serve.http.keys import create_key as make
 
     with usable_keys() as path:
@@ -34,7 +34,7 @@ def create_key(name: Annotated[str, typer.Argument(help="Whose key it is, for th
 
 @keys_app.command(name="list")
 def list_keys() -> None:
-    """List all keys that were ever made: id, state, when it was made, whose it is."""
+    """List all keys, revoked ones too: id, state, creation time, owner."""
     from datetime import UTC, datetime
 
     from serve.http.keys import read_keys
@@ -48,7 +48,7 @@ def list_keys() -> None:
 
 @keys_app.command(name="revoke")
 def revoke_key(key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as listed.")]) -> None:
-    """Make a key invalid, for good; running servers refuse it within a second or two."""
+    """Revoke a key for ever; running servers reject it within a second or two."""
     from serve.http.keys import revoke_key as revoke
 
     with usable_keys() as path:

@@ -1,4 +1,4 @@
-"""The `tidemark` command. Each command imports what it needs, so that `tidemark --help` answers at once.
+"""The `tidemark` command. Each command imports what it needs when it runs, so that `tidemark --help` starts quickly.
 
 Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
 """
@@ -61,7 +61,7 @@ def _run_product(*, demo: bool) -> None:
 
 
 def _check_origin(chosen: Settings) -> None:
-    """Refuse to record into a home that holds recordings of the other kind of market."""
+    """Refuse to mix simulated and real recordings in one home."""
     from orchestration.supervise import preflight
 
     with in_a_sentence(preflight.PreflightError):
@@ -93,10 +93,11 @@ def backfill(
     sample: Annotated[bool, typer.Option("--sample", help="The small fetch that the demo makes.")] = False,
     within: Annotated[float | None, typer.Option(help="Begin nothing new after so many seconds.")] = None,
 ) -> None:
-    """Fetch what is missing of the exchanges' past and land it, within a share of their rate limits of its own.
+    """Fetch the parts of the exchanges' history that are missing and land them, within a separate share of the rate
+    limits.
 
-    Without options: bars, settlements, open interest and ratios as far back as the indices need them. It can be
-    stopped at any time; the next one goes on.
+    Without options: bars, settlements, open interest and ratios as far back as the indices need them. It can be stopped
+    at any time; the next run continues.
     """
     chosen = settings()
     from ingest.landing.memory import stay_small
@@ -118,7 +119,7 @@ def backfill(
 def build(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything that ever landed anew.")] = False,
 ) -> None:
-    """Build the landed minutes that are not built yet into the warehouse (dbt)."""
+    """Build the landed minutes that are not in the warehouse yet (dbt)."""
     chosen = settings()
     from orchestration.warehouse.transform import build as run_build
 
@@ -129,7 +130,7 @@ def build(
 
 @app.command(short_help="Publish what is built as a new edition.")
 def publish() -> None:
-    """Publish what is built as a new edition, which a running API serves within a second."""
+    """Publish the built data as a new edition, which a running API serves within a second."""
     chosen = settings()
     from orchestration.publish.publish import publish as run_publish
 
@@ -175,7 +176,7 @@ def sandbox(
     ] = None,
     seed: Annotated[int, typer.Option(help="The simulated market's seed: the same seed, the same numbers.")] = 1,
 ) -> None:
-    """Run simulated exchanges on 127.0.0.1: their own paths and formats, over HTTP and WebSocket.
+    """Run simulated exchanges on 127.0.0.1, with the paths and formats of the real ones, over HTTP and WebSocket.
 
     Give either --simulate or --replay. Point the recorder at them with TIDEMARK_VENUES_URL=http://127.0.0.1:9100.
     """
@@ -200,7 +201,7 @@ def sandbox(
 def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> None:
-    """Show how old the served data is and how each exchange is recorded. Exit code 1 if older than 3 minutes."""
+    """Show the age of the served data and the recording state of each exchange. Exit code 1 if older than 3 minutes."""
     chosen = settings()
     from orchestration.cli.status import as_text, read_status
 
@@ -216,7 +217,7 @@ def status(
 
 @app.command(short_help="Generate the dbt docs.")
 def docs() -> None:
-    """Generate the dbt docs, which the API serves at /dbt/: what every table, column and metric means."""
+    """Generate the dbt docs, which the API serves at /dbt/: the meaning of every table, column and metric."""
     chosen = settings()
     from orchestration.warehouse.dbt_runner.docs import make_docs
 
@@ -226,7 +227,7 @@ def docs() -> None:
 
 @app.command(short_help="Read the dbt project into its manifest.")
 def parse() -> None:
-    """Read the dbt project into its manifest, unless that is up to date. `build` does it by itself."""
+    """Parse the dbt project into its manifest unless the manifest is up to date. `build` does this by itself."""
     chosen = settings()
     from orchestration.warehouse.dbt_runner.process import prepare_manifest
 
@@ -236,7 +237,7 @@ def parse() -> None:
 
 @app.command(name="dbt-server", hidden=True)
 def dbt_server() -> None:
-    """Keep a dbt ready for the builds: `demo` and `up` run this."""
+    """Keep a dbt process ready for the builds: `demo` and `up` run this."""
     chosen = settings()
     from orchestration.warehouse.dbt_runner.server import run_server
 

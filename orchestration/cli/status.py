@@ -1,4 +1,5 @@
-"""`tidemark status`: the body of GET /api/status, from the API or made here without it, and what the recorder says."""
+"""`tidemark status`: the body of GET /api/status (from the running API, or computed here without one) and the
+recorder's own state."""
 
 import json
 import time
@@ -19,12 +20,12 @@ State = dict[str, Any]
 
 
 def read_status(settings: Settings) -> State:
-    """The body of GET /api/status, and with it: where it is from, and the state of the recorder on this machine."""
+    """The body of GET /api/status, with its origin and the state of the recorder on this machine."""
     found = _from_api(settings) or _from_files(settings)
     found |= _judged(found)
     recorder = _json(settings.recorder / "state.json")
     if recorder:
-        # Fresher than the served data, and still there when the pipeline is not.
+        # The recorder's state is newer than the served data, and available even if the pipeline is down.
         landed_ms = recorder.get("last_landed_ms")
         found["recorder"] = {
             "last_landed_ms": landed_ms,
@@ -43,17 +44,17 @@ def _from_api(settings: Settings) -> State | None:
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             found: State = json.load(response)
-    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
+    except (OSError, ValueError, HTTPException):  # the last: something on this port speaks another protocol
         return None
     current = _json(settings.serving / "current.json")
-    # The server on this port may belong to another home: only the edition of this home counts.
+    # The server on this port may belong to another home: use its response only if it serves this home's edition.
     if not current or abs(current["edition_id"] - (found.get("edition") or 0)) > 1:
         return None
     return found | {"source": url}
 
 
 def _from_files(settings: Settings) -> State:
-    """What the API would answer, from the endpoint itself on the served replica."""
+    """The body that the API would return, computed by the endpoint's own code on the served replica."""
     current = _json(settings.serving / "current.json")
     name = current["replica"] if current else ""
     try:
@@ -72,7 +73,7 @@ def _from_files(settings: Settings) -> State:
 
 
 def _judged(found: State) -> State:
-    """State and summary: data that is new but holds no good response of any exchange is not healthy either."""
+    """State and summary. New data is still unhealthy if no exchange has a good response in it."""
     age_s, minutes = found["age_s"], UNHEALTHY_AFTER_S // 60
     good = [venue["last_good_ms"] for venue in found["venues"] if venue["last_good_ms"] is not None]
     state, summary = found["state"], "the served data is up to date"
@@ -88,7 +89,7 @@ def _judged(found: State) -> State:
 
 
 def as_text(found: State) -> str:
-    """The state as lines for a person."""
+    """The status as lines of text."""
     lines = [f"{found['state']}: {found['summary']} (read from {found['source']})"]
     lines.append(f"  home       {found['home']}")
     if found["edition"] is not None:
@@ -128,7 +129,7 @@ def _history(found: State) -> str:
 
 
 def _venues(found: State) -> list[State]:
-    """Per venue what was built, or what the recorder says where that is all there is."""
+    """The state per venue, from the built data or, if nothing is built yet, from the recorder."""
     if found["venues"]:
         venues: list[State] = found["venues"]
         return venues

@@ -1,1 +1,1 @@
-"""Dagster's code location: assets, jobs, schedules and checks. Nothing else imports Dagster."""
+"""Dagster's code location: assets, jobs, schedules, sensors and checks. No other package imports Dagster."""

@@ -1,6 +1,6 @@
-"""The check that is no dbt test: whether the recorder is alive, by the freshness limits of the dbt source.
+"""The asset check for the landing's freshness: whether the recorder is alive, by the limits of the dbt source.
 
-Checks of tables and columns are dbt tests, which Dagster shows as checks of the models by itself.
+Checks of tables and columns are dbt tests, which dagster-dbt shows as checks of the models.
 """
 
 import json
@@ -15,7 +15,7 @@ from orchestration.warehouse.writer import writer_lock
 
 
 def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
-    """`dbt source freshness` of the landing."""
+    """Run `dbt source freshness` on the landing."""
 
     @dg.asset_check(
         asset=LANDING,

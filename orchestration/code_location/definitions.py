@@ -1,6 +1,6 @@
-"""Dagster's entry: assets, checks, the minute, hourly and daily jobs, and when they run.
+"""Dagster's entry point: assets, asset checks, the minute, hourly and daily jobs, their sensor and schedules.
 
-The recorder and the API are processes of their own, which Dagster does not start.
+The recorder and the API are separate processes, which Dagster does not start.
 """
 
 import dagster as dg
@@ -14,7 +14,7 @@ from orchestration.code_location.quality_checks import quality_checks, quality_s
 from orchestration.code_location.serving import docs_asset, edition_asset
 from orchestration.code_location.upkeep import upkeep_job
 from orchestration.config.settings import Settings
-from orchestration.quality.declared import PERIODS
+from orchestration.quality.suites import PERIODS
 
 settings = Settings.from_env()
 manifest = read_manifest(settings)
@@ -56,6 +56,6 @@ defs = dg.Definitions(
         *quality_schedules,
     ],
     resources={"dbt": dbt_resource()},
-    # One process a run: measured, ten small assets take 2.8 s in one process and 17 s with a process each.
+    # One process per run: measured, ten small assets take 2.8 s in one process and 17 s with a process each.
     executor=dg.in_process_executor,
 )

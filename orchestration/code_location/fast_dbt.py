@@ -1,11 +1,11 @@
-"""The seam beside dagster-dbt's own `DbtCliResource`: a run of dbt as a fork of the dbt that is kept ready.
+"""A faster path beside dagster-dbt's own `DbtCliResource`: dbt runs as a fork of a dbt process that is already started.
 
-What is materialized by hand goes the standard way (see `models`). Through here go the runs of every minute, and the
-tests of the project, which are run in turns so that no minute waits for all of them. Measured, CPU of a run that builds
-one view: 9.3 s through `DbtCliResource` (`dbt --version`, dbt from its start, its adapter in this process), 0.7 s here.
+Assets that are materialized by hand use `DbtCliResource` (see `models`). This module is for the runs of every minute
+and for the project's tests, which run in batches so that no minute waits for all of them. Measured CPU of a run that
+builds one view: 9.3 s through `DbtCliResource` (`dbt --version`, dbt's start, its adapter in this process), 0.7 s here.
 
-`DbtCliInvocation`, which makes Dagster's events of dbt's log, is exported by dagster-dbt, but its constructor is not
-documented: `tests/orchestration/code_location/test_fast_dbt.py` fails first where an upgrade changes it.
+`DbtCliInvocation`, which turns dbt's log into Dagster events, is exported by dagster-dbt, but its constructor is not
+documented: `tests/orchestration/code_location/test_fast_dbt.py` fails first if an upgrade changes it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ def stream(
     arguments: Sequence[str],
     lock: int,
 ) -> Iterator[Any]:
-    """Run dbt, which inherits the writer lock, and yield what it does as Dagster's events: in an asset its outputs and
-    check results, in an op materializations."""
+    """Run dbt, which inherits the writer lock, and yield Dagster events: outputs and check results in an asset,
+    materializations in an op."""
     process = start_dbt(settings, arguments, lock=lock)
     invocation = DbtCliInvocation(
         process=process,

@@ -1,4 +1,4 @@
-"""Fetching the venues' past from the command line and from Dagster: the request, checked, and its outcome in words."""
+"""Backfills for the command line and for Dagster: validates the request, runs it and describes its outcome."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,16 +16,16 @@ from orchestration.config.settings import Settings
 
 
 class WrongRequest(ValueError):
-    """A request that cannot be fetched: one sentence naming the option, its value and what is allowed."""
+    """A request that cannot be fetched: the message names the option, its value and what is allowed."""
 
 
 def offered(venues: Sequence[Venue] = VENUES) -> dict[str, list[str]]:
-    """Venue → the kinds whose past it has."""
+    """The backfillable kinds of data per venue."""
     return {venue.name: [one.name for one in venue.history] for venue in venues if venue.history}
 
 
 def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: str | None, **more: Any) -> Wanted:
-    """The request of a command line, checked."""
+    """The validated request of a command line."""
     known = offered()
     for venue in venues:
         if venue not in known:
@@ -70,7 +70,7 @@ def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None
 
 
 def sentence(state: BackfillState) -> str:
-    """The outcome of a fetch, in a line."""
+    """The outcome of a backfill in one line."""
     total, summary = state.total, state.summary()
     words = f"{total.rows:,} rows in {total.requests:,} responses, {total.body_bytes / 1e6:,.1f} MB"
     if state.state == "done":
@@ -79,7 +79,7 @@ def sentence(state: BackfillState) -> str:
 
 
 def run_by_hand(settings: Settings, request: Wanted, say: Callable[[str], None], fail: Callable[[str], None]) -> int:
-    """`tidemark backfill`: its exit code."""
+    """`tidemark backfill`: fetch and return the exit code."""
     try:
         state = fetch(settings, request, fail)
     except RecorderBusy as busy:

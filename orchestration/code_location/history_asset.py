@@ -1,4 +1,4 @@
-"""The venues' past as a Dagster asset: a partition is a day of a venue, which an analyst may fetch again."""
+"""The venues' history as a Dagster asset: a partition is one day of one venue, which can be fetched again."""
 
 import time
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from orchestration.code_location.lineage import HISTORY, venue_key
 from orchestration.code_location.upkeep import mark_alive
 from orchestration.config.settings import Settings
 
-# Fetching takes hours: its pool has one place of its own.
+# A backfill takes hours: its pool has a single slot of its own.
 FETCHING = "history"
 BUSY_S, PATIENCE_S = 5.0, 6 * 3600.0
 """Another fetch keeps the venues' limits to itself: this one waits for its end."""
@@ -21,7 +21,8 @@ DAYS = dg.DailyPartitionsDefinition(start_date="2020-01-01")
 
 
 class Fetch(dg.Config):
-    """What of a partition is fetched; without anything all kinds of the whole day, also what is there already."""
+    """Run config: what to fetch of a partition. By default all kinds of the whole day, including data that is already
+    there."""
 
     kinds: list[str] = Field(default=[], description="Kinds such as `perp_bars_1h`; none means all of the venue.")
     hour: int | None = Field(default=None, description="Only this UTC hour of the day, 0 to 23.", ge=0, le=23)
@@ -29,7 +30,7 @@ class Fetch(dg.Config):
 
 
 def history_asset(settings: Settings) -> dg.AssetsDefinition:
-    """What the venues have of the past."""
+    """Make the asset of the venues' history."""
 
     @dg.asset(
         key=HISTORY,
@@ -83,7 +84,7 @@ def history_asset(settings: Settings) -> dg.AssetsDefinition:
 
 
 def span_of(day: str, hour: int | None) -> tuple[str, str]:
-    """The begin and the end of a partition's day, or of an hour of it."""
+    """Start and end of a partition's day, or of one hour of it."""
     begin = datetime.fromisoformat(day) + timedelta(hours=hour or 0)
     return begin.isoformat(), (begin + timedelta(days=1 if hour is None else 0, hours=hour is not None)).isoformat()
 

@@ -1,4 +1,5 @@
-"""The ends of the lineage: what others make or read and Dagster shows (venues, landing, routes and tools)."""
+"""External assets at both ends of the lineage, which Dagster shows but does not build: venues, landing, API routes and
+tools."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -14,12 +15,12 @@ EDITION = dg.AssetKey(["serving", "edition"])
 
 
 def venue_key(name: str) -> dg.AssetKey:
-    """The asset of an exchange."""
+    """The asset key of an exchange."""
     return dg.AssetKey(["venue", name])
 
 
 def venues() -> list[dg.AssetSpec]:
-    """The exchanges, each with what is requested from it."""
+    """The exchanges, each with the endpoints that are requested from it."""
     return [
         dg.AssetSpec(
             venue_key(venue.name),
@@ -37,7 +38,7 @@ def venues() -> list[dg.AssetSpec]:
 
 
 def landing() -> list[dg.AssetSpec]:
-    """The raw responses, and the pipeline's own tables beside the models."""
+    """The raw responses, and the pipeline's own tables that the models read."""
     responses = dg.AssetSpec(
         LANDING,
         deps=[*(venue_key(venue.name) for venue in VENUES), HISTORY],
@@ -71,7 +72,7 @@ def landing() -> list[dg.AssetSpec]:
 
 
 def exposures(manifest: Mapping[str, Any]) -> list[dg.AssetSpec]:
-    """What reads the edition: dbt's exposures (the API's routes and the MCP tools), which dagster-dbt does not show."""
+    """Readers of the edition: dbt's exposures (the API's routes and the MCP tools), which dagster-dbt does not show."""
     return [
         dg.AssetSpec(
             ["exposure", exposure["name"]],
@@ -85,7 +86,7 @@ def exposures(manifest: Mapping[str, Any]) -> list[dg.AssetSpec]:
 
 
 def _models(manifest: Mapping[str, Any], node: Mapping[str, Any]) -> set[str]:
-    """The models that an exposure or a metric reads, also through the metrics that it names."""
+    """The models that an exposure or a metric depends on, directly or through metrics."""
     found: set[str] = set()
     for parent in node["depends_on"]["nodes"]:
         if model := manifest["nodes"].get(parent):

@@ -1,8 +1,9 @@
-"""The job `minute`: wait for the minute's load, build what waits, publish an edition; and the sensor that starts it.
+"""The job `minute`: wait for the minute's load, build the waiting loads, publish an edition; and the sensor that starts
+it.
 
-It is a job of two ops, which report what they materialized, hour by hour of the partitioned models. An asset job of the
-same 41 models cost 3.9 s of CPU in the run's process, this one 2.6 s: Dagster plans and finishes every asset of a run.
-In an asset job a model that had nothing to do would also keep the edition from being published.
+It is a job of two ops, which report the materialized partitions of each model. An asset job of the same 41 models cost
+3.9 s of CPU in the run's process, this one 2.6 s: Dagster plans and finishes every asset of a run. In an asset job, a
+model without changes would also keep the edition from being published.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ IN_PROGRESS = [
 
 
 def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set[dg.AssetKey]) -> dg.JobDefinition:
-    """The minute's job; the hours of `partitioned` assets are reported as their partitions."""
+    """The minute job; the hours that it built are reported as partitions of the `partitioned` assets."""
 
     @dg.op(
         pool=MINUTES,
@@ -83,7 +84,7 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
 
 
 def minute_of_run(at_ms: int) -> tuple[int, float]:
-    """The minute whose load a run that begins now waits for, and how many seconds at most."""
+    """The minute whose load a run that starts now waits for, and the longest wait in seconds."""
     minute_ms = start_of(at_ms)
     if is_ahead(at_ms):
         minute_ms += MINUTE_MS
@@ -91,12 +92,12 @@ def minute_of_run(at_ms: int) -> tuple[int, float]:
 
 
 def is_ahead(at_ms: int) -> bool:
-    """Whether the next minute is so near that a run begun now is that minute's."""
+    """Whether the next minute is so near that a run started now belongs to it."""
     return at_ms % MINUTE_MS >= MINUTE_MS - AHEAD_S * 1000
 
 
 def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Sequence[OpenWindow]) -> None:
-    """Report what the landing brought: its newest load, how late it is, rows per venue, and what still waits."""
+    """Report the landing's newest load, its delay, its rows per venue and the loads that still wait."""
     arrival: Arrival = new_arrivals(settings.landing, [opened.window for opened in done])
     built = result(list(done))
     metadata: dict[str, Any] = {
@@ -109,12 +110,12 @@ def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Se
     metadata = {name: value for name, value in metadata.items() if value is not None}
     context.log_event(dg.AssetObservation(LANDING, metadata=metadata))
     if built:
-        # Freshness counts materializations: the landing is one load newer than at the run before.
+        # Dagster's freshness counts materializations: report the landing once per run.
         context.log_event(dg.AssetMaterialization(LANDING, metadata=metadata))
 
 
 def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, Any]:
-    """Publish, and what Dagster shows of the edition; nothing if the served edition has everything already."""
+    """Publish, and return the edition's metadata for Dagster; empty if the served edition is up to date."""
     edition = publish(settings, say=context.log.info)
     if edition is None:
         return {}
@@ -123,7 +124,7 @@ def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecu
 
 
 def minute_sensor(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinition:
-    """What starts the job once a minute."""
+    """The sensor that starts the job once a minute."""
 
     @dg.sensor(
         job=job,

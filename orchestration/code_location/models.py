@@ -1,8 +1,8 @@
-"""The dbt models, seeds and tests as Dagster's assets and checks: what is selected is run, and nothing else.
+"""The dbt models, seeds and tests as Dagster assets and checks: a run executes exactly what is selected.
 
-Materializing goes the standard way, through dagster-dbt's `DbtCliResource`. A model whose rows have times is
-partitioned by the hour: a run restates the partition from the landing (see `restate`). A model without partitions is
-built from the newest minute. The minutes themselves are the job `minute`, which builds what waits.
+Materializing uses dagster-dbt's `DbtCliResource`. A model whose rows have times is partitioned by the hour: a run
+restates the partition from the landing (see `restate`). A model without partitions is built from the newest minute. New
+minutes are built by the job `minute`.
 """
 
 import json
@@ -33,18 +33,19 @@ from orchestration.warehouse.dbt_runner.process import (
 from orchestration.warehouse.restate import restated_window, ticks_to_restate
 from orchestration.warehouse.writer import POLL_S, writer_lock
 
-# A partition of a model. The end is open by one hour: the current hour can be restated too.
+# Partitions of models. The end offset of one hour includes the current hour.
 HOURS = dg.HourlyPartitionsDefinition(start_date="2026-01-01-00:00", end_offset=1)
-# dbt's tag of the tables that hold nothing but the window of the current build, which the models read.
+# dbt's tag of the tables that hold only the current build's window, which the models read.
 WINDOW = "tag:window"
-# So many dbt tests at once; then the lock is released for a moment, which a build that waits for it takes.
+# The number of dbt tests in one batch; between batches the lock is released for a moment, so that a waiting build can
+# take it.
 TESTS_AT_ONCE, LOCK_WAIT_S = 10, 600.0
-# Of dbt's incremental strategies those that write a time's rows (`replace_keys` does if it names their time).
+# The incremental strategies that replace rows by time (`replace_keys` does if it names the time column).
 TIMED = {"replace_buckets", "replace_series", "replace_runs", "add_rows"}
 
 
 def has_times(config: Mapping[str, Any]) -> bool:
-    """Whether a model keeps rows of each time, so that an hour of it can be restated."""
+    """Whether a model keeps rows of each time, so that a single hour can be restated."""
     return config.get("incremental_strategy") in TIMED or bool(config.get("replace_on"))
 
 
@@ -62,7 +63,7 @@ class Translator(DagsterDbtTranslator):
     def get_metadata(self, dbt_resource_props: Mapping[str, Any]) -> Mapping[str, Any]:
         metadata = super().get_metadata(dbt_resource_props)
         if _needs_window(dbt_resource_props):
-            # Dagster lists no automation for what a job of ops materializes.
+            # Dagster lists no automation for assets that are materialized by a job of ops.
             return {**metadata, "built by": dg.MetadataValue.job("minute", "tidemark")}
         return metadata
 
@@ -71,7 +72,7 @@ class Translator(DagsterDbtTranslator):
 
 
 class ProjectDbt(DbtCliResource):
-    """dagster-dbt's resource with the environment in which the pipeline runs dbt: the warehouse, the parsed project."""
+    """dagster-dbt's resource with the pipeline's dbt environment: the warehouse and the parsed project."""
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["ProjectDbt"]:
@@ -90,13 +91,13 @@ def dbt_resource() -> ProjectDbt:
 
 
 def read_manifest(settings: Settings) -> dict[str, Any]:
-    """The project's manifest, parsed first where the project has changed."""
+    """The project's manifest, parsed first if the project has changed."""
     manifest: dict[str, Any] = json.loads(prepare_manifest(settings).read_text())
     return manifest
 
 
 def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDefinition:
-    """Every dbt model and seed as an asset, every dbt test as a check."""
+    """Every dbt model and seed as an asset, every dbt test as an asset check."""
     translator = Translator()
     timeless = {node["name"] for node in manifest["nodes"].values() if not _needs_window(node)}
 
@@ -121,7 +122,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
         yield from _tested(context, [key.name for key in context.selected_asset_check_keys])
 
     def _restated(context: dg.AssetExecutionContext, dbt: DbtCliResource, build: list[str]) -> Iterator[Any]:
-        """The selected models, window by window; an output for each model follows the last window."""
+        """Build the selected models window by window; their outputs are yielded after the last window."""
         span = _span_of(context)
         outputs: dict[str, Any] = {}
         wanted = set(context.op_execution_context.selected_output_names)
@@ -147,7 +148,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
         yield from (output for name, output in outputs.items() if name in wanted)
 
     def _tested(context: dg.AssetExecutionContext, names: Iterable[str]) -> Iterator[Any]:
-        """The results of dbt tests, so many at a time as one turn at the warehouse makes."""
+        """Yield the results of dbt tests, run in batches; the writer lock is free between two batches."""
         failures, left = list[str](), set(names)
         for some in in_turns(sorted(left)):
             try:
@@ -169,7 +170,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
 
 
 def hours_of(ticks: Iterable[int]) -> list[str]:
-    """The partitions that hold these minutes."""
+    """The hourly partitions that hold these minutes."""
     hours = sorted({start_of(tick, HOUR_MS) for tick in ticks})
     return [datetime.fromtimestamp(hour / 1000, UTC).strftime(HOURS.fmt) for hour in hours]
 
@@ -180,20 +181,20 @@ def _needs_window(node: Mapping[str, Any]) -> bool:
 
 
 def _stream(dbt: DbtCliResource, arguments: Sequence[str], context: dg.AssetExecutionContext) -> Iterator[Any]:
-    """dagster-dbt's run of what the context selects, in a folder that does not stay."""
+    """Yield the events of a dagster-dbt run of the context's selection, with a temporary target folder."""
     with TemporaryDirectory() as folder:
         yield from dbt.cli(arguments, context=context, target_path=Path(folder)).stream()
 
 
 def in_turns(names: Iterable[str]) -> Iterator[list[str]]:
-    """The names of tests, so many at a time as one turn at the warehouse makes."""
+    """The names of tests in batches."""
     left = iter(names)
     while some := list(islice(left, TESTS_AT_ONCE)):
         yield some
 
 
 def _span_of(context: dg.AssetExecutionContext) -> tuple[int, int] | None:
-    """The partition of a run, or the range of partitions; None means the newest minute."""
+    """The time span of a run's partitions; None means the newest minute."""
     if context.assets_def.partitions_def is None:
         return None
     window = context.partition_time_window

@@ -1,7 +1,8 @@
-"""Data quality in Dagster: an asset check per declared check, an hourly and a daily job, their schedules, the report.
+"""Data quality in Dagster: an asset check per Great Expectations check, an hourly and a daily job, their schedules, the
+report.
 
-The work is done by a child process: Great Expectations stays out of this one. The facts are read from the served
-replica; only marking what is suspect waits for the writer lock, for a moment.
+A child process does the work, so that Great Expectations is not imported here. It reads the served replica; only
+storing the suspect rows needs the writer lock, for a moment.
 """
 
 import json
@@ -16,8 +17,8 @@ import dagster as dg
 
 from orchestration.code_location.upkeep import UPKEEP, mark_alive
 from orchestration.config.settings import REPOSITORY, Settings
-from orchestration.quality.declared import PERIODS, Check, Period, checks_of
 from orchestration.quality.run import in_words
+from orchestration.quality.suites import PERIODS, Check, Period, checks_of
 from orchestration.supervise.commands import environ
 
 REPORT = dg.AssetKey(["docs", "quality"])
@@ -27,12 +28,12 @@ MAX_RUNTIME_S = 1800
 
 
 def report_url(settings: Settings, page: str = "index.html") -> str:
-    """Where the API serves a page of the Data Docs."""
+    """The URL of a page of the Data Docs in the API."""
     return f"http://127.0.0.1:{settings.api_port}/quality/{page}"
 
 
 def report_asset(settings: Settings) -> dg.AssetSpec:
-    """The Data Docs, which every run of the checks brings up to date."""
+    """The Data Docs, which every run of the checks updates."""
     return dg.AssetSpec(
         REPORT,
         deps=sorted({dg.AssetKey(list(check.asset)) for period in PERIODS for check in checks_of(period)}),
@@ -45,7 +46,7 @@ def report_asset(settings: Settings) -> dg.AssetSpec:
 
 
 def quality_checks(settings: Settings, period: Period) -> dg.AssetChecksDefinition:
-    """The asset checks of a period, made together by one process."""
+    """The asset checks of a period, run together by one process."""
     report = dg.MetadataValue.url(report_url(settings))
 
     @dg.multi_asset_check(
@@ -90,7 +91,7 @@ def _outcomes(settings: Settings, period: Period, context: dg.AssetCheckExecutio
 
 
 def _result(settings: Settings, check: Check, outcome: dict[str, Any]) -> dg.AssetCheckResult:
-    """The result of a check: its description and a table in its metadata name the first suspects."""
+    """The asset check result; its description and a metadata table list the first suspect rows."""
     metadata: dict[str, Any] = {
         "report": dg.MetadataValue.url(report_url(settings, outcome["report"])),
         "unexpected rows": outcome["rows"],
@@ -118,7 +119,7 @@ def _result(settings: Settings, check: Check, outcome: dict[str, Any]) -> dg.Ass
 
 
 def quality_schedule(checks: dg.AssetChecksDefinition, period: Period) -> dg.ScheduleDefinition:
-    """The job of a period, its checks and nothing else, and when it runs."""
+    """The job of a period, which runs only its checks, and its schedule."""
     job = dg.define_asset_job(
         f"quality_{period}",
         selection=dg.AssetSelection.checks(checks),

@@ -1,4 +1,4 @@
-"""What is served, as assets: the published edition and the generated dbt docs."""
+"""Served outputs as assets: the published edition and the generated dbt docs."""
 
 from typing import Any
 

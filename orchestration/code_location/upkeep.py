@@ -1,7 +1,7 @@
-"""Daily upkeep, which keeps an installation fast over years, and the end of runs whose process died.
+"""Daily upkeep, which keeps an installation fast over years, and the clean-up of runs whose process died.
 
-The landing is compacted day by day, the warehouse's fine tables and the pipeline's own history are trimmed, Dagster's
-run history is pruned and old logs are removed.
+The landing is compacted day by day, fine tables and the pipeline's own tables are trimmed, Dagster's run history is
+pruned and old logs are removed.
 """
 
 import os
@@ -19,18 +19,18 @@ from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.trim import trim_warehouse
 from orchestration.warehouse.writer import Say
 
-# Pools have one place each. What opens the warehouse takes the writer lock, and between the minutes for moments only,
-# so that upkeep (tests, docs, the daily job) goes on beside them.
+# Each pool has one slot. Upkeep (tests, docs, the daily job) has its own pool, so that it can run beside the minutes:
+# it takes the writer lock only for moments between them.
 UPKEEP = "upkeep"
 DAY_S = 86_400.0
 RUNS_KEPT_DAYS, FAILED_RUNS_KEPT_DAYS, LOGS_KEPT_DAYS = 1, 14, 14
-# A run marks itself alive when its first step begins; until then it may be starting.
+# A run marks itself alive when its first step begins; before that it may still be starting.
 STARTING_S = 180.0
 _held: dict[str, int] = {}
 
 
 def upkeep(settings: Settings, instance: dg.DagsterInstance, say: Say = print) -> Iterator[str]:
-    """Do all upkeep while minutes are built; yields a line about each part."""
+    """Do all upkeep while minutes continue to be built; yields a line about each part."""
     yield f"{prune_runs(instance, settings.dagster_home)} old runs removed from Dagster's history"
     yield f"{compact_landing(settings, say=say)} days of the landing compacted"
     yield f"{trim_warehouse(settings, say=say)} old rows trimmed from the warehouse"
@@ -85,9 +85,9 @@ def _prune(
 
 
 def remove_old_logs(settings: Settings, now: float | None = None) -> int:
-    """Delete logs that nobody has written to for two weeks: renamed ones, and dbt's.
+    """Delete logs that were not written for two weeks: rotated ones and dbt's.
 
-    The others stay: a process that has nothing to say for weeks still writes to its `<name>.log` when it ends.
+    Current logs `<name>.log` stay: a quiet process still writes to its log when it ends.
     """
     before = (time.time() if now is None else now) - LOGS_KEPT_DAYS * DAY_S
     old = [
@@ -101,7 +101,7 @@ def remove_old_logs(settings: Settings, now: float | None = None) -> int:
 
 
 def mark_alive(dagster_home: Path, run_id: str) -> None:
-    """Hold a lock for as long as this process lives, by which others see that the run is going on."""
+    """Hold a lock for as long as this process lives, which shows other processes that the run is alive."""
     if run_id in _held:
         return
     descriptor = locks.take(dagster_home / "alive" / run_id)

@@ -1,1 +1,1 @@
-"""The settings, read from the environment once and checked."""
+"""Settings, read from the environment once and validated."""

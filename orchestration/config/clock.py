@@ -1,4 +1,4 @@
-"""The clock of the pipeline: UTC epoch milliseconds, cut into minutes, and as people read them."""
+"""The pipeline's clock: UTC epoch milliseconds, truncation to minutes, and times as text."""
 
 import time
 from datetime import UTC, datetime
@@ -13,10 +13,10 @@ def now_ms() -> int:
 
 
 def start_of(ms: int, step_ms: int = MINUTE_MS) -> int:
-    """The start of the minute (or hour, or day) that holds a time."""
+    """Truncate a time to its minute (or hour, or day)."""
     return ms - ms % step_ms
 
 
 def as_utc(ms: int, form: str = "%Y-%m-%d %H:%M") -> str:
-    """A time as people read it."""
+    """A time as text."""
     return f"{datetime.fromtimestamp(ms / 1000, UTC):{form}} UTC"

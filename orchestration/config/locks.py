@@ -1,7 +1,8 @@
-"""File locks between processes (`flock`): one is held as long as any process has its descriptor open, however it ends.
+"""File locks between processes (`flock`). A lock is held as long as any process has its descriptor open, even after a
+crash.
 
-Not the `filelock` library: its descriptors cannot be handed to child processes, and a dbt whose parent was killed must
-still count as the writer.
+The `filelock` library does not serve here: its descriptors cannot be passed to child processes, and a dbt whose parent
+was killed must still count as the writer.
 """
 
 import fcntl
@@ -10,7 +11,8 @@ from pathlib import Path
 
 
 def take(path: Path, note: str = "") -> int | None:
-    """Take a lock unless another process has it: the descriptor that holds it. `note` says who has it, for others."""
+    """Take a lock and return the descriptor that holds it; None if another process has it. `note` names the holder, for
+    others to read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -27,7 +29,7 @@ def take(path: Path, note: str = "") -> int | None:
 
 
 def note_of(path: Path) -> str:
-    """What the last holder of a lock noted; empty if it noted nothing."""
+    """The note that the last holder of a lock wrote; empty if there is none."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:

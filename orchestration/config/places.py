@@ -1,4 +1,4 @@
-"""Settings that name a place: folders, files and URLs, read from their variables and checked."""
+"""Settings that are locations: folders, files and URLs, read from their variables and validated."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,11 +6,12 @@ from urllib.parse import SplitResult, urlsplit
 
 
 class SettingsError(ValueError):
-    """A setting that cannot work: the message is one sentence naming the variable, its value and what is allowed."""
+    """A setting that cannot work: the message names the variable, its value and what is allowed."""
 
 
 def text_of(env: Mapping[str, str], name: str) -> str:
-    """A variable that is set to nothing counts as not set: that is how shells and Makefiles unset one."""
+    """The value of a variable. An empty value counts as not set, because shells and Makefiles unset variables that
+    way."""
     return env.get(name, "").strip()
 
 
@@ -67,7 +68,7 @@ def _path(name: str, path: Path | str) -> Path:
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of a URL; all are empty where it is none, for example with a bracket that is never closed."""
+    """The parts of a URL; all are empty if the text is no URL, for example with an unclosed bracket."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -75,7 +76,7 @@ def _split(url: str) -> SplitResult:
 
 
 def _has_a_port(parts: SplitResult) -> bool:
-    """Whether its port is one, or the usual one is meant."""
+    """Whether the port is valid or left out."""
     try:
         return parts.port != 0
     except ValueError:

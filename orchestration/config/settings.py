@@ -1,7 +1,6 @@
-"""Every setting of Tidemark: its name, default and meaning, read from the environment and checked once.
+"""Every setting of Tidemark: its name, default and meaning, read from the environment and validated once.
 
-This is the only module that reads the environment. It imports nothing heavy, so that a wrong setting is one
-sentence within a blink.
+This is the only module that reads the environment. It has no slow imports, so that a wrong setting is reported at once.
 """
 
 import ipaddress
@@ -24,7 +23,7 @@ HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 
 class Setting(NamedTuple):
-    """One environment variable; `default` is the text shown to people."""
+    """One environment variable; `default` is the text shown in the documentation."""
 
     name: str
     default: str
@@ -90,7 +89,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings, checked; every path is absolute."""
+    """All settings, validated; every path is absolute."""
 
     home: Path
     landing: str
@@ -159,12 +158,12 @@ class Settings:
 
     @property
     def build_resources(self) -> Mapping[str, str | int]:
-        """What a connection to the warehouse may use, as DuckDB's configuration names it."""
+        """DuckDB's configuration for a connection to the warehouse: threads and memory."""
         return {"threads": self.build_threads, "memory_limit": self.build_memory}
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
-        """Read and check the TIDEMARK_* variables; raises SettingsError for the first one that is wrong."""
+        """Read and validate the TIDEMARK_* variables; raises SettingsError for the first wrong one."""
         home = places.folder(env, "TIDEMARK_HOME", Path("data"))
         redis_url = places.redis(env, "TIDEMARK_REDIS_URL")
         ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
@@ -187,7 +186,8 @@ class Settings:
         )
 
     def environ(self) -> dict[str, str]:
-        """These settings as the variables that give them back in another process, whatever its working folder."""
+        """These settings as environment variables, from which another process with any working folder reads the same
+        settings."""
         return {
             "TIDEMARK_HOME": str(self.home),
             "TIDEMARK_LANDING": self.landing,
@@ -255,11 +255,11 @@ def _memory(env: Mapping[str, str], name: str) -> str:
 
 
 def _machine_bytes() -> int:
-    """The memory of this machine, or of the container in which this runs."""
+    """The memory of this machine, or of the container that this process runs in."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         return min(machine, int(CONTAINER_LIMIT.read_text()))
-    except (OSError, ValueError):  # no container, or `max`
+    except (OSError, ValueError):  # no container, or the value `max`
         return machine
 
 

@@ -1,1 +1,1 @@
-"""From the warehouse to the replica that is served: editions, what a publish copies, how rows are clustered."""
+"""From the warehouse to the served replica: editions, what a publish copies, how rows are clustered."""

@@ -1,4 +1,4 @@
-"""In which order a replica's rows lie: by coin, as readers ask for them, although they arrive ordered by time.
+"""The order of rows in a replica: by coin, as readers request them, although rows arrive ordered by time.
 
 Clustering rewrites a finished period of a tier ordered by coin: shortly after the period's end, and once more when late
 bars have arrived. Compaction later rewrites several clustered periods as one longer period (the hours of a day of
@@ -19,11 +19,11 @@ from orchestration.warehouse.writer import literals
 # A period is clustered shortly after its end, and once more when late bars (requested once an hour) have arrived; after
 # that it may be compacted.
 CLUSTER_AFTER_MS, RECLUSTER_AFTER_MS, COMPACT_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS, 3 * HOUR_MS
-# After this long a publish starts no further clustering or compaction; the next publish goes on.
+# After this long a publish starts no further clustering or compaction; the next publish continues.
 CLUSTER_BUDGET_S, COMPACT_BUDGET_S = 0.5, 0.2
-# About as many rows are compacted at a time: a tenth of a second to find them, two to write them.
+# The number of rows to compact at a time: finding them takes a tenth of a second, writing them two.
 COMPACT_ROWS = 200_000
-# Up to so many late rows are read where they were appended; for more a period is compacted again.
+# Up to this number of late rows stay in insertion order; with more the period is compacted again.
 LATE_ROWS = 10_000
 STATE = """
 create table if not exists clustered (table_name varchar, period_ms bigint, is_clustered boolean, is_late boolean);
@@ -32,18 +32,19 @@ create table if not exists compacted (table_name varchar, period_ms bigint, thro
 
 
 def periods_to_fill(tier: Tier, times: Iterable[int], as_of_ms: int) -> list[tuple[int, int]]:
-    """The periods in which an empty replica is filled, each in order: those that clustering and compaction lead to."""
+    """The periods in which an empty replica is filled, each sorted: the same that clustering and compaction would
+    produce."""
     return sorted({period_to_fill(tier, t, as_of_ms) for t in times})
 
 
 def period_to_fill(tier: Tier, t: int, as_of_ms: int) -> tuple[int, int]:
-    """Start and end of the longest period with this time whose rows lie together by now."""
+    """Start and end of the longest period around this time that is clustered or compacted by now."""
     long = tier.compacted_of(t)
     return long if long[1] + COMPACT_AFTER_MS <= as_of_ms else tier.period_of(t)
 
 
 def note_filled(con: duckdb.DuckDBPyConnection, table: Table, times: Sequence[int], as_of_ms: int) -> None:
-    """Record the periods that were filled in order."""
+    """Record that these periods were filled in sorted order."""
     tier = table.tier
     for start, end in sorted({tier.period_of(t) for t in times}):
         clustered, late = end + CLUSTER_AFTER_MS <= as_of_ms, end + RECLUSTER_AFTER_MS > as_of_ms
@@ -54,7 +55,7 @@ def note_filled(con: duckdb.DuckDBPyConnection, table: Table, times: Sequence[in
 
 
 def note_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> None:
-    """Record that the histories have just been filled in order."""
+    """Record that the history tables were filled in sorted order."""
     for table, history in served.histories.items():
         if history.read_by:
             con.execute(f"insert into clustered values ('{table}', {_month(as_of_ms)}, true, false)")
@@ -62,7 +63,7 @@ def note_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int
 
 def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table) -> None:
     """Record that rows were written to the buckets of the temporary tables `whole` and `late`: their clustered periods
-    are to be clustered again. A compacted period stays compacted until it holds more than LATE_ROWS such rows."""
+    must be clustered again. A compacted period stays compacted until it has more than LATE_ROWS such rows."""
     table, tier = touched_table.name, touched_table.tier
     began = {
         period
@@ -89,13 +90,13 @@ def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table) -> None:
 
 
 def note_dropped(con: duckdb.DuckDBPyConnection, table: str, before_ms: int) -> None:
-    """Record that the rows before a time are no longer there."""
+    """Record that rows before a time were deleted."""
     for state in ("clustered", "compacted"):
         con.execute(f"delete from {state} where table_name = '{table}' and period_ms < {before_ms}")
 
 
 def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
-    """Rewrite finished periods in the order of reading; returns how many."""
+    """Rewrite finished periods in the readers' order; returns how many."""
     started, count = time.monotonic(), 0
     for table in served.tables:
         waiting = con.execute(
@@ -118,7 +119,7 @@ def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: i
 
 
 def compact_some(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
-    """Bring some coins' rows of a long period together, and of a history; returns how many times."""
+    """Compact some coins of a long period and of a history table; returns the number of rewrites."""
     started, count = time.monotonic(), 0
     for table in served.tables:
         if table.tier.compacted:
@@ -148,7 +149,7 @@ def _compact_tier(
     ).fetchall():
         period = tier.compacted_of(start)
         in_order[period] = in_order.get(period, True) and clustered
-    lead = order.partition(",")[0]  # the column by which coins are taken in turns
+    lead = order.partition(",")[0]  # the column by whose values the work is divided
     coins: list[Any] = []
     count = 0
     for (start, end), ready in in_order.items():
@@ -184,7 +185,7 @@ def _coins(con: duckdb.DuckDBPyConnection, lead: str) -> list[Any]:
 
 
 def _compact_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int, started: float) -> int:
-    """Once a month, bring the rows of one coin together: each coin's by themselves, so that a publish does some."""
+    """Once a month, rewrite each coin's rows of the history tables together; a publish does some coins at a time."""
     month, count = _month(as_of_ms), 0
     for table, history in served.histories.items():
         known = f"from clustered where table_name = '{table}' and period_ms = {month}"

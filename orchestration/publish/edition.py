@@ -1,4 +1,4 @@
-"""The published edition and the pointer to it: `current.json`, which readers follow."""
+"""The published edition and the pointer to it: the file `current.json`, which readers follow."""
 
 import json
 import os
@@ -17,7 +17,7 @@ POINTER = ("replica", "edition_id", "as_of_ms", "published_ms")
 
 @dataclass(frozen=True)
 class Edition:
-    """One published state: what `current.json` and the replica's `edition` table say."""
+    """One published state, as `current.json` and the replica's `edition` table describe it."""
 
     edition_id: int
     as_of_ms: int
@@ -28,8 +28,8 @@ class Edition:
 
 
 def read_current(serving: Path) -> dict[str, Any] | None:
-    """What readers are pointed to, whether or not it is still there; None before the first publish, and where the
-    pointer cannot be read."""
+    """The edition in `current.json`, even if its replica is gone; None before the first publish, or if the file is
+    unreadable."""
     try:
         current = json.loads((serving / "current.json").read_text())
     except (FileNotFoundError, ValueError):
@@ -38,7 +38,8 @@ def read_current(serving: Path) -> dict[str, Any] | None:
 
 
 def newest_replica(serving: Path) -> dict[str, Any] | None:
-    """What the pointer would say, where it is lost: readers may still have the newest replica open."""
+    """The edition that `current.json` should name if that file is lost: readers may still have the newest replica
+    open."""
     found = []
     for name in REPLICAS:
         with suppress(duckdb.Error, PipelineError), connection(str(serving / name), read_only=True) as con:
@@ -48,7 +49,7 @@ def newest_replica(serving: Path) -> dict[str, Any] | None:
 
 
 def point_to(serving: Path, edition: Edition) -> None:
-    """Flip the pointer: on disk before it is visible, and visible at once."""
+    """Replace the pointer atomically, after syncing it to disk."""
     pointer = {name: asdict(edition)[name] for name in POINTER}
     written = serving / "current.json.new"
     with written.open("w") as file:

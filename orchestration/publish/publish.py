@@ -1,7 +1,8 @@
-"""Publish: bring the replica that nobody reads up to the warehouse's newest build, then point readers to it.
+"""Publish: update the replica that nobody reads to the warehouse's newest build, then point readers to it.
 
-All changes to a replica are one transaction, and `current.json` changes after it: a publish that is killed leaves the
-served replica alone, and the next one repairs the other. Nothing is torn: DuckDB's lock refuses a file with a reader.
+All changes to a replica are one transaction, and `current.json` changes after it: a killed publish leaves the served
+replica unchanged, and the next publish repairs the other one. Readers never see a half-written file: DuckDB's lock
+refuses to write a file that has a reader.
 """
 
 import json
@@ -32,7 +33,7 @@ from orchestration.warehouse.writer import (
 )
 
 READER_WAIT_S = 20.0
-# How DuckDB names a file whose content cannot be trusted, as opposed to a full disk or a lock.
+# DuckDB's errors for a damaged file, as opposed to a full disk or a lock.
 CORRUPT = (
     "Corrupt",
     "checksum",
@@ -47,7 +48,7 @@ THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
 @dataclass(frozen=True)
 class _Source:
-    """What the warehouse offers: its newest build, and what a replica's tables must have: columns, rows in order."""
+    """What to publish: the warehouse's newest build, and the columns and row order of the replica's tables."""
 
     build_id: int
     finished_ms: int
@@ -64,7 +65,7 @@ def publish(
     reader_wait_s: float = READER_WAIT_S,
     say: Say = print,
 ) -> Edition | None:
-    """Publish the newest build as a new edition; None if the served one has it already (unless forced)."""
+    """Publish the newest build as a new edition; None if the served edition already has it (unless forced)."""
     with writer_lock(settings.home, "publish", wait_s=wait_s, say=say):
         manifest = prepare_manifest(settings, say)
         resources = settings.build_resources
@@ -83,7 +84,7 @@ def publish_locked(
     reader_wait_s: float = READER_WAIT_S,
     say: Say = print,
 ) -> Edition | None:
-    """`publish` for a caller who holds the writer lock; `served` is what the manifest says unless it is given."""
+    """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says."""
     serving.mkdir(parents=True, exist_ok=True)
     if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
         say("nothing to publish: nothing has been built yet")
@@ -136,8 +137,8 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served) -> _Source | None:
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
-    """Name and type of each column; none if there is no such table. (DuckDB's list of all columns looks into every
-    view of the warehouse: a third of a second of CPU.)"""
+    """Name and type of each column of a table; empty if there is no such table. (DuckDB's list of all columns evaluates
+    every view of the warehouse: a third of a second of CPU.)"""
     try:
         return con.execute(f"select name, type from pragma_table_info('main.{table}')").fetchall()
     except duckdb.CatalogException:
@@ -145,9 +146,9 @@ def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]
 
 
 def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
-    """The definitions of the dbt metrics that the API serves, by their name there.
+    """The definitions of the dbt metrics that the API serves, by their API name.
 
-    A metric without that name is a part of others.
+    A dbt metric without an API name is only an input of other metrics.
     """
     catalog = {}
     for node in json.loads(manifest.read_text())["metrics"].values():
@@ -158,7 +159,7 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
 
 
 def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]], served: Served, say: Say) -> bool:
-    """Whether the served replica has it all; one that is gone or damaged has nothing."""
+    """Whether the served replica is up to date; a missing or damaged one is not."""
     try:
         with connection(str(path), read_only=True) as con:
             if _state(con) != (source.build_id, source.finished_ms, source.columns):
@@ -190,8 +191,8 @@ def _write(
     reader_wait_s: float,
     say: Say,
 ) -> Edition:
-    """Bring one replica file up to date in one transaction. One that cannot go on begins again as a copy of the served
-    one, which lacks but the newest differences, and only where that cannot go on either from nothing."""
+    """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
+    replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
 
     def filled(anew: bool = False) -> Edition:
         with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
@@ -215,7 +216,7 @@ def _write(
 
 
 def _copy(origin: Path, target: Path) -> None:
-    """Copy a file that nobody writes; the copy is whole on disk before it has its name."""
+    """Copy a file that nobody writes; it gets its final name when it is complete and synced to disk."""
     written = target.with_name(f"{target.name}.new")
     try:
         shutil.copyfile(origin, written)
@@ -227,7 +228,7 @@ def _copy(origin: Path, target: Path) -> None:
 
 
 class _StartAnewError(Exception):
-    """This replica cannot be brought up to date by its differences."""
+    """This replica cannot be updated by the changes since its last build."""
 
 
 def _fill(
@@ -255,11 +256,11 @@ def _fill(
     )
     con.execute(replica.STATE + clustering.STATE)
     if state is None:
-        # Not in the transaction: what is cut off here has no published state and is begun anew.
+        # Not in the transaction: an interrupted fill has no published state and is started again.
         replica.copy_all(con, served, source.as_of_ms)
     con.execute("begin")
     if state is not None:
-        # Measured: for the few rows of a minute a second thread costs half as much CPU again, and no time is won.
+        # Measured: for the few rows of a minute a second thread costs half as much CPU again and saves no time.
         threads = con.execute("select current_setting('threads')").fetchall()[0][0]
         con.execute("set threads = 1")
         replica.copy_touched(con, served, state[0], source.as_of_ms)
@@ -267,8 +268,9 @@ def _fill(
         if clustering.cluster_finished(con, served, source.as_of_ms):
             con.execute(f"set threads = {threads}")
         else:
-            # Measured: the checkpoint of what is rewritten until it is clustered costs a third without the thorough
-            # methods and without joining small row groups, which would write most of them again every minute.
+            # Measured: the checkpoint of rows that are rewritten until they are clustered costs a third without the
+            # thorough compression methods and without merging small row groups, which would rewrite most of them every
+            # minute.
             con.execute("set max_vacuum_tasks = 0")
             if not clustering.compact_some(con, served, source.as_of_ms):
                 con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
@@ -294,7 +296,7 @@ def _fill(
 
 
 def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str] | None, source: _Source) -> None:
-    """Raise if the warehouse's differences do not lead from this replica's state to the newest build."""
+    """Raise if the warehouse's changes do not lead from this replica's state to the newest build."""
     if state is None:
         raise _StartAnewError("it holds no published state")
     build_id, finished_ms, columns = state

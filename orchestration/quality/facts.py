@@ -1,7 +1,7 @@
-"""The facts that checks look at, copied out of the landing and the served replica into a file of their own.
+"""Copies the data that checks read from the landing and the served replica into a separate DuckDB file.
 
-A copy, because checks take seconds to minutes and a replica that is being read cannot be published to: it is held for
-as long as the copy takes. Nothing here needs the warehouse or its lock.
+A copy, because checks take seconds to minutes and a replica that is being read cannot be written by a publish: it is
+open only while it is copied. Nothing here needs the warehouse or its lock.
 """
 
 import time
@@ -16,14 +16,14 @@ from orchestration.config import clock
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import read_current
-from orchestration.quality.declared import Period
-from orchestration.quality.declared.check import LIQUID_USD, MISSING_MS
+from orchestration.quality.suites import Period
+from orchestration.quality.suites.check import LIQUID_USD, MISSING_MS
 from orchestration.warehouse.writer import PipelineError
 
-# An hourly run looks at a little more than an hour, so that what arrived late is looked at once.
+# An hourly run reads a little more than an hour, so that rows that arrived late are checked once too.
 LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
 MEMORY = "1GB"
-# A backfill requests the past whenever there is time: it has no minutes to keep.
+# A backfill's requests belong to no minute, so they are not checked for punctuality.
 RECORDED = f"not {HISTORY_SQL}"
 ANSWERED = "error is null and coalesce(status between 200 and 299 or status = 101, false)"
 MINUTE_COLUMNS = (
@@ -34,7 +34,7 @@ MINUTE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Span:
-    """The period that a run looks at; `now_ms` is the clock that freshness is measured against."""
+    """The checked period; `now_ms` is the clock against which freshness is measured."""
 
     from_ms: int
     to_ms: int
@@ -50,12 +50,12 @@ class NothingToCheckError(PipelineError):
 
 
 def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tuple[Path, Span]:
-    """Copy the facts of a period; returns the file and the period."""
+    """Copy the data of a period; returns the file and the period."""
     at_ms = clock.now_ms() if now_ms is None else now_ms
     settings.quality.mkdir(parents=True, exist_ok=True)
     for left in settings.quality.glob("facts_*.duckdb"):
         if left.stat().st_mtime < time.time() - 3600:
-            left.unlink(missing_ok=True)  # of a run that was killed
+            left.unlink(missing_ok=True)  # left by a killed run
     path = settings.quality / f"facts_{period}_{time.time_ns()}.duckdb"
     with duckdb.connect(str(path), config={"memory_limit": MEMORY, "threads": 2}) as con:
         con.execute("set preserve_insertion_order = false")
@@ -92,7 +92,7 @@ def _attach_replica(con: duckdb.DuckDBPyConnection, serving: Path, wait_s: float
             con.execute(f"attach '{name}' as served (read_only)")
             return int(current["as_of_ms"])
         except duckdb.IOException:
-            # The next publish but one has begun to write this file: the pointer has moved on.
+            # The pointer has moved on, and the next publish already writes this file.
             if time.monotonic() >= deadline:
                 raise
             time.sleep(0.1)
@@ -117,7 +117,7 @@ def _copy_hours(con: duckdb.DuckDBPyConnection, span: Span) -> None:
 
 
 def _compare_venues(con: duckdb.DuckDBPyConnection) -> None:
-    """`coins`: what the venues together say about a coin in a minute. Each venue has one voice in a median."""
+    """`coins`: the median of all venues per coin and minute. Each venue counts once."""
     con.execute(
         f"""
         create table coins as
@@ -166,8 +166,8 @@ def _compare_days(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _copy_responses(con: duckdb.DuckDBPyConnection, landing: str, span: Span) -> None:
-    """`responses`: the requests of the period without their bodies. `answered_before`: what was answered a day ago at
-    this hour, or in the oldest hour before the period that there is."""
+    """`responses`: the requests of the period without their bodies. `answered_before`: what succeeded at this hour a
+    day ago, or in the oldest available hour before the period."""
     con.execute(
         "create table responses (venue varchar, market_id varchar, t bigint, endpoint varchar, key varchar, "
         "requested_ms bigint, received_ms bigint, answered boolean)"

@@ -1,9 +1,9 @@
-"""How findings look in the Data Docs: every failed expectation lists venue, market, time and value; pages need no
-network (the own templates of Great Expectations load styles, scripts and pictures from other hosts).
+"""The appearance of findings in the Data Docs: every failed expectation lists venue, market, time and value. Pages need
+no network (Great Expectations' own templates load styles, scripts and pictures from other hosts).
 
 This is the only module that uses undocumented parts of Great Expectations: its legacy renderers, the views of its pages
-and `_validate`. Nothing public does it: the views load styles and scripts from seven other hosts, and a failed
-expectation lists values without venue and market. `tests/orchestration/quality/test_pages.py` fails first where an
+and `_validate`. The public API has no replacement: the views load styles and scripts from seven other hosts, and a
+failed expectation lists values without venue and market. `tests/orchestration/quality/test_pages.py` fails first if an
 upgrade changes them.
 """
 
@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).parent / "pages_j2"
 
 
 class NamesRows:
-    """An expectation whose page lists the rows that broke it, as far as the result names them."""
+    """An expectation whose page lists the rows that failed it, if the result names them."""
 
     @classmethod
     @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)
@@ -36,7 +36,7 @@ class NamesRows:
         rows = found.get("partial_unexpected_index_list") or found.get("details", {}).get("unexpected_rows") or []
         if not rows:
             return None
-        # Results are kept as JSON with sorted names.
+        # Results are stored as JSON with sorted keys.
         names = sorted(rows[0], key=lambda name: (COLUMNS.index(name) if name in COLUMNS else 2, name))
         return [
             RenderedTableContent(
@@ -57,15 +57,15 @@ def _cell(name: str, value: Any) -> RenderedStringTemplateContent:
 
 
 class ExpectInRange(NamesRows, gxe.ExpectColumnValuesToBeBetween):
-    """Great Expectations' own, on a page that names the rows."""
+    """Great Expectations' range expectation, with a page that lists the failing rows."""
 
 
 class ExpectNotBefore(NamesRows, gxe.ExpectColumnPairValuesAToBeGreaterThanB):
-    """Great Expectations' own, on a page that names the rows."""
+    """Great Expectations' comparison of two columns, with a page that lists the failing rows."""
 
 
 class ExpectNoSuspects(NamesRows, gxe.UnexpectedRowsExpectation):
-    """A query that finds nothing; its page describes what it looks for, and keeps the first rows that it found."""
+    """A query that must return no rows; its page says what the query looks for and lists the first rows found."""
 
     def _validate(
         self, metrics: dict[str, Any], runtime_configuration: Any = None, execution_engine: Any = None
@@ -87,7 +87,7 @@ class ExpectNoSuspects(NamesRows, gxe.UnexpectedRowsExpectation):
 
 
 class _Offline:
-    """Looks for a template among ours first."""
+    """A template loader that looks in our templates first."""
 
     env: Any
 

@@ -1,4 +1,4 @@
-"""A run of the checks of a period, as a process of its own: copy the facts, validate them, mark what is suspect.
+"""A run of the checks of a period, in a separate process: copy the data, validate it, mark suspect rows.
 
 `python -m orchestration.quality.run hourly RESULT.json`; the settings come from the environment.
 """
@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import Any, cast
 
 from orchestration.config.settings import Settings
-from orchestration.quality.declared import Period
 from orchestration.quality.facts import collect
+from orchestration.quality.suites import Period
 from orchestration.quality.suspects import mark
 from orchestration.warehouse.writer import PipelineError, Say
 
-# How many suspects a result names one by one; all of them are in the table.
+# The number of suspect rows that a result lists; the table has all of them.
 NAMED = 50
 
 
 def run(settings: Settings, period: Period, *, now_ms: int | None = None, say: Say = print) -> list[dict[str, Any]]:
-    """Make the checks of a period; returns each one's outcome in words and numbers."""
+    """Run the checks of a period; returns the outcome of each in words and numbers."""
     facts, span = collect(settings, period, now_ms)
-    # Read when it is imported: nothing may be sent to anybody.
+    # Great Expectations reads this when it is imported: it must not send usage data.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     from orchestration.quality.validation import validate
 
     findings = validate(settings, period, facts, span)
     suspects = [suspect for finding in findings for suspect in finding.suspects]
-    # A check that could not be made says nothing about the period: its earlier marks stay.
+    # A check that failed to run says nothing about the period: its earlier marks stay.
     made = [finding.check.name for finding in findings if not finding.errors]
     mark(settings, made, span, suspects, say)
     facts.unlink(missing_ok=True)
@@ -51,7 +51,7 @@ def run(settings: Settings, period: Period, *, now_ms: int | None = None, say: S
 
 
 def in_words(outcome: dict[str, Any], named: int = 5) -> str:
-    """What a check found, naming venues, markets and values."""
+    """The findings of a check: venues, markets and values."""
     if outcome["errors"]:
         return "could not be made: " + "; ".join(outcome["errors"])
     if outcome["passed"]:
@@ -66,7 +66,7 @@ def in_words(outcome: dict[str, Any], named: int = 5) -> str:
 
 
 def main() -> int:
-    """The process that Dagster's checks start."""
+    """The entry point of the process that Dagster's checks start."""
     period, result = cast(Period, sys.argv[1]), Path(sys.argv[2])
     try:
         result.write_text(json.dumps(run(Settings.from_env(), period)))

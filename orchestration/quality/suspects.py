@@ -1,6 +1,7 @@
-"""`quality.suspect_rows`: what failed a check, marked instead of hidden. It lies in the warehouse and is published.
+"""`quality.suspect_rows`: rows that failed a check. They are marked and not hidden; the table is in the warehouse and
+published.
 
-A run decides its period anew for the checks that it made: what it no longer finds wrong there is no longer marked.
+A run replaces the marks of its period for the checks that ran: rows that are no longer found suspect lose their mark.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,13 +16,13 @@ from orchestration.warehouse.writer import Say, connection, writer_lock
 
 TABLE = "quality.suspect_rows"
 KEPT_MS = 90 * DAY_MS
-# The daily upkeep holds the lock for minutes; nobody waits for a mark.
+# The daily upkeep holds the lock for minutes; marking does not wait that long.
 WAIT_S = 900.0
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A period of a market (or, without one, of a venue) in which a check found something wrong."""
+    """A period of a market (or, without one, of a venue) in which a check found implausible data."""
 
     check: str
     market_id: str | None
@@ -33,7 +34,7 @@ class Suspect:
 
 
 def mark(settings: Settings, checks: Iterable[str], span: Span, suspects: Sequence[Suspect], say: Say = print) -> int:
-    """Replace what these checks say about the period; returns how many rows are marked in it."""
+    """Replace the marks of these checks in the period; returns how many rows are marked in it."""
     with (
         writer_lock(settings.home, "quality", wait_s=WAIT_S, say=say),
         connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
@@ -47,7 +48,7 @@ def replace(con: duckdb.DuckDBPyConnection, checks: Iterable[str], span: Span, s
     names = {"checks": list(checks)}
     con.execute("begin")
     con.execute(f'delete from {TABLE} where list_contains($checks, "check") and from_ms >= {span.from_ms}', names)
-    # What began before the period stays as it was found, up to the period.
+    # A mark that began before the period keeps the part before it.
     con.execute(
         f'update {TABLE} set to_ms = {span.from_ms} where list_contains($checks, "check") and to_ms > {span.from_ms}',
         names,

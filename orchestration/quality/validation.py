@@ -1,7 +1,7 @@
-"""The declared checks run by Great Expectations: a DuckDB data source, a suite per table, a checkpoint, Data Docs.
+"""Runs the checks with Great Expectations: a DuckDB data source, a suite per table, a checkpoint, Data Docs.
 
-The context lives in memory, because everything in it is declared anew by every run; validation results and Data Docs
-are files, so that the docs show the history.
+The Great Expectations context is kept in memory because every run defines it from the suites again; validation results
+and Data Docs are files, so that the docs show the history.
 """
 
 import shutil
@@ -22,22 +22,22 @@ from great_expectations.expectations.expectation import Expectation
 
 from orchestration.config.clock import HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
-from orchestration.quality.declared import Between, Check, Expected, NotBefore, Period, Rows, checks_of
 from orchestration.quality.facts import MEMORY, Span
 from orchestration.quality.pages import ExpectInRange, ExpectNoSuspects, ExpectNotBefore
+from orchestration.quality.suites import Between, Check, Expected, NotBefore, Period, Rows, checks_of
 from orchestration.quality.suspects import Suspect
 
 INDEX = ["venue", "market_id", "t"]
 STEP_MS = {"hourly": MINUTE_MS, "daily": HOUR_MS}
-# How many runs of a period the Data Docs keep.
+# The number of runs per period that the Data Docs keep.
 RUNS_KEPT = {"hourly": 48, "daily": 30}
-# Of one check; beyond it the marks would be larger than what they mark.
+# Suspect rows per check; more marks than this would be larger than the data that they mark.
 MOST_SUSPECTS = 20_000
 
 
 class DuckDBEngine(SqlAlchemyExecutionEngine):
-    """One connection for all queries: a result of DuckDB ends with its connection, and it is read after the query.
-    (SQLAlchemy's StaticPool does not help: closing the connection ends the result all the same.)"""
+    """One connection for all queries: a DuckDB result ends with its connection, and is read after the query.
+    (SQLAlchemy's StaticPool does not help: closing the connection ends the result too.)"""
 
     kept: sa.Connection | None = None
 
@@ -48,7 +48,7 @@ class DuckDBEngine(SqlAlchemyExecutionEngine):
 
 
 class DuckDBFacts(SQLDatasource):
-    """A DuckDB file as data source of Great Expectations."""
+    """A DuckDB file as a data source of Great Expectations."""
 
     type: Literal["duckdb_facts"] = "duckdb_facts"
 
@@ -59,7 +59,7 @@ class DuckDBFacts(SQLDatasource):
 
 @dataclass
 class Finding:
-    """How one check ended: what it found suspect, or why it could not be made; `report` is its page."""
+    """The outcome of one check: its suspect rows, or the error that kept it from running; `report` is its page."""
 
     check: Check
     report: str = ""
@@ -73,7 +73,7 @@ class Finding:
 
 
 def validate(settings: Settings, period: Period, facts: Path, span: Span) -> list[Finding]:
-    """Make all checks of a period and bring the Data Docs up to date."""
+    """Run all checks of a period and update the Data Docs."""
     context = _context(settings)
     source = context.data_sources.add_duckdb_facts(
         "facts",
@@ -100,7 +100,7 @@ def validate(settings: Settings, period: Period, facts: Path, span: Span) -> lis
             validation_definitions=definitions,
             actions=[UpdateDataDocsAction(name="data docs")],
             result_format={
-                # Not COMPLETE, which holds every wrong value in memory: the query for them is enough.
+                # Not COMPLETE, which holds every wrong value in memory: the query that finds them is enough.
                 "result_format": "SUMMARY",
                 "unexpected_index_column_names": INDEX,
                 "return_unexpected_index_query": True,
@@ -116,7 +116,7 @@ def validate(settings: Settings, period: Period, facts: Path, span: Span) -> lis
 
 
 def _context(settings: Settings) -> Any:
-    """A context that keeps results and Data Docs in the state folder, and sends nothing to anybody."""
+    """A context that stores results and Data Docs in the state folder and sends no usage data."""
 
     def files(folder: Path) -> dict[str, Any]:
         return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
@@ -203,18 +203,18 @@ def _findings(
 
 
 def _problem(info: dict[str, Any]) -> str | None:
-    """The errors inside Great Expectations, which reports them for an expectation or for each of its metrics."""
+    """The errors inside Great Expectations, which it reports per expectation or per metric of one."""
     reported = [info] if "raised_exception" in info else list(info.values())
     messages = [one["exception_message"] for one in reported if one.get("raised_exception")]
     return "; ".join(dict.fromkeys(messages)) or None
 
 
 def _suspects_query(check: Check, expected: Expected, result: dict[str, Any], step_ms: int) -> str:
-    """All that an expectation found wrong, what touches joined into one period; the first value stands for it."""
+    """All rows that failed an expectation, with adjacent rows merged into one period that has the first one's value."""
     if isinstance(expected, Rows):
         rows = expected.sql.format(batch=check.table)
     else:
-        # Great Expectations' own query for the rows: their index, and the columns that it is about.
+        # Great Expectations' own query for the failing rows: their index, and the columns of the expectation.
         query = result["unexpected_index_query"].rstrip("; \n")
         rows = (
             f"select venue, market_id, t as from_ms, t + {step_ms} as to_ms, "
@@ -236,7 +236,7 @@ def _suspects_query(check: Check, expected: Expected, result: dict[str, Any], st
 
 
 def _forget_old_runs(folder: Path, period: Period) -> None:
-    """Remove the results and pages of runs beyond those that are kept; the next index no longer lists them."""
+    """Delete the results and pages of the oldest runs; the next index no longer lists them."""
     for suite in (folder / "results").glob(f"{period}_*"):
         runs = sorted(run.name for run in suite.iterdir() if run.is_dir())
         for run in runs[: -RUNS_KEPT[period]]:

@@ -1,1 +1,1 @@
-"""The processes of `tidemark demo` and `tidemark up`: what must hold before they start, and what keeps them running."""
+"""The processes of `tidemark demo` and `tidemark up`: checks before they start, and restarts when they fail."""

@@ -13,7 +13,7 @@ WORKSPACE, SOCKET = "workspace.yaml", "code.sock"
 
 
 def environ(settings: Settings) -> dict[str, str]:
-    """The environment of every process: the settings, and where the installed programs (dbt) are."""
+    """The environment of every process: the settings, and the PATH with the installed programs (dbt)."""
     return settings.environ() | {
         "DAGSTER_HOME": str(settings.dagster_home),
         "PATH": os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", os.defpath)]),
@@ -27,7 +27,8 @@ def tidemark(settings: Settings, name: str, *words: str) -> Command:
 
 
 def prepare_dagster(settings: Settings) -> Command:
-    """Write DAGSTER_HOME's files; the command makes or migrates its database, which the others would all do at once."""
+    """Write DAGSTER_HOME's files and create or migrate its database, which the Dagster processes would otherwise all do
+    at once."""
     home = settings.dagster_home
     shutil.copyfile(REPOSITORY / "orchestration/code_location/dagster.yaml", home / "dagster.yaml")
     workspace = f"load_from:\n  - grpc_server: {{socket: {SOCKET}, location_name: tidemark}}\n"
@@ -37,15 +38,15 @@ def prepare_dagster(settings: Settings) -> Command:
 
 
 def code_socket(settings: Settings) -> Path:
-    """Where the code server listens once it has read the definitions."""
+    """The code server's socket, which exists once the definitions are loaded."""
     return settings.dagster_home / SOCKET
 
 
 def dagster(settings: Settings) -> list[Command]:
     """Dagster as code server, daemon and UI: one process fewer than `dagster dev`, and half its CPU to start.
 
-    They meet at a socket inside DAGSTER_HOME, which is their working folder because the path of a socket must be
-    short. The code server is first: a daemon that does not find it looks again only after a minute.
+    They communicate over a Unix socket inside DAGSTER_HOME. It is their working folder because the path of a socket
+    must be short. The code server starts first: a daemon that does not find it retries only after a minute.
     """
     code = (
         "api",

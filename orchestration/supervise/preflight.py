@@ -1,4 +1,4 @@
-"""What must be right before anything starts: folders writable, ports free, one supervisor, one kind of market."""
+"""Checks before anything starts: folders writable, ports free, one supervisor per home, one kind of market per home."""
 
 import errno
 import os
@@ -10,24 +10,24 @@ from pathlib import Path
 from orchestration.config import locks
 from orchestration.config.settings import Settings
 
-# A killed supervisor's warden needs its grace to end the processes; it holds the lock until then.
+# After a supervisor was killed, its warden needs this long to stop the processes; it holds the lock until then.
 TAKEOVER_S = 25.0
-# Stands in the state folder, so that a second start with other settings cannot mix what must stay apart.
+# This file is in the state folder, so that a later start with other settings cannot mix simulated and real data.
 SIMULATED, REAL = "simulated exchanges", "the real exchanges"
 
 
 class PreflightError(RuntimeError):
-    """Something on this machine is in the way: the message is one sentence that says what and what to do."""
+    """Something on this machine prevents the start: the message says what, and what to do."""
 
 
 def check_folders(settings: Settings) -> None:
-    """Make every folder of the state and prove that it can be written to."""
+    """Create every folder of the state and prove that it is writable."""
     folders = [settings.home, settings.serving, settings.recorder, settings.dbt_target, settings.dbt_logs]
     folders += [settings.docs, settings.dagster_home, settings.logs]
     for folder in folders:
         _prove_writable(folder, "TIDEMARK_HOME")
     if "://" not in settings.landing:
-        # dlt makes the landing itself, and would refuse an empty one that somebody else made.
+        # dlt creates the landing itself, and refuses an empty folder that it did not create.
         landing = Path(settings.landing)
         _prove_writable(landing if landing.exists() else landing.parent, "TIDEMARK_LANDING")
     if not settings.warehouse.startswith("md:"):
@@ -48,7 +48,7 @@ def _prove_writable(folder: Path, variable: str) -> None:
 
 
 def check_ports(ports: Mapping[str, int]) -> None:
-    """Every port (variable → number) can be listened on."""
+    """Prove that every port (variable → number) can be bound."""
     for variable, port in ports.items():
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,7 +77,7 @@ def check_origin(settings: Settings) -> None:
 
 
 def lock_home(home: Path) -> int:
-    """Take the lock of a home for this process; the descriptor returned holds it."""
+    """Take the lock of a home for this process; the returned descriptor holds it."""
     path = home / "tidemark.lock"
     deadline = time.monotonic() + TAKEOVER_S
     while (lock := locks.take(path, str(os.getpid()))) is None:

@@ -11,7 +11,7 @@ from orchestration.config.settings import Settings
 
 
 def edition(settings: Settings) -> dict[str, Any] | None:
-    """The served edition, as `current.json` names it."""
+    """The served edition, from `current.json`."""
     try:
         current: dict[str, Any] = json.loads((settings.serving / "current.json").read_bytes())
     except (OSError, ValueError):
@@ -20,7 +20,7 @@ def edition(settings: Settings) -> dict[str, Any] | None:
 
 
 def landing_error(settings: Settings, since_ms: float) -> str | None:
-    """The reason why a recorder that started since then could land nothing; None if it could."""
+    """The error of a recorder that has not landed anything since then; None if it has."""
     try:
         state = json.loads((settings.recorder / "state.json").read_bytes())
     except (OSError, ValueError):
@@ -29,7 +29,7 @@ def landing_error(settings: Settings, since_ms: float) -> str | None:
 
 
 def last_load(settings: Settings, after: str | None = None) -> str | None:
-    """The newest committed load, if there is one after the given one."""
+    """The newest committed load, if it is newer than the given one."""
     from ingest.landing.landing import committed_loads
 
     loads = committed_loads(settings.landing, after)
@@ -49,10 +49,10 @@ def listens(port: int) -> bool:
 
 
 def first_number(url: str) -> float | None:
-    """The newest value of a series that the API serves, if it serves one."""
+    """The newest value of a series in the API, if there is one."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             values = json.load(response).get("v", [])
-    except (OSError, ValueError, HTTPException):  # the last: what listens there speaks another protocol
+    except (OSError, ValueError, HTTPException):  # the last: something on this port speaks another protocol
         return None
     return next((value for value in reversed(values) if value is not None), None)

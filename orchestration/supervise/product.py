@@ -1,4 +1,4 @@
-"""The running product: which processes `tidemark demo` and `tidemark up` run, in which order, and what is printed."""
+"""The running product: the processes of `tidemark demo` and `tidemark up`, their order, and the printed lines."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ FIRST_LOAD_S = 90.0
 READY_S = 90.0
 ANSWER_S = 15.0
 QUIET_S = 180.0
-# A demo fetches history for so long and begins nothing later.
+# A demo starts no further backfill requests after this long.
 SAMPLE_S = 45.0
 HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
 ADDRESSES = """
@@ -80,7 +80,7 @@ class Product:
         asked: list[float] = []
 
         def on_signal() -> None:
-            # A second Ctrl-C means: now. What comes at once is the same one, passed on by make.
+            # A second Ctrl-C stops at once. One that follows immediately is the first one again, passed on by make.
             asked.append(loop.time())
             self.supervisor.hurry = asked[-1] - asked[0] > 1
             stop.set()
@@ -93,7 +93,7 @@ class Product:
             await asyncio.wait({startup, stopped}, return_when=asyncio.FIRST_COMPLETED)
             stopped.cancel()
             self.say("stopping every process")
-            # The simulated exchanges end last: the recorder must not record their end as an outage.
+            # The simulated exchanges end last: otherwise the recorder would record their end as an outage.
             ended = await self.end(self.tasks - self.last) + await self.end(self.last)
         self.say("stopped; the next start goes on from here")
         for error in ended:
@@ -140,7 +140,7 @@ class Product:
         """Build and publish as soon as the first new load is committed, without waiting for Dagster."""
         load = await self.first_load(landed)
         await parse
-        # Also where nothing lands yet: what lands later is built with it too.
+        # Even if nothing is landed yet: what is landed later is built too.
         self.keep("dbt", "dbt-server")
         if load is None:
             return
@@ -156,7 +156,7 @@ class Product:
         await self.first_answer()
 
     async def first_load(self, landed: str | None) -> str | None:
-        """The first load after the given one, once it is committed; None if it takes too long."""
+        """The first load after the given one, once it is committed; None on timeout."""
         deadline = time.monotonic() + FIRST_LOAD_S
         reported = None
         while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
@@ -171,7 +171,7 @@ class Product:
         return load
 
     async def fetch_history(self) -> None:
-        """Fetch what is missing of the venues' past, in the background; a demo fetches a small part of it."""
+        """Fetch the missing history in the background; a demo fetches a small part of it."""
         words = ("--sample", "--within", f"{SAMPLE_S:.0f}") if self.demo else ()
         pause_s = HISTORY_PAUSE_S
         while True:
@@ -208,7 +208,7 @@ class Product:
             self.report_failure("the dbt docs were not made", outcome)
 
     async def follow_editions(self) -> None:
-        """A line for every edition; a warning when they stop coming."""
+        """Print a line for every edition, and a warning if no new ones are published."""
         last, since, warned = probes.edition(self.settings), time.monotonic(), False
         while True:
             await asyncio.sleep(1)
@@ -244,7 +244,7 @@ class Product:
 
 
 async def until(found: Callable[[], bool], seconds: float = READY_S) -> bool:
-    """Wait until something is there; False if it is not in time."""
+    """Wait until a probe returns a value; False on timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if await asyncio.to_thread(found):

@@ -1,6 +1,6 @@
-"""Keeps processes running: starts them, logs them, restarts what crashes with a growing pause, stops them all.
+"""Runs processes: starts and logs them, restarts crashed ones after growing pauses, and stops all of them.
 
-It knows nothing about what the processes do; `product.py` says which ones make the product.
+It knows nothing about what the processes do; `product.py` lists the processes of the product.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ class Command:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a process ended: `code` is negative for a signal, `tail` the last lines that it wrote.
+    """How a process ended: `code` is negative for a signal, `tail` has its last lines of output.
 
-    No code: the system refused to start it, and `tail` says why.
+    Without a code the system refused to start it, and `tail` says why.
     """
 
     code: int | None
@@ -60,7 +60,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pace:
-    """How restarts are paced, in seconds: the pause doubles from `first` to `longest`, anew after a `steady` run."""
+    """Pauses between restarts, in seconds: doubling from `first` to `longest`, and back to `first` after a run of
+    `steady` seconds."""
 
     first: float = 1.0
     longest: float = 60.0
@@ -92,7 +93,7 @@ class Supervisor:
             await asyncio.to_thread(self._warden.wait)
 
     async def keep(self, command: Command) -> None:
-        """Run a command for ever: whenever it ends, say why and start it again after a pause."""
+        """Run a command for ever: whenever it ends, log the reason and restart it after a pause."""
         pause = self.pace.first
         while True:
             started = time.monotonic()
@@ -106,7 +107,7 @@ class Supervisor:
             pause = min(pause * 2, self.pace.longest)
 
     async def run(self, command: Command) -> Outcome:
-        """Run a command once, to its end; when this is cancelled, its whole process group is stopped."""
+        """Run a command once, until it ends; on cancellation its whole process group is stopped."""
         path = self.logs / f"{command.name}.log"
         try:
             with open_log(path) as log:
@@ -121,7 +122,7 @@ class Supervisor:
                     cwd=command.cwd,
                 )
         except OSError as error:
-            # Where no memory, process or disk is left now, there may be some later: whoever asked can go on.
+            # Memory, processes or disk space that are exhausted now may be available later: report it as an outcome.
             return Outcome(None, (str(error),))
         self._notify_warden("+", process.pid)
         try:
@@ -132,7 +133,7 @@ class Supervisor:
         return Outcome(code, tail(path, begin))
 
     async def keep_logs_short(self) -> None:
-        """Look once a minute whether a log has become long."""
+        """Rotate long logs; checks once a minute."""
         while True:
             with contextlib.suppress(OSError):
                 for path in self.logs.glob("*.log"):
@@ -140,7 +141,7 @@ class Supervisor:
             await asyncio.sleep(LOOK_S)
 
     async def _end_group(self, group: int) -> None:
-        """Stop what is left of a process group: SIGTERM, then SIGKILL after the grace."""
+        """Stop the remaining processes of a group: SIGTERM, then SIGKILL after the grace period."""
         if not warden.group_lives(group):
             return
         warden.signal_group(group, signal.SIGTERM)
@@ -171,21 +172,21 @@ def start_warden(keep_open: tuple[int, ...]) -> "subprocess.Popen[str]":
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """The log file, for appending; a long one is renamed first."""
+    """Open the log file for appending; a long one is rotated first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rotate(path)
     return path.open("ab")
 
 
 def rotate(path: Path) -> None:
-    """Put a long log aside as `<name>.log.1`, the newest of those kept, and empty it: a process may be writing it.
+    """Copy a long log to `<name>.log.1` and truncate it in place, because a process may be writing it.
 
-    Where that fails it stays long, which is better than a process that is not there.
+    If that fails the log stays long, which is better than not running the process.
     """
     with contextlib.suppress(OSError):
         if path.stat().st_size <= ROTATE_BYTES:
             return
-        # The copy comes first: a full disk refuses it again and again, and must not cost those that are kept.
+        # Copy first: on a full disk the copy fails repeatedly, and must not delete the logs that are kept.
         shutil.copyfile(path, path.with_name(f"{path.name}.0"))
         for number in range(ROTATED_KEPT - 1, -1, -1):
             older = path.with_name(f"{path.name}.{number}")
@@ -195,7 +196,7 @@ def rotate(path: Path) -> None:
 
 
 def tail(path: Path, begin: int) -> tuple[str, ...]:
-    """The last lines that were written to a log after the position `begin`; none of a log that somebody removed."""
+    """The last lines of a log after the position `begin`; empty if the log was removed."""
     try:
         with path.open("rb") as log:
             size = path.stat().st_size

@@ -1,8 +1,8 @@
 """The warden: a small process that stops the supervisor's processes if the supervisor itself is killed.
 
-It runs as a process of its own session and reads lines `+<pid>` and `-<pid>` from a pipe: the process groups to look
-after. The pipe ends when the supervisor is gone, whatever killed it; groups still listed are then stopped. Unlike a
-parent-death signal this also reaches grandchildren (a dbt run of Dagster's) and works on every Unix.
+It runs in its own session and reads lines `+<pid>` and `-<pid>` from a pipe: process groups to add and to remove. The
+pipe closes when the supervisor is gone, whatever killed it; the groups still listed are then stopped. Unlike a
+parent-death signal, this also reaches grandchildren (a dbt run of Dagster's) and works on every Unix.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ GRACE_S = 15.0
 
 
 def group_lives(group: int) -> bool:
-    """Whether a process of this group still runs; the dead that nobody has collected do not count."""
+    """Whether a process of this group still runs; zombies do not count."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
     stats: list[Path] = []
-    with contextlib.suppress(OSError):  # no file may be opened: as where there is no /proc
+    with contextlib.suppress(OSError):  # too many open files: the same as without /proc
         stats = list(Path("/proc").glob("[0-9]*/stat"))
     if not stats:
         return True
@@ -41,7 +41,7 @@ def signal_group(group: int, number: signal.Signals) -> None:
 
 
 def end_groups(groups: Iterable[int]) -> None:
-    """SIGTERM to all, SIGKILL to those that still live after the grace."""
+    """Send SIGTERM to all groups, and SIGKILL to those that still run after the grace period."""
     left = [group for group in groups if group_lives(group)]
     for group in left:
         signal_group(group, signal.SIGTERM)
@@ -54,7 +54,7 @@ def end_groups(groups: Iterable[int]) -> None:
 
 
 def main() -> None:
-    """Follow the pipe on standard input until it ends, then end what is left."""
+    """Read the pipe on standard input until it closes, then stop the listed groups."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()

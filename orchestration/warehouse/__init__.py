@@ -1,1 +1,1 @@
-"""The warehouse: one writer, windows of landed loads, dbt runs over them, compaction and trimming."""
+"""The warehouse: one writer, windows of landed loads, dbt runs on them, compaction and trimming."""

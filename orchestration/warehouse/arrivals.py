@@ -16,7 +16,7 @@ POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Arrival:
-    """The newest load, how long ago its last response was received, and the rows of the new loads per venue."""
+    """The newest load, the age of its last response, and the rows of the new loads per venue."""
 
     load_id: str | None
     lag_s: float | None
@@ -24,7 +24,7 @@ class Arrival:
 
 
 def wait_for_minute(landing: str, minute_ms: int, wait_s: float, say: Say) -> bool:
-    """Wait until a committed load holds what was recorded in this minute (or later); False if that took too long."""
+    """Wait until a committed load holds recorded rows of this minute (or a later one); False on timeout."""
     deadline, seen = time.monotonic() + wait_s, set[str]()
     # A load's id is the time of its creation, so a load with rows of this minute is not older than the minute.
     after = f"{minute_ms / 1000:.7f}"
@@ -41,7 +41,7 @@ def wait_for_minute(landing: str, minute_ms: int, wait_s: float, say: Say) -> bo
 
 
 def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) -> bool:
-    """Whether the files hold more of the minute than what was fetched of the past."""
+    """Whether the files hold rows of the minute that are not backfilled."""
     if not files:
         return False
     query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not {HISTORY_SQL}"
@@ -50,7 +50,7 @@ def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) 
 
 
 def new_arrivals(landing: str, windows: Sequence[Window]) -> Arrival:
-    """What the loads that these windows finished hold."""
+    """The rows of the loads that these windows finished."""
     rows = [row for window in windows for row in window.finished]
     if not rows:
         newest = committed_loads(landing, f"{time.time() - 86_400:.7f}")

@@ -22,14 +22,14 @@ def backfill_state(settings: Settings) -> dict[str, Any] | None:
 
 
 def is_fetching(settings: Settings) -> bool:
-    """Whether more of the past is expected: the backfill is running, or it was interrupted less than a day ago.
+    """Whether more backfilled data is expected: the backfill is running, or it was interrupted less than a day ago.
 
-    After a day without progress nothing more is expected, nor is the rest of a past that is fetched by four fifths.
+    Nothing more is expected after a day without progress, or once four fifths are fetched.
     """
     found = backfill_state(settings)
     if found is None or found["state"] in ("running", "done"):
         return found is not None and found["state"] == "running"
-    # A venue without a request and with an error never listed its markets: its share is no progress.
+    # A venue with an error and without requests never returned its list of markets: its share is not progress.
     venues = found["venues"].values()
     fetched = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])
     interrupted_s = (settings.backfill / "state.json").stat().st_mtime

@@ -1,9 +1,10 @@
-"""Compaction of the landing: a finished, built day's loads become one file, so that listing a landing stays cheap.
+"""Compaction of the landing: the loads of a finished, built day become one file, so that listing a landing stays cheap.
 
 The compacted file is named after the day's newest load (`<load id>.compacted-<ms>.parquet`, in the same folder), so it
-is committed with that load and known by its id. Every step may be interrupted: nothing is removed before the compacted
-file is on disk and the warehouse knows it, and a row that is in two files is built once. The writer lock is taken for
-moments, around what the warehouse knows: a day of a large universe is gigabytes, and no minute waits while it is read.
+is committed with that load and known by its id. Every step may be interrupted: no file is removed before the compacted
+one is on disk and registered in the warehouse, and a row that is in two files is built once. The writer lock is held
+only for moments, while files are registered: a day of a large universe is gigabytes, and no minute waits while it is
+read.
 """
 
 import os
@@ -25,7 +26,7 @@ from orchestration.config.settings import Settings
 from orchestration.warehouse.writer import Say, connection, writer_lock
 
 MARK, PARTIAL = ".compacted-", ".partial"
-# A group of rows is what a reader of a few ticks unpacks; DuckDB's smallest has 2,048 rows.
+# A reader of a few minutes decompresses whole row groups; DuckDB's smallest has 2,048 rows.
 ROW_GROUP = 2048
 LOCK_WAIT_S = 600.0
 
@@ -54,17 +55,17 @@ def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnecti
 
 
 def _known(con: duckdb.DuckDBPyConnection, landing: str, ids: list[str]) -> dict[str, str | None]:
-    """Which file the warehouse has these loads' rows from, as far as they are built."""
+    """The file from which the warehouse reads the rows of these loads, for built loads."""
     query = "select load_id, file from pipeline.loads where list_contains($ids, load_id) order by all"
     rows = con.execute(query, {"ids": ids}).fetchall()
     return {load_id: file and in_landing(landing, file) for load_id, file in rows}
 
 
 def _abandoned(con: duckdb.DuckDBPyConnection, landing: str, files: list[str]) -> set[str]:
-    """Files of compactions that ended before the warehouse knew them.
+    """Files of compactions that were interrupted before the warehouse registered them.
 
-    All of their rows are in the originals, if every file of the day that the warehouse knows is there: one that was
-    restored from a backup may be older than the landing.
+    All of their rows are in the originals if every file of the day that the warehouse has registered exists: a
+    warehouse that was restored from a backup may be older than the landing.
     """
     folder = f"/{TABLE}/{files[0].split('/')[-2]}/"
     query = "select distinct file from pipeline.loads where contains(file, $folder)"
@@ -80,7 +81,7 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
         abandoned = _abandoned(con, settings.landing, files)
     if len(known) < len(loads):
         return False  # not built yet
-    # An interrupted compaction may have left originals of loads that the warehouse reads from its file already.
+    # An interrupted compaction may have left originals of loads whose compacted file is already registered.
     done = {load.load_id for load in loads if MARK in (known[load.load_id] or "") and known[load.load_id] in files}
     sources = [
         file
@@ -97,8 +98,8 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
             aside.submit(_write, sources, target, filesystem).result()
     with _warehouse(settings, say) as con:
         if _known(con, settings.landing, ids) != known:
-            # The warehouse was made anew meanwhile: the next upkeep finds what is built. It may know this file,
-            # beside the originals, which hold the same rows.
+            # The warehouse was rebuilt meanwhile: the next upkeep sees what is built. It may know this file beside the
+            # originals, which hold the same rows.
             if target not in files:
                 con.execute("delete from pipeline.loads where file = $target", {"target": target})
                 filesystem.rm_file(target)
@@ -119,17 +120,18 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
 
 
 def _step_back() -> None:
-    """Let the minutes' work go first: on Linux a priority is a thread's, and DuckDB has no other thread here."""
+    """Lower this thread's priority below the minute's work: on Linux priorities are per thread, and DuckDB has no other
+    here."""
     os.setpriority(os.PRIO_PROCESS, 0, 10)
 
 
 def _write(sources: list[str], target: str, filesystem: Any) -> None:
-    """All rows of the sources in their order, which is that of their ticks: unsorted, so memory stays small.
+    """Write all rows of the sources in their order, which is by minute: without sorting, memory use stays small.
 
-    Measured on recorded minutes, zstd's first level takes half of the time of its third, and no more space.
+    Measured on recorded minutes, zstd's level 1 takes half of the time of level 3 and no more space.
     """
     for left in filesystem.glob(f"{target.rpartition('/')[0]}/*{MARK}*{PARTIAL}"):
-        filesystem.rm_file(left)  # of a compaction that was ended while it wrote
+        filesystem.rm_file(left)  # left by an interrupted compaction
     partial = f"{target}{PARTIAL}"
     quoted = partial.replace("'", "''")
     with duckdb.connect(config={"threads": 1, "preserve_insertion_order": True}) as con:

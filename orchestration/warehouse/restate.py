@@ -1,7 +1,7 @@
-"""Restatement: minutes that are built already are built again from the landing, by the models that the caller runs.
+"""Restatement: builds minutes that are already built again from the landing, with the models that the caller runs.
 
-A restatement does not move the watermark: the same loads stay built, the others wait. It is recorded as a build, so
-that the next publish copies what it touched.
+A restatement does not move the watermark: built loads stay built, and waiting loads wait. It is recorded as a build, so
+that the next publish copies the rows that it touched.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, Window, built_ticks, newest_tick, window_again
 from orchestration.warehouse.writer import Say, connection, writer_lock
 
-# Minutes of one window. The writer lock is free between two windows: the minute's build waits no longer than for one,
-# which takes 40 s on the full universe.
+# Minutes of one window. The writer lock is free between two windows: the minute's build waits for at most one, which
+# takes 40 s on the full universe.
 WINDOW_TICKS = 15
 
 
@@ -34,9 +34,9 @@ def ticks_to_restate(settings: Settings, span: tuple[int, int] | None, say: Say 
 
 @contextmanager
 def restated_window(settings: Settings, ticks: list[int]) -> Iterator[Window]:
-    """A window of built minutes: the block runs dbt. The caller holds the writer lock.
+    """Open a window of built minutes; the block runs dbt. The caller holds the writer lock.
 
-    Every trigger of the clock fires: who selects a model by hand wants it built now.
+    All clock triggers fire: a model that is selected by hand is always run.
     """
     with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
         window = window_again(con, settings.landing, ticks)

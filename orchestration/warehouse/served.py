@@ -30,7 +30,7 @@ MONDAY_MS = 4 * DAY_MS
 PERIODS = ("hour", "day", "week", "month")
 LATE = ("late_rows", "late_ratios")
 VIEW = "view_in_place"
-# Per value of `served`, the other keys of meta: those that must be there, and those that may.
+# Per value of `served`, the other required and optional keys of `meta`.
 KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "snapshot": (frozenset(), frozenset()),
     "append": (frozenset({"key"}), frozenset({"keep_days", "time", "read_by"})),
@@ -41,7 +41,7 @@ OURS = frozenset().union(*(must | may for must, may in KEYS.values()))
 
 
 class ServedError(PipelineError):
-    """A model's meta cannot be served: the message names the model, the value and what is allowed."""
+    """A model's `meta` is wrong: the message names the model, the value and what is allowed."""
 
 
 class History(NamedTuple):
@@ -72,17 +72,17 @@ class Tier:
         return period_at(self.period, t)
 
     def compacted_of(self, t: int) -> tuple[int, int]:
-        """Start and end of the longest period whose rows lie together."""
+        """Start and end of the compacted (else clustered) period that holds this time."""
         return period_at(self.compacted or self.period, t)
 
     def kept_from(self, as_of_ms: int) -> int:
-        """The start of the oldest period that is served whole."""
+        """The start of the oldest period that is served as a whole."""
         return 0 if self.keep_days is None else self.compacted_of(as_of_ms - self.keep_days * DAY_MS)[0]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A stored tier of a series: `key` and `late` as the module says, `order` as SQL lists columns."""
+    """A stored tier of a series: `key` and `late` as in the module's docstring, `order` as SQL lists columns."""
 
     name: str
     tier: Tier
@@ -92,7 +92,7 @@ class Table:
 
 
 class Trimmed(NamedTuple):
-    """Rows of a table that upkeep deletes when they are older than so many recorded days."""
+    """Rows of a table that upkeep deletes when they are older than this number of recorded days."""
 
     table: str
     time: str
@@ -104,8 +104,8 @@ class Trimmed(NamedTuple):
 class Served:
     """Everything that a replica holds, and what upkeep trims.
 
-    tables: the stored tiers, the finer before the coarser
-    views: the computed ones, in an order in which each finds what it reads
+    tables: the stored tiers, finer before coarser
+    views: the computed tiers, each after the tables and views that it reads
     tiers: every step, the finest first
     """
 
@@ -140,7 +140,8 @@ def period_at(name: str, t: int) -> tuple[int, int]:
 
 
 def read_served(manifest: Path) -> Served:
-    """What the manifest's models say, kept beside it because a manifest is long to read; ServedError if it is wrong."""
+    """The served tables of the manifest, cached beside it because a manifest takes long to read; ServedError if it is
+    wrong."""
     kept = manifest.with_name("served.json")
     if not kept.exists() or kept.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
         nodes = json.loads(manifest.read_bytes())["nodes"].values()
@@ -161,7 +162,8 @@ def read_served(manifest: Path) -> Served:
 
 
 def served_by(models: Mapping[str, Mapping[str, Any]]) -> Served:
-    """What these models say, each by its `meta` and `columns`, whether it is a `view`, and the models it `reads`."""
+    """The served tables of these models, each given by its `meta` and `columns`, whether it is a `view`, and the models
+    it `reads`."""
     snapshots, histories, tables, steps, views, trims = [], {}, [], dict[str, Tier](), dict[str, str](), []
     for name, model in sorted(models.items()):
         meta = model["meta"]
@@ -230,7 +232,7 @@ def _check(name: str, meta: Mapping[str, Any], view: bool, columns: Sequence[str
 
 
 def _in_order(views: Mapping[str, str], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Each view behind those that it reads."""
+    """Each view after the views that it reads."""
     placed: list[str] = []
 
     def place(view: str) -> None:

@@ -1,7 +1,7 @@
-"""Build the warehouse: the committed loads that wait, one window after the other, each through all dbt models.
+"""Build the warehouse: dbt runs all models on the committed loads that wait, window after window.
 
-`build` is the whole of it for the command line. Dagster uses the same parts with its own handling of dbt's events:
-`windows_to_build` yields what must be run between opening a window and moving the watermark.
+`build` does all of it for the command line. Dagster uses the same parts with its own handling of dbt's events:
+`windows_to_build` yields the dbt arguments to run between opening a window and moving the watermark.
 """
 
 import time
@@ -29,7 +29,7 @@ from orchestration.warehouse.writer import WAIT_S, Say, UnreadableError, connect
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What one call of `build` did. `more` says that it stopped before everything that waits was built."""
+    """The outcome of one call of `build`. `more` says that it stopped before all waiting loads were built."""
 
     builds: tuple[Build, ...]
     loads: int
@@ -46,7 +46,8 @@ class BuildResult:
 
 @dataclass
 class OpenWindow:
-    """A window that is written into the warehouse, and the dbt arguments that build it; `build` once it is closed."""
+    """A window that is written into the warehouse, and the dbt arguments that build it; `build` is set when it is
+    closed."""
 
     window: Window
     arguments: list[str]
@@ -63,9 +64,9 @@ def build(
     wait_s: float = WAIT_S,
     say: Say = print,
 ) -> BuildResult | None:
-    """Build everything that waits; None if nothing does. With `rebuild`, everything ever landed waits.
+    """Build all waiting loads; None if there are none. With `rebuild`, everything ever landed is built again.
 
-    After `stop_after_s` no further window is started, so that what is built can be published meanwhile.
+    After `stop_after_s` no further window is started, so that the built ones can be published meanwhile.
     """
     done: list[OpenWindow] = []
     with writer_lock(settings.home, "build", wait_s=wait_s, say=say) as lock:
@@ -96,8 +97,8 @@ def windows_to_build(
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
 ) -> Iterator[OpenWindow]:
-    """Open one window after the other. The caller, who holds the writer lock, runs dbt before asking for the next:
-    asking moves the watermark, leaving the loop (by an error) does not."""
+    """Open one window after the other. The caller, who holds the writer lock, runs dbt before asking for the next
+    window: asking for it moves the watermark; leaving the loop (by an error) does not."""
     started = time.monotonic()
     project, seeds = fingerprint(), fingerprint("seeds")
     while True:
@@ -126,8 +127,8 @@ def windows_to_build(
 
 
 def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> list[str]:
-    """Models whose triggers are present, views only when the project changed, because they do not change between
-    windows, and seeds likewise."""
+    """dbt's selection: models with a fired trigger; views and seeds only if the project changed, because they do not
+    change between windows."""
     arguments = ["build", "--resource-type", "model"]
     if seeds_changed:
         arguments += ["--resource-type", "seed"]
@@ -137,9 +138,9 @@ def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> l
 
 
 def forget(settings: Settings, say: Say) -> None:
-    """Empty the warehouse, for a rebuild from the landing; a file that cannot be read is renamed and kept.
+    """Empty the warehouse, for a rebuild from the landing; an unreadable file is renamed and kept.
 
-    What is served stays until a publish has as much.
+    The served edition stays until a publish has at least as much.
     """
     try:
         _empty(settings)

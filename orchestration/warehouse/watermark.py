@@ -1,9 +1,9 @@
 """The watermark: which loads are built, what each build touched, and the window that a build is working on.
 
-Whole minutes (`ticks` of a build), single markets in other minutes (`pipeline.late_rows`) and, in tiers of an hour and
-more, a market's history (`pipeline.late_ranges`) are what a publish copies.
-`pipeline.loads` and `pipeline.builds` move after the models in one transaction: whatever is interrupted before is
-simply built again. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
+A publish copies what builds touched: whole minutes (`ticks` of a build), single markets in other minutes
+(`pipeline.late_rows`) and, in tiers of an hour and more, a market's backfilled range (`pipeline.late_ranges`).
+`pipeline.loads` and `pipeline.builds` are written after the models, in one transaction: a build that is interrupted
+before is simply repeated. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
 """
 
 import re
@@ -33,7 +33,7 @@ class Build:
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the pipeline's own tables where they are missing, by the SQL that dbt executes before every run."""
+    """Create the pipeline's own tables if they are missing, with the SQL that dbt executes before every run."""
     found = TABLES.search((PROJECT / "macros" / "pipeline_tables.sql").read_text())
     assert found is not None, "the macro pipeline_tables is plain SQL"
     con.execute(found["sql"])
@@ -58,7 +58,7 @@ def open_window(
 
 
 def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[str, str] | None = None) -> Build:
-    """Move the watermark, in one transaction, after the models are built; `state` is remembered with it."""
+    """Move the watermark, in one transaction, after the models are built; `state` is stored with it."""
     last = con.execute("select coalesce(max(build_id), 0) from pipeline.builds").fetchone()
     assert last is not None
     touched = con.execute("select minute_ms from main.int_touched_minutes order by 1") if window.ticks else None
@@ -84,7 +84,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
             f"insert into pipeline.late_rows select {build.build_id}, minute_ms, market_id, base "
             "from main.touched_markets where step = '1m'"
         )
-        # Of history a market's first and last bucket: it comes in long stretches.
+        # Backfilled rows are stored as one range per market, from its first to its last bucket.
         con.execute(
             "insert into pipeline.late_ranges "
             f"select {build.build_id}, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
@@ -97,8 +97,8 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
 
 
 def _as_of_ms(con: duckdb.DuckDBPyConnection, window: Window) -> int:
-    """The newest data after this window. A clock that was ahead leaves times behind that are still to come: they would
-    be the newest for as long."""
+    """The newest data after this window. Minutes in the future, left by a clock that was ahead, are ignored: they would
+    be the newest until that time is reached."""
     latest_ms = now_ms() + CLOCK_AHEAD_MS
     query = f"select coalesce(max(as_of_ms), 0) from pipeline.builds where as_of_ms <= {latest_ms}"
     [(known_ms,)] = con.execute(query).fetchall()

@@ -1,7 +1,7 @@
-"""What to build next: committed loads that are not built yet, cut into windows of ticks.
+"""What to build next: committed loads that are not built yet, cut into windows of minutes.
 
-A window holds its ticks and every committed file with rows of these ticks (older loads too), so that building a set
-of ticks is a pure function of the landing.
+A window holds its minutes (ticks) and every committed file with rows of them (older loads too), so that building a set
+of minutes is a pure function of the landing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,18 +16,18 @@ from orchestration.warehouse.writer import PipelineError, literals
 
 MAX_TICKS = 240
 MAX_BYTES = 1_000_000_000
-# Loads and rows looked at for one window: bounds the planning of a rebuild over a year of loads.
+# The number of loads and rows considered for one window: this bounds the planning of a rebuild over a year of loads.
 MAX_LOADS = 500
 MAX_ROWS = 5_000_000
 # A load becomes visible when it is committed, which may be later than its id says. Every build looks this far back
-# behind the newest built load, and once an hour a build lists them all.
+# behind the newest built load, and once an hour a build lists all loads.
 LOOK_BACK_S = 7200.0
 LIST_ALL_MS = HOUR_MS
-# What is built once in a while: in the first window from so long after each full step on, ms. An hour's last bars and a
-# day's last minutes are there then.
+# Models with these triggers are built in the first window that starts this many ms after each full step: the last bars
+# of an hour and the last minutes of a day have arrived by then.
 EVERY = {"every_5m": (300_000, 0), "every_1h": (HOUR_MS, 300_000)}
 AFTER_HISTORY = "after_history"
-# How far ahead of this machine's clock data may be.
+# How far data may be ahead of this machine's clock.
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
     "It was built before. If it cannot be brought back, remove what is left of it and run `tidemark build --rebuild`, "
@@ -41,7 +41,7 @@ class LandingFileError(PipelineError):
 
 @dataclass(frozen=True)
 class FileTick:
-    """The rows of one tick in one landed file; `bytes` is their uncompressed share of the file."""
+    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file."""
 
     load_id: str
     file: str
@@ -53,9 +53,11 @@ class FileTick:
 
 @dataclass(frozen=True)
 class Window:
-    """The next thing to build: its ticks, the files that a build of them must read, and what it will have finished.
+    """The next thing to build: its minutes, the files that a build of them must read, and the loads that it will
+    finish.
 
-    `finished` are rows of `pipeline.loads`; `partial` are loads with later ticks left, and the tick they are built to.
+    `finished` are rows of `pipeline.loads`; `partial` are loads with later minutes left, and the minute they are built
+    to.
     """
 
     ticks: tuple[int, ...]
@@ -68,9 +70,10 @@ class Window:
 
 
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
-    """Committed loads that no finished build contains, oldest first.
+    """Committed loads that are in no finished build, oldest first.
 
-    Ids and listings of a clock that was ahead for a while are in the future, and what is landed since is behind them.
+    After a clock was ahead for a while, ids and listings are in the future, and loads that are landed afterwards have
+    smaller ids.
     """
     at_ms = now_ms()
     newest = con.execute("select max(load_id) from pipeline.loads").fetchone()
@@ -87,7 +90,7 @@ def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
 
 
 def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[FileTick]:
-    """Which ticks the files of these loads hold, read from their tick column and metadata alone."""
+    """The minutes in the files of these loads, read from their tick column and metadata only."""
     load_of = {file: load.load_id for load in loads for file in load.files}
     if not load_of:
         return []
@@ -111,8 +114,8 @@ def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[Fi
 
 
 def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
-    """An error that names the file, which DuckDB's message about a list of files does not always. A file that was built
-    gets the remedy too: every window with rows of its minutes asks for it, whatever is landed later."""
+    """An error that names the file, which DuckDB's message about a list of files does not always do. For a file that
+    was already built it also says what to do: every window with rows of its minutes needs it again."""
     for file in files:
         try:
             con.execute(f"select max(tick_ms) from read_parquet({literals(file)})").fetchall()
@@ -131,7 +134,7 @@ def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duc
 def next_window(
     con: duckdb.DuckDBPyConnection, landing: str, max_ticks: int = MAX_TICKS, max_bytes: int = MAX_BYTES
 ) -> Window | None:
-    """The oldest ticks that wait, as many as the bounds allow (at least one), with every file that holds them."""
+    """The oldest waiting minutes, as many as the bounds allow (at least one), with every file that holds them."""
     started, waiting = now_ms(), waiting_loads(con, landing)
     if not waiting:
         return None
@@ -156,20 +159,20 @@ def next_window(
 
 
 def newest_tick(con: duckdb.DuckDBPyConnection) -> int | None:
-    """The newest minute that is built, as far as this machine's clock can have reached it."""
+    """The newest built minute, ignoring minutes in the future of this machine's clock."""
     found = con.execute(f"select max(max_tick_ms) from pipeline.loads where max_tick_ms <= {now_ms() + CLOCK_AHEAD_MS}")
     return found.fetchall()[0][0]  # type: ignore[no-any-return]
 
 
 def built_ticks(con: duckdb.DuckDBPyConnection, landing: str, begin_ms: int, end_ms: int) -> list[int]:
-    """The minutes of a span [begin, end) that are built, as the landed files have them, in order."""
+    """The built minutes of a span [begin, end) in the landed files, in order."""
     files = _older_files(con, landing, range(begin_ms, end_ms, MINUTE_MS))
     held = file_ticks(con, [Load(load_id="", files=tuple(files))])
     return sorted({part.tick_ms for part in held if begin_ms <= part.tick_ms < end_ms})
 
 
 def window_again(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> Window:
-    """A window that builds minutes once more and finishes no load."""
+    """A window that builds minutes again and finishes no load."""
     started, widened = now_ms(), sorted(set(ticks) | _trimmed_days(con, landing, ticks))
     return Window(
         ticks=tuple(widened),
@@ -183,7 +186,7 @@ def window_again(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[i
 
 
 def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
-    """What was asked in the window's ticks, by any venue."""
+    """The endpoints that were requested in the window's minutes, of all venues."""
     if not window.files:
         return set()
     try:
@@ -197,10 +200,10 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 
 
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
-    """The triggers that this window fires beside its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
-    if the windows before brought history and this one does not."""
+    """The triggers that this window fires besides its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
+    if the windows before brought backfilled rows and this one does not."""
     before, history = con.execute(
-        # None that a clock which was ahead left in the future: nothing would begin until then.
+        # Steps that a clock which was ahead left in the future do not count: otherwise nothing would fire until then.
         "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "
         f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
         "(select value from pipeline.settings where name = 'history')"
@@ -215,7 +218,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:
-    """The oldest loads that wait, up to the bounds of what one plan looks at."""
+    """The oldest waiting loads, up to the bounds of one plan."""
     loads = list(waiting[:MAX_LOADS])
     files = [file for load in loads for file in load.files]
     if len(loads) == 1 or not files:
@@ -234,7 +237,7 @@ def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]
 
 
 def _bounded(parts: Sequence[FileTick], max_ticks: int, max_bytes: int) -> list[int]:
-    """The oldest ticks of these rows, up to both bounds, and at least one."""
+    """The oldest minutes of these rows, up to both bounds, and at least one."""
     sizes: dict[int, float] = {}
     for part in parts:
         sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes
@@ -251,7 +254,7 @@ def _bounded(parts: Sequence[FileTick], max_ticks: int, max_bytes: int) -> list[
 def _ranges(
     loads: Sequence[Load], parts: Sequence[FileTick]
 ) -> Iterator[tuple[str, str | None, int | None, int | None, int]]:
-    """Rows of `pipeline.loads`, one per file; a load without rows keeps one too, so that it counts as built."""
+    """Rows of `pipeline.loads`, one per file; a load without rows has one too, so that it counts as built."""
     held: dict[str, list[FileTick]] = {}
     for part in parts:
         held.setdefault(part.file, []).append(part)
@@ -265,9 +268,9 @@ def _ranges(
 
 
 def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> set[int]:
-    """All landed ticks of the days that late rows touch where upkeep has trimmed the fine tables.
+    """All landed minutes of the days that late rows touch and whose fine tiers upkeep has trimmed.
 
-    Coarse tables are made from the fine ones, so a day whose minutes are gone must be built whole.
+    Coarse tiers are made from the fine ones, so a day whose minutes are gone must be built as a whole.
     """
     trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
     days = sorted({tick - tick % DAY_MS for tick in ticks if trimmed and tick < trimmed[0]})
@@ -279,7 +282,7 @@ def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[
 
 
 def _older_files(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> list[str]:
-    """Files of built (also partly built) loads that may hold rows of these ticks."""
+    """Files of built (also partly built) loads that may hold rows of these minutes."""
     rows = con.execute(
         f"""
         select distinct file from pipeline.loads

@@ -1,7 +1,7 @@
 """One writer at a time: the lock that every build, publish and upkeep takes, and the connection to the warehouse.
 
-The lock is <home>/writer.lock. Child processes that write (dbt) inherit it, so that a dbt left behind by
-a killed parent still counts as the writer until it ends.
+The lock is <home>/writer.lock. Child processes that write (dbt) inherit it, so that a dbt whose parent was killed still
+counts as the writer until it ends.
 """
 
 import os
@@ -20,7 +20,7 @@ POLL_S = 0.1
 
 
 class PipelineError(RuntimeError):
-    """A failure that a person can act on: the message says everything needed."""
+    """A failure that a person can act on: the message says everything that is needed."""
 
 
 class WriterBusyError(PipelineError):
@@ -28,7 +28,7 @@ class WriterBusyError(PipelineError):
 
 
 class UnreadableError(PipelineError):
-    """A database file cannot be opened as one."""
+    """A file cannot be opened as a DuckDB database."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, say: Say = 
 
 
 def literals(*values: int | str | None) -> str:
-    """Values as SQL writes them, separated by commas. Where a process binds its first parameter instead, DuckDB imports
+    """Values as SQL literals, separated by commas. When a process binds its first query parameter, DuckDB imports
     pandas: a third of a second of CPU, which a minute's few statements are not worth."""
     return ", ".join(_literal(value) for value in values)
 
@@ -72,12 +72,13 @@ def connection(
     wait_s: float = 30.0,
     holder: str = "another process",
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB database, waiting a while if another process holds its lock; UnreadableError if it is none.
+    """Open a DuckDB database, waiting a while if another process holds its lock; UnreadableError if it is not a
+    database.
 
-    `resources` bounds DuckDB's threads and memory; without it DuckDB takes what the machine has.
+    `resources` bounds DuckDB's threads and memory; by default DuckDB uses the whole machine.
 
-    Without `checkpoint` what is written stays in the log beside the file until somebody else's checkpoint: one costs
-    the more the larger the file is (0.15 s at 8 GB), which a few rows are not worth.
+    Without `checkpoint` the written rows stay in the write-ahead log until another connection checkpoints: a checkpoint
+    costs more the larger the file is (0.15 s at 8 GB), which a few rows are not worth.
     """
     deadline = time.monotonic() + wait_s
     while True:

@@ -1,1 +1,1 @@
-"""Running dbt: as a process of its own or forked from one that is kept ready, with its manifest and its docs."""
+"""Running dbt: as a new process or as a fork of one that is kept ready; its manifest and its docs."""

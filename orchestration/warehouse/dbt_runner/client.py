@@ -1,7 +1,7 @@
-"""Stands in for the `dbt` command: hands the run to the dbt that is already there, or runs dbt where none is.
+"""A replacement for the `dbt` command that passes the run to the dbt server, or runs dbt itself if there is no server.
 
 Called as `dbt_client.py FOLDER LOCK DBT ARGUMENT…`: the folder of the server's socket, the descriptor of the writer
-lock (empty without one), the real dbt. It imports nothing but the standard library, so that it starts at once.
+lock (empty without one), the real dbt. It imports only the standard library, so that it starts quickly.
 """
 
 import json
@@ -14,12 +14,12 @@ SOCKET = "dbt.sock"
 
 
 def main() -> int:
-    """The exit code of dbt."""
+    """Run dbt; returns its exit code."""
     folder, lock, dbt, *arguments = sys.argv[1:]
     here = os.getcwd()  # noqa: PTH109 - pathlib would take as long to import as the rest
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
-            os.chdir(folder)  # a socket's path may have a hundred characters, a folder's name more
+            os.chdir(folder)  # a Unix socket's path is limited to about 100 characters
             connection.connect(SOCKET)
         except OSError:
             os.chdir(here)

@@ -1,4 +1,4 @@
-"""The generated dbt docs: what every model, column and metric means, as files that the API serves at /dbt/."""
+"""The generated dbt docs (every model, column and metric), as files that the API serves at /dbt/."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from orchestration.warehouse.dbt_runner.process import PARSED, prepare_manifest,
 from orchestration.warehouse.writer import writer_lock
 
 FILES = ("manifest.json", "catalog.json", "index.html")
-# Of a metric's `meta`: what is short enough for one line, and what has a heading of its own in the description.
+# Keys of a metric's `meta`: those that fit on one line, and those that get a heading in the description.
 BRIEF = ("api_name", "unit", "aliases", "selectors", "types", "version")
 SPELT_OUT = ("formula", "caveats", "fields", "kinds", "rows", "source")
 
@@ -21,8 +21,8 @@ SPELT_OUT = ("formula", "caveats", "fields", "kinds", "rows", "source")
 def make_docs(settings: Settings) -> Path:
     """Generate the docs and move them into place, file by file; returns their folder.
 
-    dbt reads the warehouse for the columns' types, so this waits its turn among the writers; it starts from the parsed
-    project, copied beside what it writes.
+    dbt reads column types from the warehouse, so this takes the writer lock; it starts from a copy of the parsed
+    project.
     """
     prepare_manifest(settings)
     settings.docs.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def make_docs(settings: Settings) -> Path:
 def _spell_out_metrics(manifest: Path) -> None:
     """Move the long parts of each metric's definition from its `meta` into its description.
 
-    The pages show `meta` as one line of JSON that ends at the panel's edge; a description is Markdown.
+    The pages show `meta` as one line of JSON that is cut off at the panel's edge; a description is Markdown.
     """
     content = json.loads(manifest.read_bytes())
     for node in content["metrics"].values():
@@ -51,7 +51,7 @@ def _spell_out_metrics(manifest: Path) -> None:
 
 
 def _sections(meta: dict[str, Any]) -> Iterator[str]:
-    """A metric's definition as Markdown, under headings."""
+    """A metric's definition as Markdown with headings."""
     yield f"#### Formula\n\n{_plain(meta['formula'])}"
     yield "#### Caveats\n\n" + "\n".join(f"- {_plain(caveat)}" for caveat in meta["caveats"])
     fields = {name: _sql(field) for name, field in meta["fields"].items()}
@@ -75,7 +75,7 @@ def _table(heading: str, cells: dict[str, str]) -> str:
 
 
 def _line(value: Any) -> str:
-    """A value of `meta` as people write it."""
+    """A value of `meta` as text."""
     match value:
         case list():
             return ", ".join(map(str, value))
@@ -87,5 +87,5 @@ def _line(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text whose asterisks and underscores are no Markdown."""
+    """Text with its asterisks and underscores escaped for Markdown."""
     return re.sub(r"([*_])", r"\\\1", text)

@@ -1,8 +1,8 @@
-"""dbt as a child process: its environment, its manifest, and its failures in words.
+"""dbt as a child process: its environment, its manifest, and its error messages.
 
-A child, because dbt inside a process keeps the warehouse locked until that process ends. The child inherits the
-writer lock, so that a dbt whose parent was killed still counts as the writer. While the product runs, the child is a
-fork of a dbt that is already there (see `dbt_server`).
+A child, because dbt inside a process keeps the warehouse locked until that process ends. The child inherits the writer
+lock, so that a dbt whose parent was killed still counts as the writer. While the product runs, the child is a fork of a
+dbt process that is already started (see `server`).
 """
 
 import fcntl
@@ -22,13 +22,12 @@ from orchestration.warehouse.dbt_runner import client as dbt_client
 from orchestration.warehouse.writer import PipelineError, Say
 
 PROJECT = REPOSITORY / "dbt_project"
-# Parsed state of the project: what every dbt run starts from, what Dagster, publish and the API read, and what it was
-# read from.
+# The parsed project, which dbt runs, Dagster, publish and the API read, and the list of files that it was parsed from.
 PARSED = ("manifest.json", "partial_parse.msgpack", "read_from")
 
 
 class DbtError(PipelineError):
-    """dbt failed; the message holds what dbt said about each failed model."""
+    """dbt failed; the message holds dbt's error for each failed model."""
 
 
 def dbt_executable() -> str:
@@ -41,7 +40,7 @@ def dbt_executable() -> str:
 
 
 def dbt_version() -> str:
-    """The installed dbt's version."""
+    """The version of the installed dbt."""
     return version("dbt-core")
 
 
@@ -68,10 +67,10 @@ def dbt_environment(settings: Settings, target: Path) -> dict[str, str]:
 def start_dbt(
     settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start dbt on the project. Without `target` it reads the prepared parse and leaves the manifest alone."""
+    """Start dbt on the project. Without `target` it uses the parsed project and does not rewrite the manifest."""
     command = [dbt_executable(), *arguments]
     if target is None:
-        # No site packages: the stand-in starts in the time that reading them would take.
+        # -S: reading site-packages would take longer than the rest of the client's start.
         client = [sys.executable, "-E", "-S", dbt_client.__file__, str(settings.dbt_target.parent)]
         command = [*client, "" if lock is None else str(lock), *command, "--no-write-json"]
     return subprocess.Popen(
@@ -87,7 +86,7 @@ def start_dbt(
 def run_dbt(
     settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
 ) -> None:
-    """Run dbt to its end; raises DbtError with what dbt said of each failed model."""
+    """Run dbt until it ends; raises DbtError with dbt's error for each failed model."""
     process = start_dbt(settings, arguments, lock=lock, target=target)
     assert process.stdout is not None
     errors: list[str] = []
@@ -119,12 +118,12 @@ def _messages(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
 
 
 def prepare_manifest(settings: Settings, say: Say = print) -> Path:
-    """Parse the dbt project unless its manifest is there and was made from these very files."""
+    """Parse the dbt project unless its manifest exists and was made from exactly these files."""
     manifest = settings.dbt_target / PARSED[0]
     if is_current(manifest):
         return manifest
     settings.dbt_target.mkdir(parents=True, exist_ok=True)
-    # Two processes may start at once: one parses, the other waits and finds it done.
+    # Two processes may start at once: one parses while the other waits and then finds the manifest up to date.
     with (settings.dbt_target.parent / "parse.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_current(manifest):
@@ -139,7 +138,7 @@ def prepare_manifest(settings: Settings, say: Say = print) -> Path:
 
 
 def is_current(manifest: Path) -> bool:
-    """Whether a manifest was made from the project's files as they are."""
+    """Whether a manifest was made from the current files of the project."""
     try:
         return manifest.exists() and manifest.with_name(PARSED[-1]).read_text() == files_now()
     except FileNotFoundError:
@@ -147,14 +146,15 @@ def is_current(manifest: Path) -> bool:
 
 
 def files_now() -> str:
-    """Which files the project has, of what size and time. Not whether one is newer than the manifest: the files of a
-    release may be older than that."""
+    """The size and modification time of each file of the project. Comparing with the manifest's time would not do: the
+    files of a new release may be older than the manifest."""
     states = ((file, file.stat()) for file in project_files())
     return "".join(f"{file.relative_to(PROJECT)} {state.st_size} {state.st_mtime_ns}\n" for file, state in states)
 
 
 def idle_models(settings: Settings, present: Collection[str]) -> list[str]:
-    """The models whose `triggers` are all missing among these: endpoints in the window, and triggers of the clock.
+    """The models that this window does not run: none of their `triggers` (endpoints of the window, steps of the clock)
+    is present.
 
     Most endpoints are not requested every minute, and most statistics are not computed every minute. The triggers are
     cached beside the manifest, which takes long to read.
@@ -175,7 +175,7 @@ def idle_models(settings: Settings, present: Collection[str]) -> list[str]:
 
 
 def project_files() -> list[Path]:
-    """The files that decide what dbt does, in a stable order."""
+    """The files that determine what dbt does, in a stable order."""
     folders = ("models", "macros", "seeds", "tests")
     nested = [file for folder in folders for file in (PROJECT / folder).rglob("*") if file.is_file()]
     return sorted([*nested, *PROJECT.glob("*.yml")])

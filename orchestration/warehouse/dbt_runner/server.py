@@ -1,11 +1,11 @@
-"""A dbt that is already there: one process holds its imports and the parsed project, and each run is a fork of it.
+"""The dbt server: one process holds dbt's imports and the parsed project, and each dbt run is a fork of it.
 
-Measured: of the CPU of a minute's dbt, half (3 s) went into starting. A fork starts in milliseconds, and ends after
-the run as any dbt does, so that nothing keeps the warehouse locked. `dbt_client.py` is what callers run in dbt's place;
-without this server it runs dbt itself.
+Measured: of the CPU of a minute's dbt, half (3 s) went into starting. A fork starts in milliseconds, and ends after the
+run like any dbt, so that nothing keeps the warehouse locked. Callers run `client.py` in place of dbt; without this
+server it runs dbt itself.
 
 A request is one line of JSON (arguments, environment, folder) with the caller's standard streams and the writer lock as
-descriptors. The answer is the exit code. A caller that goes away ends its run.
+descriptors. The response is the exit code. The run ends if its caller closes the connection.
 """
 
 import gc
@@ -35,23 +35,23 @@ def run_server(settings: Settings) -> None:
     folder = settings.dbt_target.parent
     prepare_manifest(settings)
     os.environ.update(dbt_environment(settings, settings.dbt_target))
-    os.chdir(folder)  # a socket's path may have a hundred characters, a folder's name more
-    # dbt makes semaphores that live as long as this process: that its end frees them needs no warning.
+    os.chdir(folder)  # a Unix socket's path is limited to about 100 characters
+    # dbt creates semaphores that live as long as this process: the warning that they are freed at its end is noise.
     os.environ["PYTHONWARNINGS"] = "ignore::UserWarning:multiprocessing.resource_tracker"
     Path(SOCKET + ".new").unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(SOCKET + ".new")
         Path(SOCKET + ".new").chmod(0o600)
         listener.listen()
-        Path(SOCKET + ".new").rename(SOCKET)  # whoever sees it can connect
+        Path(SOCKET + ".new").rename(SOCKET)  # clients connect as soon as they see it
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _accept(listener, settings.dbt_target / PARSED[0])
 
 
 def _accept(listener: socket.socket, manifest: Path) -> None:
-    # Python's handlers run in the main thread alone, and a signal that another thread took (libraries have threads)
-    # does not end its wait: what it waits for includes a pipe that any signal writes to.
+    # Python runs signal handlers in the main thread only. A signal that another thread received (libraries start
+    # threads) does not interrupt the main thread's wait, so it also waits for a pipe that every signal writes to.
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
@@ -75,14 +75,14 @@ def _accept(listener: socket.socket, manifest: Path) -> None:
 
 
 def _reap() -> None:
-    """Let finished runs go; nobody waits for them here."""
+    """Collect finished child processes, whose exit codes are not needed here."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 class _Project:
-    """The parsed project, read again whenever it was parsed anew."""
+    """The parsed project, read again whenever it has been parsed again."""
 
     def __init__(self, manifest: Path) -> None:
         self.manifest = manifest
@@ -103,10 +103,10 @@ class _Project:
             self._read_ns = changed_ns
             self._compile_macros()
             gc.collect()
-            gc.freeze()  # a collection in a fork would copy the pages that it shares with this process
+            gc.freeze()  # a garbage collection in a fork would copy the memory pages that it shares with this process
 
     def _compile_macros(self) -> None:
-        """Every run would compile those that it uses: a seventh of a second."""
+        """Compile all macros once. Otherwise every run would compile those that it uses: a seventh of a second."""
         from dbt_common.clients.jinja import template_cache
 
         for macro in self.parsed.macros.values() if self.parsed else ():
@@ -114,13 +114,13 @@ class _Project:
 
 
 def _run(connection: socket.socket, parsed: Any) -> None:
-    """One run, in the forked child: never returns."""
+    """One dbt run in the forked child; never returns."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        # Whoever was to read what it says was killed: dbt's threads would wait for ever, and hold the lock.
+        # If the reader of the output was killed, dbt's threads would block for ever and hold the lock.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         received, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, MOST_DESCRIPTORS)
         while not received.endswith(b"\n"):
@@ -132,7 +132,7 @@ def _run(connection: socket.socket, parsed: Any) -> None:
         for stream, descriptor in enumerate(descriptors[:3]):
             os.dup2(descriptor, stream)
             os.close(descriptor)
-        # Beyond the three streams comes the writer lock: held as long as this process lives.
+        # After the three standard streams comes the writer lock: held as long as this process lives.
         os.environ.clear()
         os.environ.update(request["environment"])
         os.chdir(request["folder"])
@@ -153,10 +153,10 @@ def _invoke(arguments: list[str], parsed: Any) -> int:
     from dbt.adapters.duckdb.connections import DuckDBConnectionManager
     from dbt.cli.main import dbtRunner
 
-    # dbt's own logger makes the line of every event and drops most of them then: half a millisecond each.
+    # dbt's own logger formats every event and then drops most of them: half a millisecond each.
     os.environ["DBT_LOG_LEVEL"] = "none"
     outcome = dbtRunner(manifest=parsed, callbacks=[_say]).invoke(arguments)
-    # The fork ends without Python's own farewell: what was written would stay in the log beside the warehouse.
+    # The fork exits without Python's clean-up: unwritten log lines stay in the log beside the warehouse.
     DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if outcome.exception is not None:
         print(outcome.exception, file=sys.stderr)
@@ -169,7 +169,7 @@ def _say(event: Any) -> None:
     from dbt_common.events.functions import msg_to_dict
 
     if event.info.level in SAID:
-        # One write: dbt's threads report at the same time, and `print` writes the end of a line apart.
+        # One write call: dbt's threads print at the same time, and `print` writes the newline separately.
         sys.stdout.write(json.dumps(msg_to_dict(event)) + "\n")
         sys.stdout.flush()
 

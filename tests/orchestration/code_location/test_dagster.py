@@ -22,7 +22,7 @@ from orchestration.cli.status import read_status
 from orchestration.code_location import minute
 from orchestration.config.settings import REPOSITORY, Settings
 from orchestration.publish.publish import publish
-from orchestration.quality.declared import checks_of
+from orchestration.quality.suites import checks_of
 from tests.support.pipeline.dbt_project import give_dbt, give_parsed
 from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, settings_for, tables
 

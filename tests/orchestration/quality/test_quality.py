@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orchestration.config.settings import REPOSITORY
-from orchestration.quality.declared import CHECKS, Rows
+from orchestration.quality.suites import CHECKS, Rows
 from tests.support.pipeline.quality_home import DAY, HOUR, MINUTE, VENUES, QualityHome
 from tests.support.replica.replica import AS_OF_MS, publish
 from tests.support.servers.api_server import free_port, running

@@ -9,8 +9,8 @@ import duckdb
 from ingest.landing.landing import land
 from ingest.landing.rows import Row
 from orchestration.config.settings import Settings
-from orchestration.quality.declared import Period
 from orchestration.quality.run import in_words, run
+from orchestration.quality.suites import Period
 from orchestration.warehouse.watermark import prepare
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

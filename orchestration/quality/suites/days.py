@@ -1,6 +1,6 @@
-"""What is expected of the last two days, every day."""
+"""Daily checks of the last two days."""
 
-from orchestration.quality.declared.check import HOURS, LIQUID_USD, LOST, LOST_SHARE, Check, Rows, once, ranges
+from orchestration.quality.suites.check import HOURS, LIQUID_USD, LOST, LOST_SHARE, Check, Rows, once, ranges
 
 DAY_CHECKS = (
     Check(

@@ -1,4 +1,4 @@
-"""What a check is made of, the limits that several of them know, and expectations that they share."""
+"""What a check consists of, shared limits, and expectations that several checks use."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,26 +8,26 @@ PERIODS: tuple[Period, ...] = ("hourly", "daily")
 
 # Hyperliquid caps funding at 4 % an hour, which is the widest cap that a venue documents.
 FUNDING_CAP_8H = 0.32
-# A venue's fair price is near the others'. Markets that hardly trade show a price of long ago.
+# A venue's fair price is near the others'. Markets that hardly trade show outdated prices.
 LIQUID_USD, PRICE_BAND, PRICE_BAND_ILLIQUID = 100_000, 0.10, 0.50
-# Below it a venue's last digit is more than the band.
+# Below this price the last digit that a venue publishes is wider than the band.
 LEAST_PRICE = 1e-7
 FUNDING_BAND_8H = 0.03
-# Open interest does not grow fivefold in minutes, and is not hundreds of days of turnover: that is a unit gone wrong.
+# Open interest does not grow fivefold in minutes, and is not hundreds of days of volume: such values have a wrong unit.
 OI_JUMP, OI_TURNOVERS, OI_SHARE = 5, 500, 20
 STALE_MS, MISSING_MS, FROZEN_MINUTES = 300_000, 600_000, 30
-# Single delistings are no fault: a venue may lose so many markets a day.
+# Single delistings are normal: a venue may lose this many markets a day.
 LOST, LOST_SHARE = 2, 0.02
 
 
 @dataclass(frozen=True)
 class Between:
-    """The column's values lie in a range; unknown ones are left out."""
+    """The column's values lie in a range; nulls are ignored."""
 
     column: str
     low: float | None = None
     high: float | None = None
-    above: bool = False  # the low end itself is out
+    above: bool = False  # the lower bound itself is excluded
 
     @property
     def expected(self) -> str:
@@ -37,7 +37,7 @@ class Between:
 
 @dataclass(frozen=True)
 class NotBefore:
-    """One time is not before another one in the same row."""
+    """One time of a row is not before another."""
 
     column: str
     earlier: str
@@ -49,7 +49,7 @@ class NotBefore:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that SQL finds and that should not be there."""
+    """A query for rows that should not exist."""
 
     says: str
     sql: str
@@ -60,7 +60,7 @@ Expected = Between | NotBefore | Rows
 
 @dataclass(frozen=True)
 class Check:
-    """One asset check: `asset` is Dagster's key of what is checked, `table` where its facts are."""
+    """One asset check: `asset` is the Dagster key of the checked asset, `table` the table with its data."""
 
     name: str
     asset: tuple[str, ...]
@@ -68,7 +68,7 @@ class Check:
     period: Period
     says: str
     expects: tuple[Expected, ...]
-    blocking: bool = True  # an error; else a warning
+    blocking: bool = True  # an error; otherwise a warning
 
 
 LANDING, MINUTES, HOURS = ("landing", "responses"), ("series_market_1m",), ("series_market_1h",)
@@ -76,7 +76,7 @@ INDEX = ("market_index",)
 
 
 def ranges() -> tuple[Expected, ...]:
-    """What holds for the figures of every series tier."""
+    """The value ranges of every series tier."""
     amounts = ("vol24h_usd", "volume_usd", "taker_buy_usd", "taker_sell_usd", "liq_long_usd", "liq_short_usd")
     return (
         Between("price", 0, above=True),
@@ -88,8 +88,8 @@ def ranges() -> tuple[Expected, ...]:
 
 
 def once(step_ms: int) -> Rows:
-    """A market has one row a time."""
-    # Not ExpectCompoundColumnsToBeUnique: its query for the rows that it means joins all with all (1.24.1).
+    """A market has one row per time."""
+    # Not ExpectCompoundColumnsToBeUnique: its query for unexpected rows is a cross join (1.24.1).
     return Rows(
         "More than one row of a market and time",
         f"""

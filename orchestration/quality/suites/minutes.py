@@ -1,6 +1,6 @@
-"""What is expected of the newest minutes and of the list of markets, every hour."""
+"""Hourly checks of the newest minutes and of the list of markets."""
 
-from orchestration.quality.declared.check import (
+from orchestration.quality.suites.check import (
     FROZEN_MINUTES,
     FUNDING_BAND_8H,
     INDEX,

@@ -1,6 +1,6 @@
-"""What is expected of the landing, every hour: coverage, time order, freshness."""
+"""Hourly checks of the landing: coverage, time order, freshness."""
 
-from orchestration.quality.declared.check import LANDING, STALE_MS, Check, NotBefore, Rows
+from orchestration.quality.suites.check import LANDING, STALE_MS, Check, NotBefore, Rows
 
 LANDING_CHECKS = (
     Check(

@@ -48,7 +48,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """A stable identifier: the answering function's name."""
+        """A stable identifier: the name of the function that makes the response."""
         return self.answer.__name__
 
 
@@ -67,12 +67,12 @@ def endpoint(
     params: Mapping[str, Param] | None = None,
     budget: str | None = "general",
 ) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
-    """Declare the decorated function as what answers GET `path` (parameters of the path in braces).
+    """Declare the decorated function as the handler of GET `path` (path parameters in braces).
 
-    The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
-    from the parsed values, the edition, and whether the request has a valid key; equal requests must have equal
-    queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and the
-    folder of replicas; without it the response is a 503. Every endpoint may also return 401 and, with a budget, 429.
+    The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query from
+    the parsed values, the edition, and whether the request has a valid key; equal requests must have equal queries,
+    which are the cache key. `offline` makes the body when no replica can be read, from the reason and the folder of
+    replicas; without it the response is a 503. Every endpoint may also return 401 and, with a budget, 429.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:

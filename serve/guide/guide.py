@@ -1,8 +1,9 @@
 """Renders docs/*.md as the pages of /guide/, once per process.
 
 The same files are read on a code host, so their links are written for one: to a page by its file name
-(`venues.md#okx`), to this server by the address that `make demo` prints. Here the former lead to pages of /guide/ and
-the latter to whichever host serves the page. `pages` is a link to docs/, so that an installed package has them too.
+(`venues.md#okx`), to this server by the address that `make demo` prints. Here, links to pages lead to /guide/, and
+links to the server lead to whichever host serves the page. `pages` is a symbolic link to docs/, so that an installed
+package has the files too.
 """
 
 import mimetypes
@@ -46,7 +47,7 @@ class Page(NamedTuple):
 
 @cache
 def guide() -> dict[str, Body]:
-    """Every page and file of the guide by what stands behind /guide/ in its URL; nothing for the start page."""
+    """Every page and file of the guide by the part of its URL after /guide/; empty for the start page."""
     pages = {path.stem: read_page(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
     template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
     images = {f"images/{path.name}": path for path in (PAGES / "images").glob("*")}
@@ -76,7 +77,7 @@ def read_page(text: str) -> Page:
             headings.append(Heading(int(token.tag[1:]), said, anchor))
         links += [_redirect(part) for part in token.children or () if part.type in ("link_open", "image")]
     html: str = markdown.renderer.render(tokens, markdown.options, {})
-    # Wide tables scroll by themselves. What looks like a tag in a text is escaped by now.
+    # Wide tables get their own scroll bar. Text that looks like a tag is escaped by now.
     html = html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
     return Page(headings, links, html)
 
@@ -88,7 +89,7 @@ def page_order(pages: Mapping[str, Page]) -> list[str]:
 
 
 def _redirect(part: Token) -> str:
-    """Turn a link or an image to where it is on this server; returns what was written."""
+    """Rewrite the target of a link or an image for this server; returns the original target."""
     name = "src" if part.type == "image" else "href"
     written = str(part.attrs[name])
     if written.startswith(LOCAL):
@@ -100,7 +101,7 @@ def _redirect(part: Token) -> str:
 
 
 def _menu(pages: Mapping[str, Page], current: str) -> str:
-    """The list of pages; below the current one its sections."""
+    """The list of pages; below the current one, its sections."""
     items = []
     for name in page_order(pages):
         title, *headings = pages[name].headings

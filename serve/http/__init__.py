@@ -1,1 +1,1 @@
-"""What HTTP asks of every response: cache, compression, API keys, rate limits, validators, errors."""
+"""HTTP for every response: cache, compression, API keys, rate limits, ETags, errors."""

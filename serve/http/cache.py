@@ -15,7 +15,7 @@ from aiocache import SimpleMemoryCache
 from serve.http.redis import RedisStore
 
 MAX_BYTES = 32 * 1024 * 1024
-# Shared in Redis: for about as long as an edition lasts, and nothing huge.
+# Shared in Redis: for about as long as an edition is current, and no large bodies.
 SHARED_S, SHARED_BYTES = 120, 8 * 1024 * 1024
 
 
@@ -62,7 +62,7 @@ class ResponseCache:
     def __init__(self, max_bytes: int = MAX_BYTES, redis: RedisStore | None = None) -> None:
         self.redis = redis
         self.store: Any = SimpleMemoryCache(timeout=None)
-        # Finds what the store holds without awaiting the store's `get`, which is a dozen calls.
+        # Reads the store's dictionary without awaiting the store's `get`, which makes a dozen calls.
         self._held: WeakValueDictionary[str, StoredResponse] = WeakValueDictionary()
         self.max_bytes = max_bytes
         self.size = 0

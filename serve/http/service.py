@@ -1,4 +1,4 @@
-"""What all requests share: the current edition, its cached responses, API keys and rate limits."""
+"""Shared by all requests: the current edition, its cached responses, API keys and rate limits."""
 
 import asyncio
 import mimetypes
@@ -166,7 +166,7 @@ class Service:
         """A page or a file of the guide."""
 
         async def found(private: bool) -> HTTPResponse:
-            # Rendered at the first request, in a thread so that others go on.
+            # Rendered at the first request, in a thread so that other requests continue.
             body = (await asyncio.to_thread(guide)).get(unquote(name))
             if body is None:
                 message = f"the guide has no page {quote(unquote(name))}; /guide/ lists its pages"

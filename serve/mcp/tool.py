@@ -32,7 +32,7 @@ Gap = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The data of a tool call and what the envelope says of it.
+    """The data of a tool call, and the values of its envelope.
 
     span: the requested range; known: the part of it that has data
     fresh_until_ms: the time from which the result is stale; None for a completed window

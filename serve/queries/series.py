@@ -12,7 +12,7 @@ from serve.replica.gaps import before_recording, gaps_within
 
 
 def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
-    """The JSON response before it is text: the description, `t` and the fields as arrays, and the gaps."""
+    """The content of a JSON response: the description, `t` and the fields as arrays, and the gaps."""
     found = db.arrays(series_sql(query, db.edition))
     if not found["t"].size:
         check_venue(query, db)
@@ -20,7 +20,7 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
 
 
 def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
-    """What a response has beside values and gaps, in every format."""
+    """The fields of a response besides values and gaps, the same in every format."""
     metric = db.edition.catalog.by_name[query.metric]
     apart = f" ({', '.join(metric.venues)})" if metric.venues and not query.venue else ""
     source = f"series_{query.step}@e{db.edition.edition_id}{apart}"

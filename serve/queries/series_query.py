@@ -42,7 +42,7 @@ class SeriesQuery:
 
     @property
     def selector(self) -> str:
-        """What is selected: a market, a coin on one venue, a coin, or all coins."""
+        """The selection: a market, a coin on one venue, a coin, or all coins."""
         return "market" if self.market else "venue" if self.venue else "base" if self.base else "all"
 
 

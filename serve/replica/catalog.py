@@ -1,7 +1,7 @@
 """The metric definitions of an edition: names, fields, formulas and limits, as written in the YAML of the dbt metrics.
 
-Nothing about a single metric is written here: definitions and data change together, in one edition. What may be asked
-for is also known without an edition, from the YAML itself: the names and the kinds.
+No metric is defined here: definitions and data change together, in one edition. Without an edition, the names and kinds
+that a request may use are read from the YAML itself.
 """
 
 import json
@@ -26,9 +26,9 @@ def _written() -> list[dict[str, Any]]:
     return [metric["config"]["meta"] for metric in metrics]
 
 
-# The names that the interface promises. Which of them can be answered is what the edition's definitions say.
+# The names that the interface promises. Whether one has data depends on the edition's definitions.
 METRIC_NAMES = tuple(sorted(name for meta in _written() for name in (meta["api_name"], *meta["aliases"])))
-# What a request may give as `kind`.
+# The values that a request may give as `kind`.
 KINDS = tuple(dict.fromkeys(kind for meta in _written() for kind in meta.get("kinds", ())))
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
@@ -49,23 +49,24 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric as the model that holds it defines it.
+    """One metric as the dbt project defines it.
 
-    fields: JSON field → {column: c}, {sql: expression}, or {running: field} for its sum from the range's start on.
-        An expression may use fields before it, and `{kind}`, which stands for the expression of the asked kind.
-    kinds: what it may be asked as, the first one unless said otherwise: {sql: expression, endpoints: […]} each.
-    selectors: what it is asked for: base, market, or all (every coin together, and nothing else).
-    types: the market types to choose from; empty where the metric fixes it, which `fixed_type` then names.
+    fields: JSON field → {column: c}, {sql: expression}, or {running: field} for its sum from the start of the range.
+    An expression may use fields before it, and `{kind}`, which stands for the expression of the requested kind.
+    kinds: the kinds that can be requested, the default first: {sql: expression, endpoints: […]} each.
+    selectors: how it can be requested: by base, by market, or `all` (all coins together, the only form then).
+    types: the market types that can be requested; empty where the metric fixes its type, which is `fixed_type` then.
     reads: the table (without its step) that has the rows, by selector: market, venue, base or all.
-    rows: SQL that makes the rows from those of the table, which are `scope` in it, restricted to base, venue and time.
+    rows: SQL that makes the rows from those of the table, which it reads as `scope`: restricted to base, venue and
+    time.
     where: a condition on the rows, for all selectors or by selector.
     grouped: the expressions are aggregates over the rows of a bucket.
     finest: the finest step that has it; empty where all have.
-    venues: those that are taken together where none is asked for.
-    formula, caveats: how it is computed and what to beware of, for people.
-    endpoints: the recorded kinds that it is made of; their gaps are its gaps. A kind has its own.
-    shared_endpoints: those that it is made of too, but that venues without the metric are asked for as well.
-    history: whether the venues' own history fills it in where nothing was recorded.
+    venues: the venues that are combined if the request names none.
+    formula, caveats: how it is computed and its limitations, for readers of the documentation.
+    endpoints: the recorded endpoints that it is computed from; their gaps are its gaps. A kind has its own.
+    shared_endpoints: further such endpoints, which are also requested from venues without the metric.
+    history: whether the venues' own history fills in the time that was not recorded.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Metric:
         return self.types or (self.fixed_type,)
 
     def endpoints_of(self, kind: str | None) -> tuple[str, ...]:
-        """The recorded kinds by which a venue has it, as this kind where there are several."""
+        """The recorded endpoints that a venue with this metric (or kind of it) has."""
         return self.kinds[kind].endpoints if kind else self.endpoints
 
     def table(self, selector: str, step: str) -> str:
@@ -123,12 +124,13 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that can be asked for: canonical names and aliases, sorted; the promised ones without metrics."""
+        """Every name that can be requested: canonical names and aliases, sorted; without definitions, those that the
+        interface promises."""
         return tuple(sorted(self.by_name)) or METRIC_NAMES
 
 
 def read_catalog(rows: Iterable[tuple[str, str]]) -> Catalog:
-    """The catalog from the replica's (metric, definition JSON) rows. One that is unusable leaves the others alone."""
+    """The catalog from the replica's (metric, definition JSON) rows. An unusable row leaves out its own metric only."""
     metrics = []
     for name, definition in rows:
         try:

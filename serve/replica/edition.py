@@ -54,8 +54,9 @@ class Edition:
     retired: bool = False
 
     def of_bases(self, bases: Iterable[str], table: str) -> str:
-        """The SQL condition for rows of these coins. By the coin's number, if the table has it, DuckDB takes a third
-        of the time. Tables that are clustered by the number need the name only where two coins share a number."""
+        """The SQL condition for rows of these coins. Filtering by the hash of the coin's name, if the table has it,
+        takes DuckDB a third of the time. Clustered tables also need the name only where two coins have the same
+        hash."""
         bases = list(bases)
         by_name = f"base in ({', '.join(map(literal, bases))})"
         numbers = [self.base_keys.get(base) for base in bases]

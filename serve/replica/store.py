@@ -1,7 +1,7 @@
-"""The replica as readers see it: the edition that current.json names, open read-only, followed as it changes.
+"""The replica as readers see it: the edition that current.json names, open read-only, reopened when it changes.
 
-Two files alternate. A new edition is opened beside the old one, new requests go to it, and the old connection is
-closed when its last request has ended: only then can the publisher write that file again.
+Two files alternate. A new edition is opened beside the old one, new requests use it, and the old connection is closed
+when its last request has ended: only then can the publisher write that file again.
 """
 
 import asyncio
@@ -122,7 +122,7 @@ class Store:
                 log.exception("following %s failed", self.serving)
 
     async def _follow(self) -> None:
-        """Open what current.json names, unless it is open."""
+        """Open the edition that current.json names, unless it is open."""
         try:
             path, signature = await asyncio.to_thread(self._look)
         except FileNotFoundError as error:

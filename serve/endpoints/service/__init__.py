@@ -1,1 +1,1 @@
-"""What the API says of itself: its endpoints, its description, its state."""
+"""The API's description of itself: its endpoints, its OpenAPI document, its state."""

@@ -1,4 +1,5 @@
-"""GET /api/status: how old the served state is, what each venue's recording last did, how far its past is fetched."""
+"""GET /api/status: the age of the served state, the outcome of each venue's last recording, the progress of the
+backfill."""
 
 import time
 from functools import lru_cache
@@ -103,11 +104,11 @@ def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 
-# Not counted against a budget: monitoring requests it all the time.
+# Not counted against a budget: monitoring polls it.
 @endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
-    """State of the service: edition, its age, recorder and build lag, and each venue's last good minute and error,
-    what the quality checks marked as suspect, and how far the past is fetched."""
+    """State of the service: edition, its age, recorder and build lag, each venue's last good minute and error, the rows
+    that quality checks marked as suspect, and the progress of the backfill."""
     now = time.time() * 1000
     edition = db.edition
     venues: list[dict[str, Any]] = db.rows("select * from recording_status order by venue")

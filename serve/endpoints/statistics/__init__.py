@@ -1,1 +1,1 @@
-"""What the past says: distributions, streaks, outcomes, and scores of the estimates that are served."""
+"""Statistics of the past: distributions, streaks, outcomes, and scores of the served estimates."""

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.support import suite_time
@@ -19,6 +20,11 @@ LONGEST = (
     "test_backfilled", "test_schema", "test_real_statistics", "test_liquidation_map", "test_market_state_faults",
     "test_derived_pipeline", "test_gaps", "test_indices", "test_outage", "test_landing",
 )  # fmt: skip
+
+
+# A busy machine is slow at times: no test fails for that.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 {#- Minutes for which an answer stands, by kind: a kind that was not asked again by then has a hole, as one that is sampled
     every minute has in each minute without it. Kinds that come in turns (a share of the markets every minute, each of them
     once an hour) are among the hourly ones. The venues' declarations decide how often a kind is requested:
-    tests/ingest/venues/test_cadences.py fails where these minutes differ from them. -#}
+    tests/ingest/venues/test_venues.py fails where these minutes differ from them. -#}
 {% macro cadences() %}
     {{ return({
         1: ["perp_tickers", "spot_tickers", "product_tickers", "funding", "funding_intervals", "open_interest", "marks",

@@ -46,6 +46,8 @@ class Covered:
 
     def forget(self, venue: str, kind: str, key: str, begin_ms: int, end_ms: int) -> None:
         """Remove a span, so that it is fetched again."""
+        if begin_ms >= end_ms:
+            return
         touched = [span for span in self.spans(venue, kind, key) if span[0] < end_ms and span[1] > begin_ms]
         parts = [(b, min(e, begin_ms)) for b, e in touched] + [(max(b, end_ms), e) for b, e in touched]
         self._replace(venue, kind, key, touched, [(b, e) for b, e in parts if b < e])

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History
-from ingest.declaration.quotes import in_dollars
+from ingest.declaration.pairs import in_dollars
 from ingest.declaration.venue import Venue
 from ingest.venues.binance import bar_times, kline_span, kline_weight, settlement_span, settlement_times
 

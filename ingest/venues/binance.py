@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History, Piece
-from ingest.declaration.legs import legs
-from ingest.declaration.quotes import in_dollars
+from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
 FUTURES, SPOT, STREAMS = "fapi.binance.com", "api.binance.com", "fstream.binance.com"

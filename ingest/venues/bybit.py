@@ -8,8 +8,7 @@ import orjson
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Params, Pool, Request, Stream
 from ingest.declaration.history import History, Piece
-from ingest.declaration.legs import legs
-from ingest.declaration.quotes import in_dollars
+from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
 API, STREAMS = "api.bybit.com", "stream.bybit.com"

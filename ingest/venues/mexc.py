@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
 from ingest.declaration.history import History
-from ingest.declaration.legs import legs
-from ingest.declaration.quotes import in_dollars
+from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
 API = "api.mexc.com"

@@ -8,8 +8,7 @@ import orjson
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History
-from ingest.declaration.legs import legs
-from ingest.declaration.quotes import in_dollars
+from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
 API, STREAMS = "www.okx.com", "ws.okx.com:8443"

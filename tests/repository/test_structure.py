@@ -7,7 +7,7 @@ import pytest
 from orchestration.config.settings import REPOSITORY
 
 # Rooms, or parts of them, whose every module has its test.
-MIRRORED = ("sandbox",)
+MIRRORED = ("ingest/backfill", "ingest/declaration", "ingest/landing", "ingest/recorder", "sandbox")
 ALIKE = {
     "ingest/venues": "declarations of one kind, held to one table of checks; a venue of its own kind has more",
     "sandbox/venues": "simulated exchanges that are held to the recordings of the real ones by one table",

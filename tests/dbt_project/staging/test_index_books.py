@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.declaration.legs import legs
+from ingest.declaration.pairs import legs
 from ingest.venues.coinbase import COINBASE
 from sandbox.derived.constituents import constituents
 from sandbox.derived.ladder import ladder

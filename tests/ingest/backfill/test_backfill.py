@@ -14,7 +14,6 @@ import duckdb
 import pytest
 
 from ingest.backfill.backfill import Pace, backfill
-from ingest.backfill.covered import Covered
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.history import DAY_MS, STEPS_MS
 from ingest.declaration.venue import Venue
@@ -217,20 +216,6 @@ def test_recorder_and_past_together_pass_no_limit() -> None:
     with tempfile.TemporaryDirectory() as folder, clock_from(start_ms()):
         assert asyncio.run(both(Path(folder))) > 200
     assert refused == {}
-
-
-def test_covered_spans_merge_and_their_gaps_come_newest_first(tmp_path: Path) -> None:
-    covered = Covered(tmp_path / "covered.sqlite")
-    covered.add("a", "bars", "BTC", 10, 20)
-    covered.add("a", "bars", "BTC", 40, 50)
-    assert covered.gaps("a", "bars", "BTC", 0, 60) == [(50, 60), (20, 40), (0, 10)]
-    covered.add("a", "bars", "BTC", 20, 40)
-    assert covered.spans("a", "bars", "BTC") == [(10, 50)]
-    covered.forget("a", "bars", "BTC", 20, 30)
-    assert covered.spans("a", "bars", "BTC") == [(10, 20), (30, 50)]
-    assert covered.gaps("a", "bars", "BTC", 10, 50) == [(20, 30)]
-    assert covered.gaps("a", "bars", "ETH", 10, 50) == [(10, 50)]
-    covered.close()
 
 
 def start(tmp_path: Path, url: str, *keys: str) -> "subprocess.Popen[bytes]":

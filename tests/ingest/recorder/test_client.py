@@ -15,7 +15,6 @@ from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.client import Client
 from ingest.recorder.clock import now_ms
-from ingest.venues import VENUES
 from ingest.venues.bybit import BYBIT
 from tests.support.servers.loopback_venue import HOST, Seen, Server, serving
 
@@ -237,16 +236,3 @@ def test_what_the_budget_does_not_allow_is_a_row() -> None:
     assert len(server.seen) == 3
     assert len(refused) == 2
     assert all("the budget of 3 per 60 s (pool) was spent" in row.error for row in refused)
-
-
-@pytest.mark.parametrize("venue", VENUES, ids=lambda venue: venue.name)
-def test_declarations_hold_together(venue: Venue) -> None:
-    """Every name that a declaration refers to is declared."""
-    names, pools = {endpoint.name for endpoint in venue.endpoints}, {pool.name for pool in venue.pools}
-    assert len(names) == len(venue.endpoints)
-    for endpoint in venue.endpoints:
-        assert endpoint.pool in pools
-        if endpoint.fan_out:
-            sources = (endpoint.fan_out.of, endpoint.fan_out.within, endpoint.fan_out.without)
-            assert {source.endpoint for source in sources if source} <= names
-    assert {stream.topics.endpoint for stream in venue.streams if stream.topics} <= names

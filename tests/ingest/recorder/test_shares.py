@@ -16,7 +16,7 @@ from ingest.recorder.recorder import Recorder
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.shares import Shares
 from ingest.recorder.streams import StreamRecorder
-from tests.ingest.recorder.test_streams import messages, on, until
+from tests.support.servers.loopback_stream import messages, on, until
 from tests.support.servers.loopback_venue import HOST, Server, serving
 
 LIST = Endpoint("list", HOST, "/list", "all")

@@ -1,26 +1,21 @@
 """WebSocket streams against a real server: spans that touch, reconnects, subscriptions, refusals."""
 
-import asyncio
-import itertools
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import orjson
 import pytest
 from aiohttp import web
 
-from ingest.declaration.endpoint import Endpoint, Pool, Stream
+from ingest.declaration.endpoint import Pool, Stream
 from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.schedule import Catalogue
-from ingest.recorder.streams import StreamRecorder
 from ingest.venues.bybit import ARGS_LIMIT, BYBIT
+from tests.support.servers.loopback_stream import TICKERS, listening, messages, on, until
 from tests.support.servers.loopback_venue import HOST, Server, serving
 
 PLAIN = Stream("liquidations", HOST, "/ws")
-TICKERS = Endpoint("perp_tickers", HOST, "/tickers", "all")
 (BYBIT_STREAM,) = BYBIT.streams
 
 
@@ -30,81 +25,10 @@ def tickers(*symbols: str) -> Row:
     return Row(0, "test", "perp_tickers", "", "{}", 200, 0, 1, 1, None, body)
 
 
-@asynccontextmanager
-async def listening(
-    stream: Stream, server: Server, minute_ms: int = 60_000, catalogue: Catalogue | None = None
-) -> AsyncIterator[list[Row]]:
-    """The rows of a stream recorder that runs until the end of the block."""
-    venue = Venue("test", (Pool("all", 100, 1),), (TICKERS,), (stream,))
-    rows: list[Row] = []
-    recorder = StreamRecorder(venue, stream, server.url, catalogue or Catalogue(venue), minute_ms, rows.append)
-    task = asyncio.create_task(recorder.run())
-    try:
-        yield rows
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def until(condition: Callable[[], Any], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
-async def on(server: Server, work: Any) -> Any:
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, server.loop))
-
-
-def messages(rows: list[Row]) -> list[Any]:
-    return [entry["message"] for row in rows for entry in json.loads(row.body or "[]")]
-
-
 @pytest.fixture
 def server() -> Any:
     with serving(lambda seen, n: web.json_response([])) as started:
         yield started
-
-
-async def test_spans_touch_and_hold_every_message_in_its_minute(server: Server) -> None:
-    """Fragments follow each other to the millisecond, none crosses a minute, and messages lie inside theirs."""
-    async with listening(PLAIN, server, minute_ms=500) as rows:
-        await until(lambda: server.sockets)
-        for n in itertools.count():
-            await on(server, server.send(json.dumps({"n": n})))
-            await asyncio.sleep(0.005)
-            if len(rows) >= 4:
-                break
-        await until(lambda: messages(rows) and messages(rows)[-1] == {"n": n})
-    assert messages(rows) == [{"n": k} for k in range(n + 1)]
-    assert all(before.received_ms == after.requested_ms for before, after in itertools.pairwise(rows))
-    for row in rows:
-        assert row.status == 101
-        assert row.received_ms is not None
-        assert row.tick_ms <= row.requested_ms <= row.received_ms <= row.tick_ms + 500
-        for entry in json.loads(row.body or ""):
-            assert row.requested_ms <= entry["received_ms"] <= row.received_ms
-    assert [row.error for row in rows] == [None] * (len(rows) - 1) + ["the recorder was stopped"]
-
-
-async def test_a_quiet_minute_is_an_empty_span(server: Server) -> None:
-    async with listening(PLAIN, server, minute_ms=300) as rows:
-        await until(lambda: len(rows) >= 3)
-    assert {row.body for row in rows} == {"[]"}
-
-
-async def test_the_frame_is_kept_as_it_came(server: Server) -> None:
-    frame = '{"p": "1.50",  "q":1e3}'
-    async with listening(PLAIN, server) as rows:
-        await until(lambda: server.sockets)
-        await on(server, server.send(frame))
-        await on(server, server.send("half {"))
-        await until(lambda: rows)
-    text = "".join(row.body or "" for row in rows)
-    assert frame in text
-    assert messages(rows)[1] == "half {"
-    assert "1 frames were not JSON: kept as text" in "".join(row.error or "" for row in rows)
 
 
 async def test_a_lost_connection_ends_the_span_and_is_made_again(server: Server) -> None:

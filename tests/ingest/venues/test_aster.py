@@ -26,12 +26,12 @@ from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.venues.aster import WINDOW_MS, endpoints
 from sandbox.wire.endpoint import Request
-from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample as body_of
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
+from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
 NOW_MS = ANCHOR_MS + 12_345

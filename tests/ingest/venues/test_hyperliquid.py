@@ -21,11 +21,11 @@ from sandbox.market.derivatives import funding_rate
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.noise import key
 from sandbox.venues.hyperliquid.wallets import wallets_of
-from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
+from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
 TICK = 1_790_000_000_000 // MINUTE * MINUTE

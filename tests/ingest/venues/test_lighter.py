@@ -29,11 +29,11 @@ from sandbox.market.world import World, build_world
 from sandbox.venues.lighter.market import endpoints
 from sandbox.venues.lighter.streams import frames
 from sandbox.wire.endpoint import Request
-from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
+from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
 NOW_MS = ANCHOR_MS + 12_345

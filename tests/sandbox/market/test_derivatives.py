@@ -22,7 +22,7 @@ ALL = np.arange(len(SMALL.listings))
 HOURS = st.integers(FIRST_MS // 3_600_000, ANCHOR_MS // 3_600_000 + 3 * 365 * 24)
 
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 
 
 @quick

@@ -9,7 +9,7 @@ from sandbox.market.noise import fraction, growing, in_a_row, key, keys, uniform
 SERIES = keys(["a", "b", "c"], 1, "price")
 PERIODS = ((1, 0.5), (7, 1.0), (256, 4.0))
 STEPS = st.lists(st.integers(0, 10**8), min_size=1, max_size=30)
-quick = settings(max_examples=50, deadline=None)
+quick = settings(max_examples=50)
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=3))

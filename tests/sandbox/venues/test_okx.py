@@ -26,11 +26,11 @@ from sandbox.venues.okx.options import FAMILIES
 from sandbox.venues.okx.streams import WINDOW_MS, frames
 from sandbox.wire.endpoint import Request
 from sandbox.wire.settlements import settlements
-from tests.ingest.recorder.test_streams import until
 from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_okx import recorded_okx
+from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
 NOW_MS = ANCHOR_MS + 4_321  # on the five minutes, so that everything is due

@@ -16,7 +16,7 @@ HOUR_MS = 3_600_000
 WORLD = build_world(build_universe("small"), 1, Clock(fixed_ms=ANCHOR_MS))
 PERPS = np.flatnonzero(WORLD.universe.perp).tolist()
 CHANGING = [row for row in PERPS if len(WORLD.universe.listings[row].intervals) > 1]
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 
 
 @quick

@@ -22,7 +22,7 @@ UTC_DAYS, SEOUL_DAYS = WonMarkets(WORLD, "upbit", 0, False), WonMarkets(WORLD, "
 TIMES = st.integers(ANCHOR_MS // MINUTE_MS - 300 * 1440, NOW_MS // MINUTE_MS)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(TIMES, st.sampled_from(UNITS), st.sampled_from([UTC_DAYS, SEOUL_DAYS]))
 def test_a_long_candle_is_made_of_its_minutes(minute: int, unit: int, won: WonMarkets) -> None:
     row = won.by_symbol["KRW-BTC"]

@@ -1,6 +1,7 @@
 """Which part of the past is fetched: whole rows of the wanted kinds, and nothing that the venue no longer keeps."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,7 @@ def test_a_demos_fetch_is_no_longer_than_the_whole_one(history: History) -> None
 
 
 @pytest.mark.parametrize("interval", STEPS_MS)
-def test_the_longest_span_is_as_many_rows_as_its_days_have(interval: str) -> None:
+def test_the_longest_span_is_as_many_rows_as_its_days_have(interval: Any) -> None:
     begin, end = Wanted().span(replace(BARS, interval=interval), AT_MS)
     assert 365 * DAY_MS - 2 * STEPS_MS[interval] <= end - begin <= 365 * DAY_MS
 

@@ -1,6 +1,7 @@
 """How the next request for the past follows from a body: whatever the order, a span is covered whole and once."""
 
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import pytest
@@ -45,7 +46,7 @@ def walk(history: History, begin_ms: int, end_ms: int, rows: list[int]) -> tuple
 
 @pytest.mark.parametrize("order", ["span", "newest", "oldest", "pages"])
 @given(span=SPANS, missing=st.sets(st.integers(0, 420), max_size=60), most=st.integers(2, 40))
-def test_every_row_of_a_span_is_asked_for(order: str, span: tuple[int, int], missing: set[int], most: int) -> None:
+def test_every_row_of_a_span_is_asked_for(order: Any, span: tuple[int, int], missing: set[int], most: int) -> None:
     history = replace(BASE, order=order, most=most)
     begin, end = span[0] * HOUR, (span[0] + span[1]) * HOUR
     rows = [hour * HOUR for hour in range(430) if hour not in missing]
@@ -57,7 +58,7 @@ def test_every_row_of_a_span_is_asked_for(order: str, span: tuple[int, int], mis
 
 
 @given(st.sampled_from(["span", "newest", "oldest", "pages"]), SPANS)
-def test_a_span_without_rows_is_covered_by_its_answers(order: str, span: tuple[int, int]) -> None:
+def test_a_span_without_rows_is_covered_by_its_answers(order: Any, span: tuple[int, int]) -> None:
     history = replace(BASE, order=order)
     begin, end = span[0] * HOUR, (span[0] + span[1]) * HOUR
     times, covered = walk(history, begin, end, [])
@@ -73,7 +74,7 @@ def test_a_span_without_rows_is_covered_by_its_answers(order: str, span: tuple[i
         ("open_interest_history", "1h", "open_interest_history_1h", "open_interest_history"),
     ],
 )  # fmt: skip
-def test_the_past_is_landed_under_a_name_that_says_so(endpoint: str, interval: str, name: str, landed_as: str) -> None:
+def test_the_past_is_landed_under_a_name_that_says_so(endpoint: str, interval: Any, name: str, landed_as: str) -> None:
     history = replace(BASE, endpoint=endpoint, interval=interval)
     assert (history.name, history.landed_as) == (name, landed_as)
     assert is_history(landed_as)

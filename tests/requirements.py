@@ -338,6 +338,9 @@ EDITIONS = {
     "edition:swap": Requirement("decisions 5", "a publish is served within a second and no reader sees an error"),
     "edition:bound": Requirement("decisions 6", "a response comes from one edition from start to end"),
     "edition:released": Requirement("decisions 5", "the former replica is let go, so that the publisher can write it"),
+    "edition:alone": Requirement(
+        "decisions 5", "a server needs its own package and what is published, and nothing else"
+    ),
     "edition:query-limit": Requirement("decisions 12", "a query is ended at its time limit; the next one is answered"),
     "edition:recovers": Requirement(
         "interface 7.1", "readers recover by themselves from a missing, broken or cut replica"

@@ -14,7 +14,7 @@ from orchestration.config.clock import SECONDS, as_utc
 from orchestration.config.settings import Settings
 from serve.endpoints.service.status import UNHEALTHY_AFTER_S, nothing_readable, status
 from serve.replica.edition import Reader, open_edition
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 State = dict[str, Any]
 
@@ -67,7 +67,7 @@ def _from_files(settings: Settings) -> State:
             edition.connection.close()
     except (duckdb.Error, OSError, ValueError) as error:
         reason = Unavailable(f"{name} cannot be read: {error}" if current else str(error))
-        body = nothing_readable({}, reason, settings.serving)
+        body = nothing_readable({}, reason, Fallback(settings.serving))
     found: State = json.loads(body.data)
     return found | {"source": str(settings.serving)}
 

@@ -6,19 +6,19 @@ Adding an endpoint is adding one file to `serve/endpoints/`: a function of (quer
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from serve.contract.parameters import Param, Values
 from serve.contract.schemas import Schema
 from serve.contract.serialize import Body
+from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 Query = TypeVar("Query")
 Resolve = Callable[[Values, Edition, bool], Any]
 Answer = Callable[[Any, Reader], Body]
-Offline = Callable[[Values, Unavailable, Path], Body]
+Offline = Callable[[Values, Unavailable, Fallback], Body]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Endpoint:
     summary: str
     answer: Answer
     params: Mapping[str, Param]
-    schema: Schema
+    schema: Schema | Callable[[Catalog], Schema]
     ttl: int | None
     statuses: tuple[int, ...]
     media: tuple[str, ...]
@@ -45,6 +45,10 @@ class Endpoint:
         """Its section of the API's description: name and docstring of the package whose module declares it."""
         package = sys.modules[self.answer.__module__.rpartition(".")[0]]
         return package.__name__.rpartition(".")[2].capitalize(), (package.__doc__ or "").strip()
+
+    def schema_for(self, catalog: Catalog) -> Schema:
+        """The JSON Schema of its body in this edition."""
+        return self.schema(catalog) if callable(self.schema) else self.schema
 
     @property
     def name(self) -> str:
@@ -59,7 +63,7 @@ def endpoint(
     path: str,
     *,
     ttl: int | None,
-    schema: Schema,
+    schema: Schema | Callable[[Catalog], Schema],
     statuses: tuple[int, ...] = (200,),
     media: tuple[str, ...] = ("application/json",),
     resolve: Resolve | None = None,
@@ -69,10 +73,11 @@ def endpoint(
 ) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
     """Declare the decorated function as the handler of GET `path` (path parameters in braces).
 
-    The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query from
-    the parsed values, the edition, and whether the request has a valid key; equal requests must have equal queries,
-    which are the cache key. `offline` makes the body when no replica can be read, from the reason and the folder of
-    replicas; without it the response is a 503. Every endpoint may also return 401 and, with a budget, 429.
+    The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
+    from the parsed values, the edition, and whether the request has a valid key; equal requests must have equal
+    queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and
+    what there is without a replica; without it the response is a 503. Every endpoint may also return
+    401 and, with a budget, 429.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:

@@ -91,15 +91,15 @@ def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
         "summary": item.summary,
         "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
         "responses": {
-            "200": {"description": item.summary, "headers": HEADERS | budget, "content": _content(item)},
+            "200": {"description": item.summary, "headers": HEADERS | budget, "content": _content(item, catalog)},
             **{str(status): _failure(status, budget) for status in sorted(statuses)},
             **({"304": {"description": STATUS_TEXT[304], "headers": budget}} if item.ttl is not None else {}),
         },
     }
 
 
-def _content(item: Endpoint) -> dict[str, Any]:
-    return {media: {"schema": item.schema} if media == "application/json" else {} for media in item.media}
+def _content(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
+    return {media: {"schema": item.schema_for(catalog)} if media == "application/json" else {} for media in item.media}
 
 
 def _failure(status: int, budget: dict[str, Any]) -> dict[str, Any]:

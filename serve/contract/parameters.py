@@ -86,9 +86,20 @@ def metric() -> Param:
     return Param(
         "Metric: a canonical name or an alias.",
         words,
-        lambda catalog: {"type": "string", "enum": list(catalog.names)},
+        lambda catalog: word_of(catalog.names),
         required=True,
     )
+
+
+def kind(description: str) -> Param:
+    """A kind of a metric; which metrics have which is in the edition's catalog."""
+    return Param(description, _word("use a kind of the metric"), lambda catalog: word_of(catalog.kinds))
+
+
+def word_of(names: Iterable[str]) -> Schema:
+    """The schema of one of these words; of any before the first edition, which brings them."""
+    listed = list(names)
+    return {"type": "string", "enum": listed} if listed else {"type": "string"}
 
 
 def coin(description: str) -> Param:

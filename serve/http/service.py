@@ -26,7 +26,7 @@ from serve.http.redis import RedisStore
 from serve.http.responses import PRIVATE, compress_response, error_response, make_response, options_response, respond
 from serve.replica.edition import Edition, Reader
 from serve.replica.store import Store
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
 RETRY_AFTER_S = 5
@@ -138,7 +138,7 @@ class Service:
         try:
             values = read_values(item.params, path_values, access.query_string)
             if item.offline:
-                body = item.offline(values, outage, self.store.serving)
+                body = item.offline(values, outage, Fallback(self.store.serving, self.store.catalog))
                 return respond(request, make_response(body, item.ttl), access.rate_limit.lines, access.in_url)
         except ApiError as error:
             return self._error(access, error.status, error.message, error.headers)

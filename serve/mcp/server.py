@@ -23,7 +23,6 @@ from serve.mcp import modern as mcp_modern
 from serve.mcp.jsonrpc import Message, RpcError, error_response, read_message, response
 from serve.mcp.tool import Tool, envelope, unavailable
 from serve.mcp.tools import TOOLS
-from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
@@ -172,8 +171,7 @@ class Mcp:
                 allowed = "leave it out: all tools are on one page"
                 data = argument_details("cursor", message.params["cursor"], allowed)
                 raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
-            edition = self.service.store.edition
-            catalog = edition.catalog if edition else Catalog()
+            catalog = self.service.store.catalog
             result = {"tools": [tool.definition(catalog) for tool in TOOLS]}
         if asked.version == mcp_modern.REVISION:
             result |= mcp_modern.result_fields(SERVER)

@@ -79,6 +79,9 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
 
 
 def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:
+    known = edition.catalog.kinds
+    if asked is not None and asked not in known:
+        raise BadParameter("kind", asked, "use one of " + ", ".join(known), known)
     if asked is not None and asked not in metric.kinds:
         having = ", ".join(known.name for known in edition.catalog.metrics if asked in known.kinds)
         where = f"; it is for {having}" if having else ""

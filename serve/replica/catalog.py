@@ -1,7 +1,6 @@
-"""The metric definitions of an edition: names, fields, formulas and limits, as written in the YAML of the dbt metrics.
+"""The metric definitions of an edition: names, fields, formulas and limits, as published from dbt's metrics.
 
-No metric is defined here: definitions and data change together, in one edition. Without an edition, the names and kinds
-that a request may use are read from the YAML itself.
+No metric is defined here: definitions and data change together, in one edition.
 """
 
 import json
@@ -9,27 +8,11 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
-DEFINITIONS = Path(__file__).parents[2] / "dbt_project/models/metrics/_metrics.yml"
 VENUES = ("binance", "bybit", "hyperliquid", "bitget", "okx", "gate", "mexc", "kucoin", "aster", "lighter")
 READS = {"market": "series_market", "venue": "series_venue", "base": "series_base", "all": "series_base"}
 log = logging.getLogger("tidemark.serve")
-
-
-def _written() -> list[dict[str, Any]]:
-    """The definitions in the project's YAML: what a publish writes into a replica."""
-    metrics = yaml.load(DEFINITIONS.read_text(), yaml.CSafeLoader)["metrics"]
-    return [metric["config"]["meta"] for metric in metrics]
-
-
-# The names that the interface promises. Whether one has data depends on the edition's definitions.
-METRIC_NAMES = tuple(sorted(name for meta in _written() for name in (meta["api_name"], *meta["aliases"])))
-# The values that a request may give as `kind`.
-KINDS = tuple(dict.fromkeys(kind for meta in _written() for kind in meta.get("kinds", ())))
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 
 
@@ -124,9 +107,13 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that can be requested: canonical names and aliases, sorted; without definitions, those that the
-        interface promises."""
-        return tuple(sorted(self.by_name)) or METRIC_NAMES
+        """Every name that can be requested: canonical names and aliases, sorted."""
+        return tuple(sorted(self.by_name))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The values that a request may give as `kind`."""
+        return tuple(dict.fromkeys(kind for metric in self.metrics for kind in metric.kinds))
 
 
 def read_catalog(rows: Iterable[tuple[str, str]]) -> Catalog:

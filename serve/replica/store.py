@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import duckdb
 
+from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader, open_edition
 from serve.replica.unavailable import Unavailable
 
@@ -38,6 +39,8 @@ class Store:
         self.query_limit_s = query_limit_s
         self.on_change = on_change
         self.edition: Edition | None = None
+        # Of the last edition: what may be asked for is known while none can be read.
+        self.catalog = Catalog()
         self.outage = Unavailable("no replica has been published", missing=True)
         self.pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="query")
         self._signature: tuple[str, int] | None = None
@@ -169,6 +172,8 @@ class Store:
 
     def _adopt(self, edition: Edition | None, outage: Unavailable | None = None) -> None:
         former, self.edition = self.edition, edition
+        if edition:
+            self.catalog = edition.catalog
         self._signature = None
         if outage:
             self.outage = outage

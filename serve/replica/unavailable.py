@@ -1,4 +1,9 @@
-"""The exception for data that cannot be read now."""
+"""Data that cannot be read now: the exception, and what there is without a replica."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from serve.replica.catalog import Catalog
 
 
 class Unavailable(Exception):
@@ -7,3 +12,10 @@ class Unavailable(Exception):
     def __init__(self, reason: str, missing: bool = False) -> None:
         super().__init__(reason)
         self.missing = missing
+
+
+class Fallback(NamedTuple):
+    """What there is without a replica: the folder of replicas, and the definitions of the last edition, if any."""
+
+    serving: Path
+    catalog: Catalog = Catalog()

@@ -69,6 +69,11 @@ def test_every_python_file_says_what_it_is_for() -> None:
     assert silent == []
 
 
+def test_the_server_knows_nothing_of_the_dbt_project() -> None:
+    """What it needs of it is published."""
+    assert [name for name, text in texts() if re.match(r"serve/.*[.]py$", name) and "dbt_project" in text] == []
+
+
 def test_no_vague_names() -> None:
     vague = {"utils", "util", "helpers", "base", "manager", "common", "misc"}
     assert [str(path) for path in committed() if path.stem in vague] == []

@@ -1,6 +1,5 @@
 """GET /api/coins/overlay: prices or open interest of several coins, indexed to 100 at their first common bucket."""
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from serve.contract.serialize import Body, json_body
 from serve.queries.time_range import aligned
 from serve.replica.edition import Edition, Reader, literal
 from serve.replica.gaps import before_recording, gaps_within
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 from serve.replica.units import UNIT_MS, Span
 
 # Range → days, bucket, and for how many seconds a response may be cached.
@@ -90,7 +89,7 @@ def resolve_overlay(values: Values, edition: Edition, keyed: bool) -> Overlay:
     return Overlay(tuple(sorted(base for base in bases.values() if base)), values["m"], values["range"])
 
 
-def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
+def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """Empty arrays, marked as unavailable."""
     query = Overlay(tuple(sorted(base.upper() for base in values["c"])), values["m"], values["range"])
     state: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}

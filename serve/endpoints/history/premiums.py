@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from serve.contract.endpoint import endpoint
@@ -13,7 +12,7 @@ from serve.contract.serialize import Body, json_body
 from serve.queries.time_range import aligned, points, span_of
 from serve.replica.edition import Edition, Reader, literal
 from serve.replica.gaps import before_recording, gaps_of
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 from serve.replica.units import UNIT_MS, Span
 
 # Coins that are always covered; the only ones on coinbase.
@@ -99,7 +98,9 @@ def _schema(fields: tuple[str, ...], beside: dict[str, str]) -> Schema:
     }
 
 
-def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outage: Unavailable, serving: Path) -> Body:
+def _without_replica(
+    metric: str, fields: tuple[str, ...], values: Values, outage: Unavailable, fallback: Fallback
+) -> Body:
     """Empty arrays, marked as unavailable."""
     _length(values)
     content: dict[str, Any] = {"metric": metric, "base": values["base"].upper(), "fields": list(fields), "t": []}
@@ -107,9 +108,9 @@ def _without_replica(metric: str, fields: tuple[str, ...], values: Values, outag
     return json_body(content if outage.missing else {**content, "error": "unavailable"}, degraded=True)
 
 
-def _without_coinbase(values: Values, outage: Unavailable, serving: Path) -> Body:
+def _without_coinbase(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     _check_coinbase_coin(values)
-    return _without_replica("coinbase-premium", COINBASE_FIELDS, values, outage, serving)
+    return _without_replica("coinbase-premium", COINBASE_FIELDS, values, outage, fallback)
 
 
 def _history(query: PremiumQuery, db: Reader, scope: str, columns: dict[str, str]) -> dict[str, Any]:

@@ -2,23 +2,22 @@
 
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Values, coin, duration, epoch_ms, market, metric, one_of, venue
+from serve.contract.parameters import Values, coin, duration, epoch_ms, kind, market, metric, one_of, venue, word_of
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
 from serve.queries.series import check_venue, describe_series, read_series, series_gaps
 from serve.queries.series_query import SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
-from serve.replica.catalog import KINDS, METRIC_NAMES
+from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader
 from serve.replica.gaps import REASONS
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 GAP: Schema = {
     "type": "object",
@@ -30,7 +29,7 @@ GAP: Schema = {
         "reason": {"enum": list(REASONS)},
     },
 }
-SCHEMA: Schema = {
+FIELDS: Schema = {
     "type": "object",
     "description": "Bucket starts `t` and one array per entry of `fields`, all of the same length; null is unknown.",
     "required": ["end", "fields", "t", "gaps"],
@@ -40,7 +39,7 @@ SCHEMA: Schema = {
         "market": TEXT_OR_NULL,
         "venue": TEXT_OR_NULL,
         "type": TEXT_OR_NULL,
-        "kind": {"enum": list(KINDS), "description": "long-short only."},
+        "kind": {"type": "string", "description": "long-short only."},
         "step": {"type": "integer", "description": "Bucket width in ms; raised if the requested one is too fine."},
         "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
         "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
@@ -58,10 +57,18 @@ SCHEMA: Schema = {
 }
 
 
-def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
+def schema(catalog: Catalog) -> Schema:
+    """The response, with the edition's kinds of metrics."""
+    properties = FIELDS["properties"]
+    return {**FIELDS, "properties": {**properties, "kind": {**properties["kind"], **word_of(catalog.kinds)}}}
+
+
+def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """Empty arrays, marked as unavailable: unreadable data is not zero activity."""
-    if values["metric"] not in METRIC_NAMES:
-        raise BadParameter("metric", values["metric"], "use one of " + ", ".join(METRIC_NAMES), METRIC_NAMES)
+    # Before the first edition no metric is known, and none can be refused.
+    for name, known in (("metric", fallback.catalog.names), ("kind", fallback.catalog.kinds)):
+        if known and values[name] is not None and values[name] not in known:
+            raise BadParameter(name, values[name], "use one of " + ", ".join(known), known)
     if values["format"] == "csv":
         return Body(b"# source: unavailable\ntime_utc,unix_ms\n", CSV, degraded=True)
     if values["format"] in ("parquet", "arrow"):
@@ -83,7 +90,7 @@ def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
     budget="series",
     statuses=(200, 400, 404),
     media=("application/json", "text/csv", PARQUET, ARROW),
-    schema=SCHEMA,
+    schema=schema,
     resolve=resolve_series,
     offline=without_replica,
     params={
@@ -100,10 +107,9 @@ def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
         ),
         "venue": venue("One exchange; all of them without it."),
         "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
-        "kind": one_of(
+        "kind": kind(
             "Share of what: all accounts (without it), the top traders' accounts or positions, or what takers traded; "
-            "long-short only.",
-            *KINDS,
+            "long-short only."
         ),
         "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
     },

@@ -2,7 +2,6 @@
 
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from serve.contract.endpoint import endpoint
@@ -10,7 +9,7 @@ from serve.contract.parameters import Values
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 from serve.replica.units import UNIT_MS
 
 NAME, FORMULA_VERSION, DAYS = "Derivatives fear and greed", 1, 365
@@ -66,7 +65,7 @@ from fear_greed where formula_version = {FORMULA_VERSION} and t between $since a
 """
 
 
-def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
+def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """The same structure without data."""
     empty = {**_body(None, [], time.time_ns() // 1_000_000), "db": False}
     return json_body(empty if outage.missing else {**empty, "error": True}, degraded=True)

@@ -1,7 +1,6 @@
 """GET /api/market-movers: the coins with the highest and the lowest changes, funding and liquidations."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 from serve.contract.endpoint import endpoint
@@ -9,7 +8,7 @@ from serve.contract.parameters import Values
 from serve.contract.schemas import NUMBER, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body, strict_json
 from serve.replica.edition import Reader
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 UNITS = {
     "price": "fraction",
@@ -54,7 +53,7 @@ from market_movers
 """
 
 
-def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
+def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """Every section is empty and has the reason."""
     now = int(time.time() * 1000)
     empty: dict[str, Any] = {"unavailable": str(outage), "note": None, "up": [], "down": None}

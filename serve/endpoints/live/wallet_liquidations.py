@@ -1,6 +1,5 @@
 """GET /api/hyperliquid/liquidations: probable liquidations, inferred from the fills of tracked wallets."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
 from serve.replica.gaps import before_recording, gaps_of
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 from serve.replica.units import UNIT_MS, Span
 
 WINDOWS = {"24h": UNIT_MS["d"], "7d": 7 * UNIT_MS["d"]}
@@ -81,7 +80,7 @@ SUMS = """
 """
 
 
-def without_replica(values: Values, outage: Unavailable, serving: Path) -> Body:
+def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """The same structure without data."""
     empty: dict[str, Any] = {"totals": {"long_usd": 0, "short_usd": 0, "n_long": 0, "n_short": 0}, "coins": []}
     empty |= {"window": values["window"], "hourly": {"t": [], "long": [], "short": []}, "complete": False, "db": False}

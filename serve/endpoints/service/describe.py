@@ -1,15 +1,12 @@
 """GET / and GET /openapi.json: the endpoints and their parameters, derived from the declarations and the edition."""
 
-from pathlib import Path
-
 from serve.contract.endpoint import REGISTRY, endpoint
 from serve.contract.openapi import API_VERSION, describe
 from serve.contract.parameters import Values
 from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
-from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 OBJECT: Schema = {"type": "object"}
 
@@ -30,9 +27,9 @@ def index(query: Values, db: Reader) -> Body:
     return index_body()
 
 
-def openapi_offline(values: Values, outage: Unavailable, serving: Path) -> Body:
-    """The description without an edition: with the metric names that the interface promises."""
-    return json_body(describe(REGISTRY.values(), Catalog()), degraded=True)
+def openapi_offline(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
+    """The description with the metrics of the last edition that was served; without any before the first."""
+    return json_body(describe(REGISTRY.values(), fallback.catalog), degraded=True)
 
 
 @endpoint("/openapi.json", ttl=300, statuses=(200, 400), schema=OBJECT, offline=openapi_offline)

@@ -13,7 +13,7 @@ from serve.contract.parameters import Values
 from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Fallback, Unavailable
 
 UNHEALTHY_AFTER_S = 180
 SUSPECT_HOURS = 24
@@ -97,10 +97,10 @@ SCHEMA: Schema = {
 }
 
 
-def nothing_readable(values: Values, outage: Unavailable, serving: Path) -> Body:
+def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """The same structure without data. A backfill may be running nevertheless."""
     nulls = dict.fromkeys(("edition", "as_of", "published", "recorded_since", "age_s", "recorder_lag_s", "build_lag_s"))
-    nothing: dict[str, Any] = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(serving)}
+    nothing: dict[str, Any] = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(fallback.serving)}
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 

@@ -1,6 +1,7 @@
 """Publishing under readers: editions swap without an error, and readers recover from whatever happens to a replica."""
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from serve.replica.store import Store
 from serve.replica.unavailable import Unavailable
 from tests.support.replica.replica import AS_OF_MS, MINUTE, wait_for_lock, write_pointer
 from tests.support.replica.replica import publish as publish_replica
-from tests.support.servers.api_server import Api, free_port, running, until
+from tests.support.servers.api_server import ROOT, Api, free_port, running, until
+from tests.support.servers.mcp_calls import Mcp
 
 SERIES = "/api/series/price?base=BTC&range=6h"
 
@@ -136,6 +138,41 @@ def test_a_missing_replica_and_its_return(api: Api) -> None:
     until(lambda: degraded(api), lambda got: got.get("db") is False)
     (api.serving / "elsewhere").rename(replica)
     until(lambda: degraded(api), lambda got: "db" not in got)
+
+
+@pytest.mark.requirement("series:db:missing", "series:metric:unknown")
+def test_what_may_be_asked_for_is_known_from_the_first_edition_on(tmp_path: Path) -> None:
+    def listed(name: str) -> Any:
+        operation = server.get("/openapi.json").json["paths"]["/api/series/{metric}"]["get"]
+        [found] = [one["schema"] for one in operation["parameters"] if one["name"] == name]
+        return found.get("enum")
+
+    with running(tmp_path / "serving", free_port()) as server:
+        assert degraded(server, "prise?base=BTC")["db"] is False
+        assert (listed("metric"), listed("kind")) == (None, None)
+        publish(server.serving, 1)
+        until(lambda: edition(server), lambda served: served == 1)
+        names = listed("metric")
+        (server.serving / "current.json").unlink()
+        until(lambda: degraded(server), lambda got: got.get("db") is False)
+        assert {"price", "open-interest"} <= set(names)
+        assert listed("metric") == names
+        assert "did you mean 'price'?" in server.get("/api/series/prise?base=BTC").error
+        assert "'whales'" in server.get("/api/series/long-short?base=BTC&kind=whales").error
+        assert degraded(server, "long-short?base=BTC&kind=accounts")["db"] is False
+
+
+@pytest.mark.requirement("edition:alone")
+def test_a_server_needs_its_package_and_what_is_published(api: Api, tmp_path: Path) -> None:
+    """It starts without the rest of the repository, and answers as it does with it."""
+    alone = tmp_path / "alone"
+    shutil.copytree(ROOT / "serve", alone / "serve", ignore=shutil.ignore_patterns("__pycache__"))
+    check = f"import serve\nassert serve.__file__ == {str(alone / 'serve/__init__.py')!r}, serve.__file__\n"
+    with running(api.serving, free_port(), before=check, root=alone) as other:
+        for path in ("/openapi.json", SERIES, "/api/series/open-interest?base=ETH", "/api/markets", "/guide/"):
+            assert other.get(path).status == 200, path
+            assert other.get(path).body == api.get(path).body, path
+        assert Mcp(other).result("tools/list") == Mcp(api).result("tools/list")
 
 
 @pytest.mark.requirement("edition:recovers", "edition:released", "series:db:unreachable")

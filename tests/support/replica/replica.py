@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import yaml
 
+from orchestration.config.settings import REPOSITORY
 from orchestration.publish.replica import BASE_KEY, number_coins
-from serve.replica.catalog import DEFINITIONS
 from tests.support.replica.replica_snapshots import build_snapshots, tables_of
 from tests.support.replica.replica_statistics import build_statistics
 
@@ -47,7 +47,7 @@ MARKETS = (
 
 def _definitions() -> dict[str, dict[str, Any]]:
     """The metric definitions as the dbt project has them."""
-    metrics = yaml.safe_load(DEFINITIONS.read_text())["metrics"]
+    metrics = yaml.safe_load((REPOSITORY / "dbt_project/models/metrics/_metrics.yml").read_text())["metrics"]
     found = {}
     for metric in metrics:
         definition = {"title": metric["label"], "description": metric["description"], **metric["config"]["meta"]}

@@ -123,10 +123,12 @@ def running(
     revision: str = "",
     before: str = "",
     now_ms: int | None = None,
+    root: Path = ROOT,
 ) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM.
 
     `before`: Python that its process runs first. `now_ms`: its clock stands still there.
+    `root`: the folder of its packages.
     """
     if now_ms is not None:
         before += f"import time\ntime.time_ns, time.time = lambda: {now_ms * 1_000_000}, lambda: {now_ms / 1000}\n"
@@ -135,7 +137,7 @@ def running(
         folders = [str(serving), str(port), str(docs or ""), str(serving.parent / "keys.json")]
         command = [sys.executable, "-c", before + RUN, *folders, redis_url, str(workers), str(quality or ""), revision]
         process = subprocess.Popen(
-            command, cwd=ROOT, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            command, cwd=root, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(root)}
         )
     api = Api(port, serving, log)
 

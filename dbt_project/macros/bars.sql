@@ -3,11 +3,11 @@
 {% macro bar_in_common_units(b, i) -%}
 {% for price in ["open", "high", "low", "close"] %}{{ b }}.{{ price }} / {{ i }}.multiplier as {{ price }},
         {% endfor -%}
-        -- Contracts of an inverse market are worth USD, of any other so many units of the symbol.
+        -- An inverse contract is worth that many USD; any other contract, that many units of the symbol.
         coalesce(
             {{ b }}.volume, {{ b }}.volume_contracts * {{ i }}.contract_size / case when {{ i }}.inverse then nullif({{ b }}.close, 0) else 1 end
         ) * {{ i }}.multiplier as volume_base,
-        -- Where no turnover is published: size at the mean of the bar's four prices.
+        -- Without a published turnover: the size times the mean of the bar's four prices.
         case when {{ i }}.usd_like then
             coalesce({{ b }}.turnover, volume_base / {{ i }}.multiplier * ({{ b }}.open + {{ b }}.high + {{ b }}.low + {{ b }}.close) / 4)
         end as volume_usd,

@@ -1,5 +1,5 @@
-{#- What is read out of order books: the mid, the notional that rests within bands around it, and what a market order costs.
-    `kind` says which of the staged books, `bands_pct` the bands in percent, `order_usd` the size of the order. -#}
+{#- Figures of an order book: the mid, the notional within bands around it, and the cost of a market order. `kind` is
+    the kind of the staged books, `bands_pct` the bands in percent, `order_usd` the size of the order. -#}
 {% macro book_figures(kind, bands_pct, order_usd=none) %}
 {{ config(
     replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks', triggers=endpoints_of([kind])
@@ -8,7 +8,7 @@ with books as (
     select
         b.tick_ms, i.market_id, b.venue, i.type, b.symbol, i.base, i.quote, b.ts, b.bids, b.asks,
         i.multiplier, i.usd_like,
-        -- Contracts of an inverse market are worth USD, of any other so many units of the symbol.
+        -- An inverse contract is worth that many USD; any other contract, that many units of the symbol.
         case when b.size_unit = 'contracts' then i.contract_size else 1 end as size_factor,
         b.size_unit = 'contracts' and i.inverse as sizes_are_usd,
         (b.bids[1][1] + b.asks[1][1]) / 2 as mid
@@ -29,7 +29,7 @@ levels as (
 priced as (
     select
         tick_ms, market_id, side,
-        -- How far from the mid, in percent, without the noise of binary fractions.
+        -- Distance from the mid in percent, rounded to remove floating-point noise.
         round(abs(level[1] / mid - 1) * 100, 9) as away_pct,
         level[1] as price,
         level[2] * size_factor * case when sizes_are_usd then 1 else level[1] end as notional
@@ -96,5 +96,5 @@ join sides as bid on b.tick_ms = bid.tick_ms and b.market_id = bid.market_id and
 join sides as ask on b.tick_ms = ask.tick_ms and b.market_id = ask.market_id and ask.side = 'ask'
 {% endmacro %}
 
-{#- A spot pair without what venues write between coin and quote: BTC-USDT, BTC/USDT and BTC_USDT are one pair. -#}
+{#- A spot pair without separators: BTC-USDT, BTC/USDT and BTC_USDT are one pair. -#}
 {% macro joined_pair(pair) -%}upper(regexp_replace({{ pair }}, '[^A-Za-z0-9]', '', 'g')){%- endmacro %}

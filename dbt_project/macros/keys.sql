@@ -1,5 +1,6 @@
-{#- The incremental strategy of models that are replaced by key: `replace_keys` lists the key's columns, the optional
-    `replace_on` a time column of it, whose literal bounds spare the untouched past however long the table is. -#}
+{#- The incremental strategy of models whose rows are replaced by key: `replace_keys` lists the key's columns, the
+    optional `replace_on` a time column of the key. Its literal bounds let DuckDB skip older row groups, however long
+    the table is. -#}
 {% macro get_incremental_replace_keys_sql(arg_dict) %}
   {%- set target = arg_dict["target_relation"] -%}
   {%- set source = arg_dict["temp_relation"] -%}
@@ -14,7 +15,7 @@
   insert into {{ target }} ({{ columns }}) select {{ columns }} from {{ source }}
 {% endmacro %}
 
-{#- The incremental strategy of what is written once: new rows are added, none is replaced. -#}
+{#- The incremental strategy of append-only models: new rows are added, none is replaced. -#}
 {% macro get_incremental_add_rows_sql(arg_dict) %}
   insert into {{ arg_dict["target_relation"] }} ({{ arg_dict["dest_columns"] }})
   select {{ arg_dict["dest_columns"] }} from {{ arg_dict["temp_relation"] }}

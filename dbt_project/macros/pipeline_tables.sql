@@ -1,5 +1,5 @@
-{#- The tables that the pipeline keeps beside the models, made where they are missing before every run. The body is plain
-    SQL without Jinja: `orchestration/warehouse/watermark.py` executes the same text. -#}
+{#- The tables that the pipeline keeps beside the models, created before every run if they are missing. The body is
+    plain SQL without Jinja: `orchestration/warehouse/watermark.py` executes the same text. -#}
 {% macro pipeline_tables() %}
 create schema if not exists pipeline;
 create table if not exists pipeline.window_files (file varchar);

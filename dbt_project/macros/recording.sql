@@ -1,9 +1,10 @@
-{#- How recording went: one outcome per minute, venue and endpoint, the basis of gaps and of the status table. -#}
+{#- The outcome of recording per minute, venue and endpoint: the basis of gaps and of the status table. -#}
 
-{#- Minutes for which an answer stands, by kind: a kind that was not asked again by then has a hole, as one that is sampled
-    every minute has in each minute without it. Kinds that come in turns (a share of the markets every minute, each of them
-    once an hour) are among the hourly ones. The venues' declarations decide how often a kind is requested:
-    tests/ingest/venues/test_venues.py fails where these minutes differ from them. -#}
+{#- For how many minutes a response is valid, by kind. If a kind is not requested again by then, the minutes after that
+    are a gap, as every minute without a response is one for kinds that are requested every minute. Kinds whose markets
+    are requested in turns (a part every minute, each market once an hour) are among the hourly ones. The venues'
+    declarations decide how often a kind is requested: tests/ingest/venues/test_venues.py fails if these minutes
+    differ from them. -#}
 {% macro cadences() %}
     {{ return({
         1: ["perp_tickers", "spot_tickers", "product_tickers", "funding", "funding_intervals", "open_interest", "marks",
@@ -16,8 +17,8 @@
     }) }}
 {% endmacro %}
 
-{#- Kinds that are asked (or listened to) every minute. Bars are asked every minute too, but what counts is the bar,
-    whenever it arrives. -#}
+{#- Kinds that are requested (or subscribed to) every minute. Bars are requested every minute too, but a minute counts
+    as recorded when its bar is there, whenever it arrives. -#}
 {% macro sampled_endpoints() %}('{{ cadences()[1] | join("', '") }}'){% endmacro %}
 {% macro bar_endpoints() %}('perp_bars', 'spot_bars'){% endmacro %}
 {% macro standing_endpoints() -%}
@@ -26,7 +27,7 @@
 ('{{ found | join("', '") }}')
 {%- endmacro %}
 
-{#- How long an answer stands, ms; null for kinds that nobody named. -#}
+{#- For how long a response is valid, ms; null for kinds that are not listed. -#}
 {% macro cadence_ms(endpoint="endpoint") -%}
 case
     {%- for minutes, kinds in cadences().items() %}
@@ -36,8 +37,8 @@ case
 {%- endmacro %}
 {% macro longest_cadence_ms() -%}{{ cadences().keys() | max * 60000 }}{%- endmacro %}
 
-{#- Columns tick_ms, venue, endpoint, outcome, error for the ticks that satisfy `scope`. A stream counts as complete if
-    every one of its connections listened to the whole minute. What is fetched long after its time is no recording. -#}
+{#- Columns tick_ms, venue, endpoint, outcome, error for the minutes that satisfy `scope`. A stream counts as complete
+    if every one of its connections listened for the whole minute. Backfilled rows are not counted. -#}
 {% macro endpoint_outcomes(scope) -%}
   select
     tick_ms, venue, endpoint, error,
@@ -62,15 +63,16 @@ case
   group by tick_ms, venue, endpoint
 {%- endmacro %}
 
-{#- Minutes whose outcome a build decides: all it touches, the minutes whose bars its ticks asked for, and those in which
-    its answers stand. -#}
+{#- The minutes whose outcome a build decides: all that it touches, the minutes of the bars that it brings, and those in
+    which its responses are valid. -#}
 {% macro decided_minutes() -%}
 select minute_ms from {{ ref("int_touched_minutes") }}
 union select tick_ms - 60000 from {{ source("pipeline", "window_ticks") }}
 union select tick_ms + unnest(range(0, {{ longest_cadence_ms() }}, 60000)) from {{ source("pipeline", "window_ticks") }}
 {%- endmacro %}
 
-{#- Decided minutes joined into intervals: few, so that comparing them with every stored run stays cheap. -#}
+{#- The decided minutes, merged into intervals: there are few, so that comparing them with every stored run is cheap.
+    -#}
 {% macro decided_intervals() -%}
 {{ merge_intervals("(select 0 as one, minute_ms as start_ms, minute_ms + 60000 as end_ms from (" ~ decided_minutes() ~ "))", "one") }}
 {%- endmacro %}
@@ -82,7 +84,7 @@ from {{ this }} as runs
 join ({{ decided_intervals() }}) as decided on runs.start_ms <= decided.end_ms and runs.end_ms >= decided.start_ms
 {%- endmacro %}
 
-{#- The incremental strategy of recording_runs: the runs that the build read are replaced by what became of them. -#}
+{#- The incremental strategy of recording_runs: the runs that the build has read are replaced by the new ones. -#}
 {% macro get_incremental_replace_runs_sql(arg_dict) %}
   {%- set target = arg_dict["target_relation"] -%}
   {%- set columns = arg_dict["dest_columns"] -%}

@@ -1,7 +1,8 @@
-{#- What every staging model shares: reading a recorded body's rows, and saying which rows are unusable. -#}
+{#- Macros that all staging models share: reading the rows of a recorded body, and marking unusable rows. -#}
 
-{#- All staging models as (venue, kinds), in the order in which they are read. `kind<endpoint`: the view reads bodies that
-    are recorded under another name, because the venue says several things at once; `kind<one+other`: under several. -#}
+{#- All staging models as (venue, kinds), in the order in which they are read. `kind<endpoint`: the view reads bodies
+    that are recorded under another endpoint, because one response of the venue has several kinds; `kind<one+other`:
+    under several endpoints. -#}
 {% macro staged() %}
     {{ return([
         ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
@@ -38,8 +39,8 @@
     ]) }}
 {% endmacro %}
 
-{#- What the window holds, as `<venue> <endpoint>`, and the triggers that it fires (as `pipeline every_1h`, see windows.py);
-    empty unless a model runs. -#}
+{#- The content of the window as `<venue> <endpoint>`, and the triggers that it fires (as `pipeline every_1h`, see
+    windows.py); empty unless a model runs. -#}
 {% macro window_endpoints() %}
     {%- set found = [] -%}
     {%- if execute -%}
@@ -58,7 +59,7 @@
     {{ return(found) }}
 {% endmacro %}
 
-{#- The endpoints that bring bodies of these kinds, fresh or backfilled, whichever venue's. -#}
+{#- The endpoints that bring bodies of these kinds, recorded or backfilled, of any venue. -#}
 {% macro endpoints_of(kinds) %}
     {%- set found = [] -%}
     {%- for venue, own in staged() -%}
@@ -80,9 +81,9 @@
     {{ return(false) }}
 {% endmacro %}
 
-{#- The staging models of these kinds as (venue, kind), without `kinds` all, without those of `except`. While a model
-    runs, only those whose bodies the window holds: most kinds are not asked every minute, and planning a view costs as
-    much as reading a small body. -#}
+{#- The staging models of these kinds as (venue, kind): all kinds if none are given, without those of `except`. While a
+    model runs, only those whose bodies the window holds: most kinds are not requested every minute, and planning a view
+    costs as much as reading a small body. -#}
 {% macro staged_views(kinds=none, except=[]) %}
     {%- set found = [] -%}
     {%- set depends = ref("raw_window") -%}
@@ -95,7 +96,7 @@
                 {%- do recorded_as.extend([venue ~ " " ~ endpoint, venue ~ " history_" ~ endpoint]) -%}
             {%- endfor -%}
             {%- if (kinds is none or kind in kinds) and kind not in except -%}
-                {#- Named while dbt parses, whatever a window holds: that is how it knows what depends on what. -#}
+                {#- Also while dbt parses, whatever the window holds: dbt learns the dependencies from these calls. -#}
                 {%- set view = ref("stg_" ~ venue ~ "__" ~ kind) -%}
                 {%- if not execute or recorded_as | select("in", window) | list -%}
                     {%- do found.append((venue, kind, view)) -%}
@@ -106,8 +107,8 @@
     {{ return(found) }}
 {% endmacro %}
 
-{#- What the intermediate layer reads of each kind, whichever venue says it: the columns that a staging view of the kind may
-    have, beside those that every one has. A venue leaves out what it does not publish. -#}
+{#- The columns that the intermediate layer reads of each kind: those that a staging view of the kind may have besides
+    the columns that every view has. A venue's view leaves out what the venue does not publish. -#}
 {% macro families() %}
     {{ return({
         "staged_instruments": {
@@ -207,8 +208,9 @@
     }) }}
 {% endmacro %}
 
-{#- All rows of a family, read once a build: bodies are parsed here and nowhere else. A `rare` family, which most windows
-    do not hold, keeps the rows of the last window that held it: who reads it says `triggers`, or filters by tick. -#}
+{#- All rows of a family, read once per build: bodies are parsed here only. A `rare` family, which most windows do not
+    have, keeps the rows of the last window that had it: models that read it have `triggers`, or filter by `tick_ms`.
+    -#}
 {% macro staged_rows(family) %}
 {{ config(incremental_strategy="replace_all", tags=["window"], triggers=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
@@ -228,11 +230,11 @@ from (
 )
 {% endmacro %}
 
-{#- Kinds that come over a WebSocket: a row is a connected span, not an answer. -#}
+{#- Kinds that come over a WebSocket: a row is a period of listening and not a response. -#}
 {% macro stream_kinds() %}('liquidations', 'liquidator_fills'){% endmacro %}
 
-{#- True for what was fetched long after its time: `history_<kind>` holds bodies of the format of `<kind>`, `<kind>_history`
-    bodies of a format of its own. The names are made in ingest/declaration/history.py; a test compares the two. -#}
+{#- True for backfilled endpoints: `history_<kind>` has bodies in the format of `<kind>`, `<kind>_history` has bodies in
+    a format of its own. The names are made in ingest/declaration/history.py; a test compares the two. -#}
 {% macro is_backfilled(endpoint="endpoint") -%}
 (starts_with({{ endpoint }}, 'history_') or ends_with({{ endpoint }}, '_history'))
 {%- endmacro %}
@@ -242,9 +244,10 @@ from (
 case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
 {%- endmacro %}
 
-{#- One row `r` per element of `rows`, a list that SQL takes out of `body`, fresh or backfilled. TRY keeps a broken body from failing any
-    other: it becomes one row with r null, as does an empty list where the venue always lists something. Of several
-    answers to the same request in a tick (a recorder that started anew inside the minute) the newest counts. -#}
+{#- One row `r` per element of `rows`, a list that SQL extracts from `body`, recorded or backfilled. TRY keeps a broken
+    body from failing the whole query: it becomes one row with r null, as does an empty list if the venue's list is
+    never empty. If a minute has several responses to the same request (the recorder restarted within the minute), the
+    newest counts. -#}
 {% macro recorded(venue, kind, rows, may_be_empty=false) %}
     select
         tick_ms, endpoint, key, params, requested_ms, received_ms,
@@ -261,7 +264,7 @@ case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
     )
 {% endmacro %}
 
-{#- Why a row cannot be used, null if it can: a broken body, or a required column without a value. -#}
+{#- The reason why a row is unusable, null if it is usable: a broken body, or a required column without a value. -#}
 {% macro reject(required) %}
     case
         when r is null then 'unreadable'

@@ -31,7 +31,7 @@
 {{ return(known_ms(ref("recording_runs"), "max(end_ms) filter (venue = '') - 60000")) }}
 {%- endmacro %}
 
-{#- The as_of of the edition that the build leads to, as a number: where rolling windows end. -#}
+{#- The as_of of the edition that this build leads to, as a number: the end of rolling windows. -#}
 {% macro as_of_ms() -%}
 {%- set as_of = known_ms(source("pipeline", "settings"), "max(if(name = 'as_of_ms', value, null))::bigint") -%}
 {{ return(as_of or newest_minute_ms()) }}
@@ -43,7 +43,7 @@
 {{ return((run_query("select " ~ expression ~ " from " ~ relation).rows[0][0] if known else 0) or 0) }}
 {%- endmacro %}
 
-{#- Joins intervals [start_ms, end_ms) of one `key` that touch; intervals of one key must not overlap. -#}
+{#- Merges intervals [start_ms, end_ms) of one `key` that touch; intervals of one key must not overlap. -#}
 {% macro merge_intervals(relation, key) -%}
 select {{ key }}, min(start_ms) as start_ms, max(end_ms) as end_ms
 from (

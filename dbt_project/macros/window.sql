@@ -3,8 +3,8 @@
     `pipeline.window_ticks` and `pipeline.window_files` say what is built. The pipeline opens a window before it runs dbt and
     closes it afterwards. By hand, `dbt run-operation open_window` opens one over minutes that are built already. -#}
 
-{#- Before every run: refuse to build windowed models without a window, which would rewrite tables from no rows, and to build
-    one from models that hold the rows of another window. -#}
+{#- Before every run: refuse to build windowed models without a window, because that would rewrite tables from no rows,
+    and refuse to build a model on others that hold the rows of a different window. -#}
 {% macro require_window() %}
   {%- set state = run_query("select (select count(*) from pipeline.window_ticks), (select count(*) from pipeline.loads), "
     ~ "max(value) filter (name = 'opened_by'), coalesce(max(value) filter (name = 'built_by_hand'), '') from pipeline.settings").rows[0]
@@ -30,7 +30,7 @@
   {%- endif -%}
 {% endmacro %}
 
-{#- After every run: which models hold the window that was opened by hand. -#}
+{#- After every run: record which models hold the window that was opened by hand. -#}
 {% macro note_built() %}
   {%- set built = [] -%}
   {%- for result in results if result.status == "success" and windowed([result.node.unique_id]) -%}{%- do built.append(result.node.name) -%}{%- endfor -%}
@@ -40,14 +40,14 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
   {%- endif -%}
 {% endmacro %}
 
-{#- Those of some nodes that a window updates. -#}
+{#- The nodes among these that a window updates. -#}
 {% macro windowed(ids) %}
   {%- set found = [] -%}
   {%- for id in ids if id in graph.nodes and graph.nodes[id].config.materialized == "windowed" -%}{%- do found.append(id) -%}{%- endfor -%}
   {{ return(found) }}
 {% endmacro %}
 
-{#- Some nodes and all models that they are built from. -#}
+{#- These nodes and all models that they depend on. -#}
 {% macro ancestors(ids) %}
   {%- set found = ids | list -%}
   {%- for id in found -%}
@@ -58,8 +58,8 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
 
 {% macro as_minute(expression) -%}strftime(make_timestamp({{ expression }} * 1000), '%Y-%m-%d %H:%M'){%- endmacro %}
 
-{#- Open a window over minutes that are built, by hand: `first` and `last` are UTC times, the newest minute without them. All
-    triggers are fired, so that every selected model is built. -#}
+{#- Open a window over built minutes, by hand: `first` and `last` are UTC times; without them, the newest minute. All
+    triggers fire, so that every selected model is built. -#}
 {% macro open_window(first=none, last=none) %}
   {%- do run_query(pipeline_tables()) -%}
   {%- set bounds = run_query("select "
@@ -94,8 +94,9 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
   {%- do log("The window holds " ~ ticks | length ~ " minutes. Now: dbt build", info=true) -%}
 {% endmacro %}
 
-{#- DuckDB's threads and memory, from the settings TIDEMARK_BUILD_THREADS and TIDEMARK_BUILD_MEMORY; without them DuckDB takes
-    all cores and most of the memory. Read while a run executes, so that other values do not make dbt parse again. -#}
+{#- DuckDB's threads and memory, from the settings TIDEMARK_BUILD_THREADS and TIDEMARK_BUILD_MEMORY; without them DuckDB
+    uses all cores and most of the memory. They are read at run time, so that other values do not make dbt parse again.
+    -#}
 {% macro build_resources() %}
   {%- set threads = env_var("TIDEMARK_BUILD_THREADS", "") if execute -%}
   {%- set memory = env_var("TIDEMARK_BUILD_MEMORY", "") if execute -%}
@@ -105,10 +106,10 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
   {% endif -%}
 {% endmacro %}
 
-{#- How DuckDB builds one minute, which is most windows: on one thread, because a second one costs a quarter more CPU for so
-    few rows; and without joining what the minutes before left as small row groups, which writes most of the newest hour
-    again at each checkpoint. The builds of an hour's first minute and of many minutes do join, on all threads. (What the
-    minute before landed late is built with the next one: two ticks are few.) -#}
+{#- DuckDB's settings for a window of one minute, the usual case: one thread, because a second one costs a quarter more
+    CPU for so few rows; and no merging of small row groups, which would rewrite most of the newest hour at each
+    checkpoint. Builds of an hour's first minute and of many minutes merge them, on all threads. (A window of two
+    minutes, with late rows of the minute before, still counts as small.) -#}
 {% macro tuned_for_window() %}
   {%- set large = "select count(*) > 3 or bool_or(tick_ms % 3600000 = 0) from " ~ source("pipeline", "window_ticks") -%}
   {%- if execute and not run_query(large).rows[0][0] -%}
@@ -116,9 +117,9 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
   {%- endif -%}
 {% endmacro %}
 
-{#- The incremental strategy of every windowed model: drop the touched buckets, insert their new rows.
-    `replace_on` is the time column, `replace_buckets` a query of the touched bucket starts. Literal bounds
-    come first, so that zone maps spare the untouched past however long the table is. -#}
+{#- The incremental strategy of every windowed model: delete the touched buckets, insert their new rows. `replace_on` is
+    the time column, `replace_buckets` a query of the touched bucket starts. Literal bounds come first, so that DuckDB's
+    zone maps skip older row groups however long the table is. -#}
 {% macro get_incremental_replace_buckets_sql(arg_dict) %}
   {%- set target = arg_dict["target_relation"] -%}
   {%- set source = arg_dict["temp_relation"] -%}

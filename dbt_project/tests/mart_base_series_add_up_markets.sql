@@ -1,4 +1,5 @@
--- Open interest, volume and liquidations of a coin are those of its aggregated markets, in each of the last three hours' minutes.
+-- A coin's open interest, volume and liquidations equal the sums over its aggregated markets, in each of the last three
+-- hours' minutes.
 {{ config(meta={'dagster': {'ref': {'name': 'series_base_1m'}}}) }}
 with coins as (
   select t, base, oi_usd, volume_usd, liq_long_usd, liq_short_usd, n_markets

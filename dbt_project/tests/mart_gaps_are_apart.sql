@@ -1,4 +1,4 @@
--- Gaps are whole minutes, and those of one venue and endpoint neither overlap nor touch with the same reason.
+-- Gaps are whole minutes, and gaps of one venue and endpoint do not overlap; those that touch differ in reason.
 select *
 from (
   select

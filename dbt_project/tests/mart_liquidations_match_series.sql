@@ -1,5 +1,5 @@
--- The rolling windows of liquidations are the series of their whole minutes, and of the minute that a window begins in the
--- events after its beginning; of every coin and of all.
+-- The rolling windows of liquidations equal the series over their whole minutes plus the events of the minute in which
+-- a window begins; for every coin and for all coins.
 {{ config(meta={'dagster': {'ref': {'name': 'liquidations'}}}) }}
 {%- set now_ms = as_of_ms() %}
 {%- set windows = {"1h": 3600000, "4h": 14400000, "12h": 43200000, "24h": 86400000} %}

@@ -1,5 +1,5 @@
--- A coin's open interest in the live table is that of its listed markets in the newest minute of the series, where none of
--- it is carried over from an earlier minute. Coins that HIP-3 alone trades have no series.
+-- A coin's open interest in the live table equals the sum over its listed markets in the newest minute of the series,
+-- if none of their values is carried over from an earlier minute. Coins with HIP-3 markets only have no series.
 {{ config(meta={'dagster': {'ref': {'name': 'markets'}}}) }}
 with newest as (
   select {{ newest_minute() }} as t

@@ -1,5 +1,5 @@
--- What flows in a bucket of a tier is what flows in its parts in the finer tier, for each bucket of the newest day. Hours
--- and days that are only in history have bars of their own.
+-- The flows of a bucket equal the sums over its parts in the finer tier, for each bucket of the newest day. Hours and
+-- days of history have bars of their own.
 {{ config(meta={'dagster': {'ref': {'name': 'series_market_1d'}}}) }}
 with day as (
   select {{ bucket(newest_minute(), "1d") }} as since_ms

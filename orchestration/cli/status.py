@@ -80,11 +80,11 @@ def _judged(found: State) -> State:
     if age_s is None:
         return {"summary": found.get("error", "nothing has been published yet")}
     if age_s < -UNHEALTHY_AFTER_S:
-        summary = "the served data is of a time that is still to come: a clock is or was wrong"
+        summary = "the served data is from the future: a clock is or was wrong"
     elif age_s > UNHEALTHY_AFTER_S:
         summary = f"the served data is older than {minutes} minutes"
     elif time.time() * 1000 - max(good, default=0) > UNHEALTHY_AFTER_S * 1000:
-        state, summary = "unhealthy", f"no exchange has answered well for {minutes} minutes"
+        state, summary = "unhealthy", f"no exchange has been recorded successfully for {minutes} minutes"
     return {"state": state, "summary": summary}
 
 

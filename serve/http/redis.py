@@ -64,6 +64,6 @@ class RedisStore:
             self._failing = True
             return None
         if self._failing:
-            log.warning("Redis answers again")
+            log.warning("Redis responds again")
         self._failing = False
         return answer

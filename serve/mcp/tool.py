@@ -150,10 +150,10 @@ def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> b
         warnings.append({"code": "recording_gap", "message": message})
     if missing_venues:
         each = ", ".join(f"{venue} {_length(gaps)}" for venue, gaps in sorted(missing_venues.items()))
-        message = f"Some venues were not recorded all the time, sums lack them there: {each}."
+        message = f"Some venues were not recorded all the time; sums do not include them there: {each}."
         warnings.append({"code": "venue_gap", "message": message})
     if stale:
-        message = "The newest data is older than a step plus 15 minutes: do not take it for the present."
+        message = "The newest data is older than a step plus 15 minutes: do not treat it as current."
         warnings.append({"code": "stale", "message": message})
     gaps = _longest(unknown, MAX_GAPS)
     gaps += _longest([gap for own in missing_venues.values() for gap in own], MAX_GAPS - len(gaps))

@@ -89,7 +89,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("start", starts(metafunc.config), ids=to_text)
 
 
-def test_every_venue_answers(start: int, recorded: Recorded) -> None:
+def test_every_venue_responds(start: int, recorded: Recorded) -> None:
     asked = {row.venue for row in recorded.rows[start]}
     assert asked == {venue.name for venue in VENUES}
     assert [row for row in recorded.rows[start] if row.status != 200 or row.error] == []

@@ -177,7 +177,7 @@ def test_cvd_runs_from_the_start_of_the_range(api: Api) -> None:
 
 
 @pytest.mark.requirement("series:all-coins", "series:type:fixed", "series:kind", "series:alias")
-def test_what_a_metric_takes_is_in_its_definition(api: Api) -> None:
+def test_allowed_parameters_follow_from_the_metric_definition(api: Api) -> None:
     def error(path: str) -> str:
         answer = api.get(f"/api/series/{path}")
         assert answer.status == 400, answer

@@ -363,7 +363,7 @@ def test_liquidations_equal_the_recorded_orders(served: tuple[Expected, str]) ->
     assert compared > 140
 
 
-def test_what_was_not_recorded_is_null_and_in_a_gap(served: tuple[Expected, str]) -> None:
+def test_unrecorded_time_is_null_and_in_a_gap(served: tuple[Expected, str]) -> None:
     """The replay has no open interest for Binance: null, and a gap says why; never zero."""
     _, api = served
     body = get(f"{api}/api/series/oi?base=BTC&venue=binance&range=1h&step=1m")

@@ -297,7 +297,7 @@ def test_movers_are_the_extremes_of_the_markets_list(live: Live, api: Api, coins
 
 
 @pytest.mark.requirement("coin:values")
-def test_a_coin_is_what_the_snapshots_say_of_it(live: Live, api: Api, coins: Coins) -> None:
+def test_a_coins_detail_agrees_with_the_snapshots(live: Live, api: Api, coins: Coins) -> None:
     ratios = {c.pop("base"): c for c in api.get("/api/long-short").json["coins"]}
     for base in ("A", "a", "C", "Z07", "F"):
         got = api.get(f"/api/coin/{base}").json

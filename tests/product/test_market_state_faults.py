@@ -1,4 +1,4 @@
-"""What the snapshots say after real faults: stand-ins that are down, answer less or change a contract.
+"""What the snapshots say after real faults: simulators that are down, answer less or change a contract.
 
 Four moments of a day, which ends soon after an exchange listed a perp; then a quarter of an hour in which nobody
 answers. Premiums come without the won's rate, because nobody who publishes it is asked.
@@ -22,7 +22,7 @@ from tests.support.pipeline.recorder_minutes import MINUTE, only
 from tests.support.replica.replica_snapshots import HOUR
 from tests.support.servers.api_server import Api
 
-LISTED = 1_765_458_000_000  # 2025-12-11 13:00 UTC: Binance lists WLDUSDT in the world of the stand-ins
+LISTED = 1_765_458_000_000  # 2025-12-11 13:00 UTC: Binance lists WLDUSDT in the simulated market
 NOW = LISTED + 90 * MINUTE
 LATER = NOW + 15 * MINUTE
 TIMES = (NOW - 24 * HOUR, NOW - 2 * HOUR, NOW - HOUR, NOW)
@@ -108,7 +108,7 @@ def test_contracts_that_cannot_be_compared_have_their_reasons(served: Served) ->
 
 
 @pytest.mark.requirement("markets:changes", "states:markets:null")
-def test_a_change_from_an_hour_without_answers_is_unknown(served: Served) -> None:
+def test_a_change_from_an_hour_without_responses_is_null(served: Served) -> None:
     entries = perps(served.api)
     assert not [entry for entry in entries if entry["venue"] == "bybit" and entry["px_1h"] is not None]
     assert any(entry["px_24h"] is not None for entry in entries if entry["venue"] == "bybit")
@@ -184,7 +184,7 @@ def test_coins_without_a_common_bucket_are_insufficient(served: Served) -> None:
 
 
 @pytest.mark.requirement("states:markets:down", "states:depth:unavailable", "states:listings:sources")
-def test_a_quarter_of_an_hour_without_answers_is_unknown_and_not_quiet(later: Api) -> None:
+def test_a_quarter_of_an_hour_without_responses_makes_order_books_unavailable(later: Api) -> None:
     answer = later.get("/api/order-book-depth")
     assert (answer.status, answer.json["state"]) == (503, "unavailable")
     assert int(answer.headers["retry-after"]) > 0

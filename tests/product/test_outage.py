@@ -1,6 +1,6 @@
-"""Faults of a venue end as gaps and nulls, never as zeros: ten minutes of the stand-ins, from request to response.
+"""Faults of a venue end as gaps and nulls, never as zeros: ten minutes of the simulators, from request to response.
 
-The stand-ins' clock is moved minute by minute; the recorder's own parts ask, land and are built, published and served.
+The simulators' clock is moved minute by minute; the recorder's own parts ask, land and are built, published and served.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def moment(number: int) -> Moment:
 
 
 async def true_volumes() -> dict[int, float]:
-    """What the stand-ins' world says of one market, minute by minute."""
+    """What the simulated market says of one market, minute by minute."""
     span = {"from": START - 10 * MINUTE, "to": START + MINUTES * MINUTE}
     async with sandbox(now_ms=START + MINUTES * MINUTE) as venues:
         asked = await venues.get("/_sandbox/truth", venue="binance", type="perp", symbol="BTCUSDT", **span)
@@ -109,7 +109,7 @@ def test_liquidations_without_a_stream_are_unknown(api: Api) -> None:
     assert [reported["totals"] for reported in (whole, coin)] == [unknown, unknown]
     assert (whole["coins"], whole["by_venue"], whole["recent"], coin["coins"]) == ([], {}, [], [])
     section = api.get("/api/market-movers").json["sections"]["liquidations"]
-    assert "no liquidation feed was heard" in section["unavailable"]
+    assert "no liquidation feed was connected" in section["unavailable"]
     assert (section["up"], section["down"]) == ([], None)
 
 

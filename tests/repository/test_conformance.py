@@ -59,7 +59,7 @@ def test_each_difference_is_named(ours: Any, words: str) -> None:
     assert any(one.startswith(words) for one in found), found
 
 
-def test_what_is_named_is_passed_over() -> None:
+def test_ignored_paths_are_not_compared() -> None:
     assert differences(REAL, row(price="0.000001"), maps={"by"}, unscaled={"price"}) == []
     assert differences(REAL, row(price="0.01"), maps={"by"}, tolerance=1e8) == []
     assert differences(REAL, row(at="x"), maps={"by"}, ignored={"data[].at"}) == []

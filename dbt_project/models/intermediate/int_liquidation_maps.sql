@@ -1,6 +1,6 @@
--- A map is updated from the previous one and never computed from scratch, so data that arrives late does not change
--- it. Each build that recorded books of the indices updates the newest maps; of the perps that are scored the maps of
--- the last hours are also kept as they were.
+-- A map is updated from the previous one and never computed from scratch, so data that arrives late does not change it.
+-- Each build that recorded order books of the indices updates the newest maps; maps of the scored perps are also
+-- frozen, for the last hours.
 {%- set kept_hours = 36 %}
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['frozen_ms'], triggers=endpoints_of(['index_books']),

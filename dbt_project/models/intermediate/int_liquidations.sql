@@ -2,7 +2,7 @@
 with events as (
     select
         e.tick_ms, e.ts, i.market_id, e.venue, e.symbol, i.base, i.aggregated, e.side, e.price, i.multiplier, i.usd_like,
-        -- Contracts of an inverse market are worth USD, of any other so many units of the symbol.
+        -- An inverse contract is worth that many USD; any other contract, that many units of the symbol.
         coalesce(
             e.size, e.size_contracts * i.contract_size / case when i.inverse then nullif(e.price, 0) else 1 end,
             e.size_quote / nullif(e.price, 0)

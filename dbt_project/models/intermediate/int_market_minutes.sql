@@ -1,10 +1,10 @@
 -- A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier and open interest is multiplied
 -- by it; contracts × price of a contract needs neither.
 {{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
-{#- How long a funding interval counts after it was seen: 5 minutes. #}
+{#- For how long an observed funding interval is carried over: 5 minutes. #}
 {% set carry_ms = 300000 %}
 with observed as (
-    -- Each kind of a venue brings its part; of two versions of a part the newest counts.
+    -- Each kind of a venue has some of the columns; of two versions of a value the newest counts.
     select
         tick_ms, venue, type, symbol, max(received_ms) as observed_ms,
         {% for column in ['last_price', 'mark_price', 'index_price', 'vol24h_quote', 'vol24h_usd', 'open_interest',
@@ -14,7 +14,7 @@ with observed as (
     from {{ ref('staged_market_state') }}
     where reject is null
     group by tick_ms, venue, type, symbol
-    -- A funding interval alone says nothing about a market.
+    -- A row with nothing but a funding interval says nothing about the market's state.
     having count(*) filter (kind <> 'funding_intervals') > 0
 ),
 
@@ -22,10 +22,10 @@ identified as (
     select
         o.tick_ms as minute_ms, i.market_id, o.venue, o.type, o.symbol, i.base, i.quote, i.hip3, i.aggregated, i.usd_like, i.multiplier,
         o.observed_ms,
-        -- A price of zero is a market without one.
+        -- A price of zero means that the market has none.
         nullif(o.last_price, 0) as last, nullif(o.mark_price, 0) as mark, nullif(o.index_price, 0) as index_,
         o.vol24h_quote, o.vol24h_usd, o.open_interest_usd,
-        -- Contracts of an inverse market are worth USD, of any other so many units of the symbol.
+        -- An inverse contract is worth that many USD; any other contract, that many units of the symbol.
         coalesce(
             o.single_open_interest,
             v.oi_factor * coalesce(
@@ -33,7 +33,7 @@ identified as (
             )
         ) as oi,
         o.funding_rate as rate,
-        -- Venues that publish the interval with the contract alone: as it was in force then, whatever it is today.
+        -- For venues that publish the interval only with the contract: the interval in force at that minute.
         coalesce(o.interval_h, case when o.funding_rate is not null then f.interval_h end) as interval_h
     from observed as o
     join {{ ref('instruments') }} as i on o.venue = i.venue and o.type = i.type and o.symbol = i.symbol
@@ -43,8 +43,8 @@ identified as (
     ) as f on i.market_id = f.market_id and o.tick_ms >= f.since_ms
 ),
 
--- USD for one unit of a quote that is not USD-like, by the venue's own most traded spot pair of the same minute: the quote
--- against a dollar (BTC-USDT), or a dollar against the quote (USDT-KRW).
+-- USD per unit of a quote that is not USD-like, from the venue's own most traded spot pair in the same minute: the
+-- quote against a dollar token (BTC-USDT), or a dollar token against the quote (USDT-KRW).
 quote_rates as (
     select minute_ms, venue, quote, max_by(usd, traded) as usd
     from (
@@ -66,7 +66,7 @@ converted as (
     left join quote_rates as r on m.minute_ms = r.minute_ms and m.venue = r.venue and m.quote = r.quote
 ),
 
--- Earlier minutes count only with an interval that they observed themselves: what was carried is not carried on.
+-- Earlier minutes count only if they observed the interval themselves: a carried interval is not carried further.
 timeline as (
     select *, case when interval_h is not null then minute_ms end as seen_ms, true as in_window from converted
     {% if is_update() %}

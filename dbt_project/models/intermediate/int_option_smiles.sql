@@ -13,7 +13,7 @@ with options as (
     where o.snapshot_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w) and o.expiry_ms > o.snapshot_ms
 ),
 
--- A point per strike, of its options out of the money: log-moneyness k and total variance w.
+-- A point per strike, from its out-of-the-money options: log-moneyness k and total variance w.
 points as (
     select {{ expiry }}, strike, avg(ln(strike / forward)) as k, avg(iv * iv * years) as w, any_value(years) as years
     from options

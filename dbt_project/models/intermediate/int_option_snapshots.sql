@@ -1,4 +1,4 @@
--- Each of a venue's kinds brings a part of an option; an option without a ticker in the snapshot has no row.
+-- Each kind of a venue has some columns of an option; an option without a ticker in the snapshot has no row.
 {{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_ticks',
     triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {%- set parts = ['coin', 'expiry_ms', 'strike', 'option_type', 'mark_iv', 'bid_iv', 'ask_iv', 'forward', 'mark_price_coins',

@@ -46,7 +46,8 @@ identified as (
     join {{ ref('instruments') }} as i on r.venue = i.venue and r.type = i.type and r.symbol = i.symbol
 ),
 
--- Coins at the price of the bucket's last minute. Minutes are looked up one by one: the past is long.
+-- Sizes in coins are converted at the price of the bucket's last minute. Minutes are looked up by key, because a scan
+-- of all minutes would be slow.
 prices as (
     select market_id, minute_ms, price
     from {{ ref('int_market_minutes') }}

@@ -30,7 +30,7 @@ judged as (
     from views
 ),
 
--- Several views may read one body, each its part: it is broken if one of them finds it so.
+-- Several views may read different parts of one body: it is broken if it is for one of them.
 bodies as (
     select
         tick_ms, venue, endpoint, bool_or(broken) as broken, bool_or(unreadable) as unreadable,

@@ -1,15 +1,15 @@
--- A settlement that is published again is not written again. The interval that it closes is the time since the
--- previous settlement, so one that arrives late changes the row of the next.
+-- A settlement that is published again is not stored again. Its interval is the time since the previous settlement, so
+-- a settlement that arrives late changes the row of the next one.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'settled_ms'], replace_on='settled_ms',
     triggers=endpoints_of(families()['staged_settlements'].kinds)
 ) }}
-{#- No venue settles more seldom: a greater distance is a settlement that is missing. #}
+{#- No venue has longer intervals: a longer time between two settlements means that one is missing. #}
 {% set longest_ms = 86400000 %}
 with latest as materialized (
     select
         i.market_id,
-        -- Some venues stamp a settlement with the milliseconds that it took.
+        -- Some venues' settlement times include the milliseconds that the settlement took.
         s.settled_ms - s.settled_ms % 60000 as settled_ms,
         s.venue,
         s.symbol,

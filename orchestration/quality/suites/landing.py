@@ -5,9 +5,9 @@ from orchestration.quality.suites.check import LANDING, STALE_MS, Check, NotBefo
 LANDING_CHECKS = (
     Check(
         "every_kind_is_answered_as_yesterday", LANDING, "responses", "hourly",
-        "What a venue answered at this hour yesterday (or before, in the first day) it still answers.",
+        "Every endpoint that succeeded at this hour yesterday (on the first day: earlier) still succeeds.",
         (Rows(
-            "Kinds of data that were answered before and are not answered now",
+            "Endpoints that succeeded before and fail now",
             """
             select b.venue, null::varchar as market_id, s.from_ms, s.to_ms,
                 b.endpoint || ': ' || count(r.t) || ' requests, none answered' as value,
@@ -27,7 +27,7 @@ LANDING_CHECKS = (
         (
             NotBefore("received_ms", "requested_ms"),
             Rows(
-                "Requests that were made before those of an earlier minute, or a minute before their own",
+                "Requests that were sent before those of an earlier minute, or before their own minute",
                 """
                 select venue, null::varchar as market_id, t as from_ms, t + 60000 as to_ms,
                     endpoint || ' ' || key || ': asked at ' || requested_ms as value,
@@ -44,10 +44,10 @@ LANDING_CHECKS = (
         ),
     ),
     Check(
-        "every_venue_is_heard", LANDING, "responses", "hourly",
-        "The newest answer of every venue is at most five minutes old.",
+        "every_venue_responds", LANDING, "responses", "hourly",
+        "The newest response of every venue is at most five minutes old.",
         (Rows(
-            "Venues whose newest answer is too old",
+            "Venues whose newest response is too old",
             f"""
             select r.venue, null::varchar as market_id, max(r.received_ms) filter (answered) as from_ms,
                 any_value(s.now_ms) as to_ms,

@@ -1,6 +1,6 @@
 """Depth, ranking, listings, premiums and wallets' liquidations from recorded minutes with faults, against plain Python.
 
-The stand-ins' clock is moved minute by minute; the recorder's own parts ask, land and are built, published and served.
+The simulators' clock is moved minute by minute; the recorder's own parts ask, land and are built, published and served.
 """
 
 from collections.abc import Iterator
@@ -145,7 +145,7 @@ def test_the_ranking_adds_up_the_markets_and_names_missing_venues(served: Served
 
 
 @pytest.mark.requirement("dex:pipeline", "states:dex:each", "states:depth:loading")
-def test_in_the_first_minute_an_exchange_without_an_answer_is_loading(tmp_path: Path) -> None:
+def test_an_exchange_without_a_response_is_loading_in_the_first_minute(tmp_path: Path) -> None:
     product = Product(tmp_path)
     product.record((HYPERLIQUID, ASTER, LIGHTER), [Moment(start_ms(), (NEVER,))])
     with product.served() as api:

@@ -1,7 +1,7 @@
-"""Gaps from faults of the stand-ins: each reason, exact to the minute, for several venues and kinds.
+"""Gaps from faults of the simulators: each reason, exact to the minute, for several venues and kinds.
 
-The recorder's own parts ask the stand-ins of six venues for twelve minutes, in which venues fail in every way that the
-stand-ins know and the recorder itself stands still; what comes of it is read from the built table `gaps`.
+The recorder's own parts request twelve minutes from the simulators of six venues. The venues fail in every way that the
+simulators support, and the recorder itself pauses; the result is read from the built table `gaps`.
 """
 
 import asyncio
@@ -81,12 +81,12 @@ def build(warehouse: Warehouse, rows: list[Row]) -> None:
 async def record() -> list[Row]:
     """What the recorder brought in the twelve minutes."""
     rows: list[Row] = []
-    async with recorder(ASKED) as (stand_ins, minute):
+    async with recorder(ASKED) as (simulators, minute):
         for number in (number for number in range(MINUTES) if number not in STOPPED):
             for fault in FAULTS.get(number, ()):
-                assert (await stand_ins.post("/_sandbox/faults", fault)).status == 201
+                assert (await simulators.post("/_sandbox/faults", fault)).status == 201
             rows += await minute(START + number * MINUTE, 6 if number in FAULTS else 60)
-            await stand_ins.delete("/_sandbox/faults")
+            await simulators.delete("/_sandbox/faults")
     return rows
 
 
@@ -125,22 +125,22 @@ HEARD = 7
 async def listen() -> list[Row]:
     """Seven shortened minutes of streams, with their times stretched to whole minutes."""
     rows: list[Row] = []
-    async with recorder(LISTENED) as (stand_ins, minute):
+    async with recorder(LISTENED) as (simulators, minute):
         schedules = {venue.name: Schedule(venue, SHORT) for venue in LISTENED}
         for row in await minute(START, 60):
             schedules[row.venue].done(row)
         first = (now_ms() // SHORT + 1) * SHORT
         streams = [
-            StreamRecorder(venue, stream, stand_ins.url, schedules[venue.name].catalogue, SHORT, rows.append)
+            StreamRecorder(venue, stream, simulators.url, schedules[venue.name].catalogue, SHORT, rows.append)
             for venue in LISTENED
             for stream in venue.streams
         ]
         tasks = [asyncio.create_task(stream.run()) for stream in streams]
         await until(first + (DROPPED + 0.5) * SHORT)
         cut = {"kind": "ws_drop", "venue": "bybit", "refuse": True}
-        assert (await stand_ins.post("/_sandbox/faults", cut)).status == 201
+        assert (await simulators.post("/_sandbox/faults", cut)).status == 201
         await until(first + (DROPPED + 2.5) * SHORT)
-        await stand_ins.delete("/_sandbox/faults")
+        await simulators.delete("/_sandbox/faults")
         await until(first + (HEARD + 0.5) * SHORT)
         for task in tasks:
             task.cancel()

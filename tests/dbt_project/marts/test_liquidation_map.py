@@ -312,7 +312,7 @@ def test_the_bootstrap_is_scipy_s(simulated: tuple[Warehouse, list[Perp]]) -> No
 
 
 @pytest.mark.requirement("heatmap:scores")
-def test_what_was_not_recorded_is_not_scored(simulated: tuple[Warehouse, list[Perp]]) -> None:
+def test_unrecorded_time_is_not_scored(simulated: tuple[Warehouse, list[Perp]]) -> None:
     warehouse, _ = simulated
     start = START_MS + 2 * DAY
     warehouse.write(

@@ -42,7 +42,7 @@ def test_formulas_are_proved_by_hand_computed_unit_tests(warehouse: Warehouse) -
     warehouse.dbt("test", "--select", "marts,test_type:unit")
 
 
-def test_what_is_built_passes_its_own_tests(warehouse: Warehouse) -> None:
+def test_built_models_pass_their_dbt_tests(warehouse: Warehouse) -> None:
     warehouse.add("instruments", [instrument(BTC), instrument(HYPE)])
     observe(warehouse, [0, 1, 2])
     observe(warehouse, [0, 1, 2], HYPE, oi_usd=30.0)
@@ -113,7 +113,7 @@ def test_a_late_bar_restates_one_market_and_nothing_else(warehouse: Warehouse) -
     assert warehouse.rows("select sum(volume_usd) from series_base_1d where type = 'all'") == [(9.0,)]
 
 
-def test_a_restated_tick_forgets_what_is_no_longer_observed(warehouse: Warehouse) -> None:
+def test_a_restated_minute_drops_values_that_are_no_longer_observed(warehouse: Warehouse) -> None:
     warehouse.add("instruments", [instrument(BTC), instrument(HYPE)])
     observe(warehouse, [0, 1])
     observe(warehouse, [0, 1], HYPE)

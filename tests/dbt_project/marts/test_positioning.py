@@ -191,7 +191,7 @@ def test_open_interest_that_comes_late_restates_its_buckets(tmp_path: Path, empt
 
 
 @pytest.mark.requirement("series:positioning:kept")
-def test_what_is_recorded_outlives_the_finer_tier(tmp_path: Path, empty: Path) -> None:
+def test_recorded_hours_are_kept_when_the_finer_tier_is_trimmed(tmp_path: Path, empty: Path) -> None:
     """An hour was recorded, its 5-minute rows are trimmed, and then a backfill brings the same hour."""
     settings_ = settings_for(tmp_path)
     warehouse = beginning(empty, tmp_path)

@@ -70,7 +70,7 @@ def by_hand(won: dict[int, float], dollar: dict[int, float], rates: list[tuple[i
 
 
 @pytest.mark.requirement("kimchi:real")
-def test_recorded_history_is_what_plain_python_makes_of_it(tmp_path: Path, recordings: Path) -> None:
+def test_recorded_history_equals_a_computation_in_plain_python(tmp_path: Path, recordings: Path) -> None:
     """Bars first and the rates later, as a backfill may bring them: the rates restate every hour that they hold in."""
     won = closes_of(recordings / "history/upbit_KRW-BTC_1m_2024-08_2025-08.csv.gz", 0)
     dollar = closes_of(recordings / "history/binance_spot_BTCUSDT_5m_2025-05_08.csv.gz", 4)
@@ -147,7 +147,7 @@ def test_a_late_bar_and_a_new_rate_restate_their_hours_alone(tmp_path: Path) -> 
     assert warehouse.rows("from premiums order by all") == before
 
 
-def test_history_of_hours_and_days_fills_what_nobody_recorded(tmp_path: Path) -> None:
+def test_history_of_hours_and_days_fills_unrecorded_time(tmp_path: Path) -> None:
     """A day's closes are those of its last hour; a recorded minute is worth more than history."""
     start = 1_790_000_000_000 // DAY * DAY
     warehouse = Warehouse(tmp_path)

@@ -130,7 +130,7 @@ def test_exposure_and_depth_by_hand(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.requirement("xray:rows")
-def test_what_is_not_there_is_said(warehouse: Warehouse) -> None:
+def test_missing_inputs_are_named_as_the_reason(warehouse: Warehouse) -> None:
     noleg = row(warehouse, "NOLEG", 1.0)
     assert (noleg["coverage"], noleg["reason"], noleg["bid_depth_usd"]) == ("partial", "missing_legs", 1000)
     assert (noleg["legs_present"], noleg["legs_published"]) == (1, 2)

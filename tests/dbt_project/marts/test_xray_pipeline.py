@@ -53,7 +53,7 @@ def of_leg(books: dict[tuple[str, str], Book], leg: dict[str, Any], base: str) -
 
 
 @pytest.mark.requirement("xray:pipeline")
-def test_ranked_is_what_all_books_cover(tmp_path: Path) -> None:
+def test_only_perps_with_all_books_are_ranked(tmp_path: Path) -> None:
     """Books three times, five minutes apart; positions are opened between them. Of every perp with a ratio, in every
     band: full where each leg's book is there and reaches the edge, else partial, for the one reason or the other."""
     product = Product(tmp_path)

@@ -115,7 +115,7 @@ SHARED = (
     "serve/replica/*.py",
 )
 # `fx` is a word of its own.
-VENUES = sorted({stand_in.venue for stand_in in SIMULATED_VENUES} - {"fx"})
+VENUES = sorted({simulated.venue for simulated in SIMULATED_VENUES} - {"fx"})
 
 
 def kinds() -> dict[str, dict[str, str]]:

@@ -41,7 +41,7 @@ def bodies(recordings: Path) -> dict[str, Any]:
 
 
 def replay(folder: Path, reported: dict[str, Any]) -> Path:
-    """A folder from which the stand-ins answer with the lists."""
+    """A folder from which the simulators answer with the lists."""
     entries = [
         {"venue": "binance", "path": "/fapi/v1/exchangeInfo", "text": json.dumps(reported["binance"])},
         {"venue": "okx", "path": "/api/v5/public/instruments", "params": {"instType": "SWAP"},

@@ -96,7 +96,7 @@ def test_every_kind_of_every_venue_comes_whole(fetched: Fetched) -> None:
     assert all(row["status"] == 200 and row["error"] is None and row["body"] for row in fetched.rows)
 
 
-def test_what_is_there_is_not_asked_again(fetched: Fetched) -> None:
+def test_fetched_spans_are_not_requested_again(fetched: Fetched) -> None:
     # An hour may have ended in between: its bars alone are new.
     new, again = fetched.asked_again
     assert again.state == "done"
@@ -255,7 +255,7 @@ def test_failures_of_a_venue_are_retried_and_then_reported(tmp_path: Path) -> No
     assert "HTTP" in state["venues"]["past"]["last_error"]
 
 
-def test_a_limit_whose_window_is_longer_than_an_answer_s_wait_fails_nothing(tmp_path: Path) -> None:
+def test_a_rate_limit_window_longer_than_the_response_timeout_fails_no_request(tmp_path: Path) -> None:
     """Requests that a rate limit delays are sent window after window; none of them is reported as failed."""
     few = replace(loopback_past.VENUE.pools[0], limit=120, history=60, window_s=2.5)
     with loopback(loopback_past.answer) as server:

@@ -28,7 +28,9 @@ any_row = st.builds(
 
 @settings(max_examples=40)
 @given(batches=st.lists(st.lists(any_row, min_size=1, max_size=4), min_size=1, max_size=4))
-def test_a_journal_gives_back_what_it_took(batches: list[list[Row]], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_journal_returns_the_rows_that_were_written(
+    batches: list[list[Row]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     journal = Journal(tmp_path_factory.mktemp("journal"))
     for batch in batches:
         journal.append(batch)

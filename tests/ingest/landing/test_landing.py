@@ -28,7 +28,7 @@ def test_a_load_has_the_contracts_layout_and_types(tmp_path: Path) -> None:
     assert [Row(**values) for values in landed(landing)] == [row(1), row(2, None)]
 
 
-def test_a_load_holds_little_of_what_it_lands(tmp_path: Path) -> None:
+def test_landing_a_load_keeps_few_rows_in_memory(tmp_path: Path) -> None:
     """Journals of 40 MB pass through a few megabytes, row group by row group, and nothing of them stays."""
     journal = Journal(tmp_path / "journal")
     letters = string.ascii_letters * 2000
@@ -109,7 +109,7 @@ def test_a_landing_without_a_folder_is_refused(tmp_path: Path) -> None:
         Landing("s3://bucket", tmp_path / "dlt").land_pending()
 
 
-def test_an_unreadable_pipeline_state_is_put_aside(tmp_path: Path) -> None:
+def test_an_unreadable_pipeline_state_is_renamed(tmp_path: Path) -> None:
     landing = tmp_path / "landing"
     Landing(str(landing), tmp_path / "dlt").land(table(row(1)))
     (tmp_path / "dlt" / "recorder" / "state.json").write_text("{")
@@ -119,7 +119,7 @@ def test_an_unreadable_pipeline_state_is_put_aside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("marker", [None, b"", b'{"initial_ver'], ids=["none", "empty", "cut off"])
-def test_a_folder_that_is_there_already_is_taken(tmp_path: Path, marker: bytes | None) -> None:
+def test_an_existing_folder_is_used(tmp_path: Path, marker: bytes | None) -> None:
     """A mounted volume, or what a start left that was killed while it made the folder."""
     landing = tmp_path / "landing"
     landing.mkdir()

@@ -40,7 +40,7 @@ def run(
         return asyncio.run(with_client(server)), server
 
 
-def test_an_answer_is_a_row_with_the_exact_text() -> None:
+def test_a_response_is_a_row_with_the_exact_text() -> None:
     """The row has the request's canonical parameters and the body as it came; no Origin, but a User-Agent is sent."""
     text = '{"a": 1.50,\n "b":"é"}'
     row, server = run(lambda *_: web.Response(text=text), lambda client, _: fetch(client, b="2", a="1"))
@@ -95,7 +95,7 @@ def test_retries_are_spread() -> None:
     assert max(again) - min(again) > 0.02
 
 
-def test_no_answer_is_a_row() -> None:
+def test_a_request_without_a_response_is_a_row() -> None:
     async def never(seen: Seen, n: int) -> web.Response:
         await asyncio.sleep(30)
         return web.Response()
@@ -225,7 +225,7 @@ def test_the_budget_is_never_exceeded_at_the_server() -> None:
     assert all(sum(2 for at in times if start <= at < start + 0.5) <= 10 for start in times)
 
 
-def test_what_the_budget_does_not_allow_is_a_row() -> None:
+def test_a_request_beyond_the_rate_limit_is_a_row() -> None:
     venue = replace(VENUE, pools=(Pool("pool", 3, 60),))
 
     async def many(client: Client, server: Server) -> Any:

@@ -32,7 +32,7 @@ from tests.support.servers.loopback_venue import (
 MINUTE = 60_000
 
 
-def test_a_slow_venue_delays_nobody(tmp_path: Path) -> None:
+def test_a_slow_venue_delays_no_other(tmp_path: Path) -> None:
     """While one venue does not answer at all, the other's rows are already committed; its own rows follow."""
     release = threading.Event()
 
@@ -60,7 +60,7 @@ def test_a_slow_venue_delays_nobody(tmp_path: Path) -> None:
     assert rows[0]["tick_ms"] == rows[1]["tick_ms"]
 
 
-def test_what_a_rate_limit_holds_back_delays_nothing_else(tmp_path: Path) -> None:
+def test_a_request_that_waits_for_its_rate_limit_delays_no_other(tmp_path: Path) -> None:
     """The minute is landed once rate limits alone hold back the rest; that follows, under the same minute."""
     release = threading.Event()
     keys = replace(BARS, fan_out=FanOut(Keys("perp_tickers", volumes), top=4), weight=2)
@@ -117,7 +117,7 @@ def start(tmp_path: Path, url: str, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*map(str, args), json.dumps(options)], cwd=Path(__file__).parents[3])
 
 
-def test_sigterm_lands_what_is_there_and_exits_0(tmp_path: Path) -> None:
+def test_sigterm_lands_the_received_rows_and_exits_0(tmp_path: Path) -> None:
     with serving(numbered) as server:
         process = start(tmp_path, server.url)
         until(lambda: server.count("/numbers") > 60)

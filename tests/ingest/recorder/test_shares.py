@@ -57,7 +57,7 @@ def test_topics_spread_evenly_and_stay_where_they_are() -> None:
         assert before & set(changed) == after - {"new"}
 
 
-def test_what_no_connection_may_hold_is_the_least_important() -> None:
+def test_topics_beyond_the_connections_capacity_are_the_least_important() -> None:
     shares = Shares(2, 3)
     held = [shares.of(n, ["a", "b", "c", "d", "e", "f", "g", "h"]) for n in range(2)]
     assert set().union(*held) == {"a", "b", "c", "d", "e", "f"}

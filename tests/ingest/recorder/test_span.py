@@ -52,7 +52,7 @@ async def test_a_quiet_minute_is_an_empty_span(server: Server) -> None:
     assert {row.body for row in rows} == {"[]"}
 
 
-async def test_the_frame_is_kept_as_it_came(server: Server) -> None:
+async def test_a_frame_is_stored_unchanged(server: Server) -> None:
     frame = '{"p": "1.50",  "q":1e3}'
     async with listening(PLAIN, server) as rows:
         await until(lambda: server.sockets)

@@ -1,4 +1,5 @@
-"""Aster: what it really sent or documents, by two routes; its stand-in, its declaration and the truth."""
+"""Aster: staging of real and documented bodies, checked by two independent computations; the simulator; a recorded
+minute."""
 
 import asyncio
 import itertools
@@ -171,7 +172,7 @@ def test_every_recorded_value_is_the_bodys(
     assert compared["funding"] == 17
 
 
-def test_an_index_and_what_must_not_be_read(staged: Warehouse) -> None:
+def test_index_components_and_bodies_that_must_be_rejected(staged: Warehouse) -> None:
     """The documented indexreferences under the exchanges' names here; the venue's own tests, halts and old rows."""
     references = {
         "symbol": "BTCUSDT", "time": 1774077572319,
@@ -210,7 +211,7 @@ def test_an_index_and_what_must_not_be_read(staged: Warehouse) -> None:
 
 @pytest.fixture(scope="module")
 def minute(tmp_path_factory: pytest.TempPathFactory, staged: Warehouse) -> tuple[list[dict[str, Any]], World]:
-    """What the declaration records from the stand-in in its first minute."""
+    """What the declaration records from the simulator in its first minute."""
     return asyncio.run(recorded_minute(ASTER, NOW_MS))
 
 
@@ -218,7 +219,7 @@ INDEX = {"symbol": "BTCUSDT", "time": 1774077572319,
          "references": [{"exchange": "binance", "symbol": "BTCUSDT", "weight": "0.41441441"}]}  # fmt: skip
 
 
-def test_the_stand_in_answers_as_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
+def test_the_simulator_responds_like_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
     docs, spot = "Endpoints/Futures/ExchangeData/", "Endpoints/Spot/ExchangeData/"
     real = {
         "funding": read(recordings / "aster" / "fapi_premiumIndex.2026-07.json"),
@@ -341,7 +342,7 @@ async def test_liquidations_come_over_the_socket_and_are_the_worlds(staged: Ware
         assert said == pytest.approx(usd[symbol, ts], rel=1e-6)
 
 
-def test_history_years_back_and_what_the_venue_refuses() -> None:
+def test_history_of_past_years_and_the_venues_refusals() -> None:
     """Settlements and klines of any time, ascending; bulk settlements are those of the hours asked for."""
     world = build_world(build_universe("full"), 1, Clock(fixed_ms=NOW_MS))
     by_path = {endpoint.path: endpoint for endpoint in endpoints(world)}

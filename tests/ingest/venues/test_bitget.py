@@ -1,4 +1,4 @@
-"""Bitget: what its real bodies become in staging, by two routes; its stand-in, its declaration and the truth."""
+"""Bitget: staging of real bodies, checked by two independent computations; the simulator; a recorded minute."""
 
 import json
 from pathlib import Path
@@ -143,7 +143,7 @@ def test_real_liquidations_are_of_positions_and_counted_in_quote(built: tuple[Bo
     assert warehouse.rows("select count(*) from stg_bitget__liquidations where reject is not null") == [(0,)]
 
 
-def test_ratios_read_a_share_and_an_empty_answer(warehouse: Warehouse) -> None:
+def test_ratios_are_read_as_a_fraction_also_from_an_empty_response(warehouse: Warehouse) -> None:
     """No body of these was recorded; the fields are those of the venue's documents."""
     share = {"longAccountRatio": "0.7724", "shortAccountRatio": "0.2276", "longShortAccountRatio": "0.0339",
              "ts": "1758603000000"}  # fmt: skip
@@ -215,7 +215,7 @@ def _compare_liquidations(world: World, warehouse: Warehouse) -> None:
         assert sorted(sent) == sorted((side, ts, pytest.approx(usd)) for name, side, ts, usd in found if name == symbol)
 
 
-async def test_the_stand_in_answers_as_the_venue_does(recordings: Path) -> None:
+async def test_the_simulator_responds_like_the_venue(recordings: Path) -> None:
     bodies = Bodies(recordings)
     async with sandbox(now_ms=NOW) as client:
         root = f"/{API}/api"

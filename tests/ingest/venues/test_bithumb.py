@@ -1,4 +1,4 @@
-"""Bithumb: what it really sent, by two routes; its stand-in, its declaration and the truth."""
+"""Bithumb: staging of real bodies, checked by two independent computations; the simulator; a recorded minute."""
 
 from datetime import datetime
 from pathlib import Path

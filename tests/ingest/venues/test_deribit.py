@@ -1,4 +1,5 @@
-"""Deribit's options: what it really sent, by two routes; its stand-in, its declaration and the truth."""
+"""Deribit's options: staging of real bodies, checked by two independent computations; the simulator; a recorded
+minute."""
 
 import csv
 import gzip

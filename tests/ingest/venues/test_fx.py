@@ -1,4 +1,5 @@
-"""The won's rate: both publishers' stand-ins, the declaration, and what the views make of it. Nothing was recorded."""
+"""The won's exchange rate: the simulators of both publishers, the declaration, and the staging views. No real bodies
+exist."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -67,7 +68,7 @@ def test_a_weekend_has_no_notices() -> None:
     assert noticed_ms(seoul(6, 14, 3) + 1) == seoul(6, 14, 3)
 
 
-async def test_the_series_is_the_same_as_its_days(fx: Warehouse) -> None:
+async def test_a_series_equals_its_daily_requests(fx: Warehouse) -> None:
     async with sandbox(now_ms=TUESDAY) as client:
         notice = (await client.get("/quotation-api-cdn.dunamu.com/v1/forex/recent", codes="FRX.KRWUSD")).json
         assert differences([NOTICE], notice) == []

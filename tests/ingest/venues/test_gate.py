@@ -1,4 +1,4 @@
-"""Gate: what its real bodies become in staging, by two routes; its stand-in; the declaration against the stand-in."""
+"""Gate: staging of real bodies, checked by two independent computations; the simulator; the declaration against it."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ STATS = ("long_short_accounts", "long_short_top_accounts", "long_short_top_posit
 
 
 async def _asked(paths: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """The stand-in's bodies."""
+    """The simulator's bodies."""
     async with sandbox(now_ms=NOW, universe="small") as client:
         return {name: (await client.get(API + path, **query)).json for name, (path, query) in paths.items()}
 
@@ -215,7 +215,7 @@ def test_liquidation_frames_of_both_forms(tmp_path: Path) -> None:
     ]
 
 
-def test_the_stand_in_answers_as_the_venue_does(bodies: Bodies) -> None:
+def test_the_simulator_responds_like_the_venue(bodies: Bodies) -> None:
     """Every path that is asked against a body of it: keys, types, units. BTC_USDT is the recorded ticker."""
     answers = asyncio.run(_asked(PATHS))
 
@@ -243,7 +243,7 @@ def test_the_stand_in_answers_as_the_venue_does(bodies: Bodies) -> None:
 
 @pytest.fixture(scope="module")
 def minute(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], World, Warehouse]:
-    """A minute that the declaration recorded from the stand-in, with the minute's liquidation frames, staged."""
+    """A minute that the declaration recorded from the simulator, with the minute's liquidation frames, staged."""
     rows, world = asyncio.run(recorded_minute(GATE, NOW))
     pushed = [json.loads(text) for _, _, text in SIMULATED.frames(world, NOW // MINUTE)] if SIMULATED.frames else []
     rows.append(span(NOW // MINUTE * MINUTE, "gate", pushed))
@@ -271,7 +271,7 @@ def test_a_recorded_minute_has_no_failure_and_no_reject(
         assert rejected == 0, kind
 
 
-def test_what_is_staged_is_true(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
+def test_staged_rows_equal_the_simulated_market(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
     """Prices, open interest, funding per 8 hours: every perp, the inverse one too, is the world's."""
     _, world, warehouse = minute
     state, universe = world.minute(NOW // MINUTE), world.universe
@@ -343,7 +343,7 @@ def test_bars_and_positioning_are_true(minute: tuple[list[dict[str, Any]], World
     )
 
 
-async def test_the_declared_stream_hears_the_stand_in() -> None:
+async def test_the_declared_stream_receives_the_simulated_frames() -> None:
     """The declared messages: confirmed, refused where the channel is wrong, and every frame of a minute comes."""
     stream = GATE.streams[0]
     assert stream.subscribe is not None

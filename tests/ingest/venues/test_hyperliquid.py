@@ -318,7 +318,7 @@ def tid_of(one: dict[str, Any]) -> int:
     return key("tid", one["seat"], one["cell"], False) % 10**15
 
 
-async def test_ten_users_are_what_an_address_may_follow() -> None:
+async def test_an_address_may_follow_ten_users() -> None:
     async with sandbox(now_ms=NOW) as client, aiohttp.ClientSession() as session:
         url = client.url.replace("http", "ws") + "/api.hyperliquid.xyz/ws"
         async with session.ws_connect(url) as ws:

@@ -1,4 +1,5 @@
-"""KuCoin: what its real bodies become in staging, by two routes; its stand-in; the declaration against the stand-in."""
+"""KuCoin: staging of real bodies, checked by two independent computations; the simulator; the declaration against
+it."""
 
 import asyncio
 from pathlib import Path
@@ -54,7 +55,7 @@ def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehous
 
 @pytest.fixture(scope="module")
 def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
-    """A minute that the declaration recorded from the stand-in, staged."""
+    """A minute that the declaration recorded from the simulator, staged."""
     rows, world = asyncio.run(recorded_minute(KUCOIN, NOW))
     warehouse = seeded(tmp_path_factory.mktemp("kucoin_minute"))
     warehouse.build(rows, "raw_window")
@@ -167,12 +168,12 @@ def test_a_refusal_and_a_broken_body_are_one_unreadable_row_each(tmp_path: Path)
 
 
 async def _asked() -> dict[str, Any]:
-    """The stand-in's bodies."""
+    """The simulator's bodies."""
     async with sandbox(now_ms=NOW, universe="small") as client:
         return {name: (await client.get(path, **query)).json for name, (path, query) in PATHS.items()}
 
 
-def test_the_stand_in_answers_as_the_venue_does(bodies: Bodies) -> None:
+def test_the_simulator_responds_like_the_venue(bodies: Bodies) -> None:
     """Every path that is asked against a body of it: keys, types, units."""
     answers = asyncio.run(_asked())
     # The body of 2026 came without the keys of risk limits, that of 2022 without what was added since.
@@ -209,7 +210,7 @@ def test_a_recorded_minute_has_no_failure_and_no_reject(minute: Minute) -> None:
         assert rejected == 0, kind
 
 
-def test_what_is_staged_is_true(minute: Minute) -> None:
+def test_staged_rows_equal_the_simulated_market(minute: Minute) -> None:
     """Prices, open interest, funding per 8 hours: every perp, the inverse ones too, is the world's."""
     _, world, warehouse = minute
     state, universe = world.minute(NOW // MINUTE), world.universe

@@ -1,4 +1,5 @@
-"""Lighter: what it really sent or documents, by two routes; its stand-in, its declaration and the truth."""
+"""Lighter: staging of real and documented bodies, checked by two independent computations; the simulator; a recorded
+minute."""
 
 import asyncio
 import csv
@@ -162,7 +163,7 @@ def test_every_recorded_value_is_the_bodys(
     assert compared["liquidations"] == 1
 
 
-def test_rates_are_what_the_stream_says_of_the_same_hour(recordings: Path) -> None:
+def test_funding_rates_equal_the_streams_of_the_same_hour(recordings: Path) -> None:
     """An eighth of the recorded 8 h fraction (funding log) is the WebSocket's percent per hour."""
     stats = ws(recordings, "subscribed/market_stats")[0]
     at_s = stats["timestamp"] / 1000
@@ -198,7 +199,7 @@ def test_markets_without_the_list_are_named_by_the_keys_of_the_minute(staged: Wa
     assert found == [("LINK", "long", 2.0, 10.5, None), (None, "long", 2.0, 10.5, "incomplete")]
 
 
-def test_what_cannot_be_read_is_said(staged: Warehouse) -> None:
+def test_unreadable_bodies_are_rejected_with_a_reason(staged: Warehouse) -> None:
     halted = {"symbol": "OLD", "market_id": 3, "status": "inactive", "last_trade_price": 1, "open_interest": 0,
               "daily_quote_token_volume": 0}  # fmt: skip
     rows = [
@@ -224,11 +225,11 @@ def test_what_cannot_be_read_is_said(staged: Warehouse) -> None:
 
 @pytest.fixture(scope="module")
 def minute() -> tuple[list[dict[str, Any]], World]:
-    """What the declaration records from the stand-in in its first minute."""
+    """What the declaration records from the simulator in its first minute."""
     return asyncio.run(recorded_minute(LIGHTER, NOW_MS))
 
 
-def test_the_stand_in_answers_as_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
+def test_the_simulator_responds_like_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
     asked = {row["endpoint"]: json.loads(row["body"]) for row in minute[0]}
     assert set(asked) == {endpoint.name for endpoint in LIGHTER.endpoints}
     details = nautilus(recordings, "http_order_book_details")

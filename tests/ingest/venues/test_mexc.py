@@ -1,4 +1,4 @@
-"""MEXC: what its real bodies become in staging, by two routes; its stand-in, its declaration and the truth."""
+"""MEXC: staging of real bodies, checked by two independent computations; the simulator; a recorded minute."""
 
 import json
 from pathlib import Path
@@ -248,7 +248,7 @@ def _compare_bars(world: World, warehouse: Warehouse) -> None:
     assert (volume, turnover) == pytest.approx((bar.volume[0, 0], bar.quote_volume[0, 0]), rel=1e-4)
 
 
-async def test_the_stand_in_answers_as_the_venue_does(recordings: Path) -> None:
+async def test_the_simulator_responds_like_the_venue(recordings: Path) -> None:
     bodies = Bodies(recordings)
     async with sandbox(now_ms=NOW) as client:
         ours = {

@@ -1,4 +1,4 @@
-"""Options of Binance and Bybit: the documents' bodies, the stand-ins, and what a minute records against the truth."""
+"""Options of Binance and Bybit: staging of the documented bodies, the simulators, and a recorded minute."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Upbit: what it really sent, by two routes; its stand-in, its declaration and the truth."""
+"""Upbit: staging of real bodies, checked by two independent computations; the simulator; a recorded minute."""
 
 from pathlib import Path
 from typing import Any

@@ -127,7 +127,9 @@ def test_recordings_of_real_and_simulated_markets_do_not_mix(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("words", [["record", "--once"], ["backfill", "--within", "1"]])
 @pytest.mark.parametrize("simulated", [True, False])
-def test_what_is_recorded_by_hand_does_not_mix_either(words: list[str], simulated: bool, tmp_path: Path) -> None:
+def test_recording_by_hand_refuses_to_mix_real_and_simulated_data(
+    words: list[str], simulated: bool, tmp_path: Path
+) -> None:
     kinds = ("simulated exchanges", "the real exchanges")
     before, now = reversed(kinds) if simulated else kinds
     (tmp_path / "origin").write_text(f"{before}\n")
@@ -242,7 +244,7 @@ def test_status_is_unhealthy_when_no_exchange_answers(tmp_path: Path) -> None:
         con.execute("update recording_status set last_good_ms = null")
     code, found = status(environment(tmp_path))
     assert (code, found["state"]) == (1, "unhealthy")
-    assert found["summary"] == "no exchange has answered well for 3 minutes"
+    assert found["summary"] == "no exchange has been recorded successfully for 3 minutes"
 
 
 def test_status_does_not_believe_the_api_of_another_home(tmp_path: Path) -> None:
@@ -262,7 +264,7 @@ class Greeting(socketserver.StreamRequestHandler):
         self.rfile.readline()
 
 
-def test_what_speaks_another_protocol_on_the_port_is_no_api(tmp_path: Path) -> None:
+def test_a_server_of_another_protocol_on_the_port_is_not_the_api(tmp_path: Path) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as other:
         thread = threading.Thread(target=other.serve_forever)
         thread.start()
@@ -317,7 +319,7 @@ def price(port: int) -> float | None:
 
 
 @pytest.mark.timeout(900)
-def test_the_demo_from_nothing_to_an_answer_through_a_crash_to_a_clean_stop(tmp_path: Path) -> None:
+def test_the_demo_starts_serves_survives_a_crash_and_stops(tmp_path: Path) -> None:
     home = tmp_path / "home"
     env = environment(home, TIDEMARK_TRUSTED_PROXIES="127.0.0.1")
     port = int(env["TIDEMARK_API_PORT"])

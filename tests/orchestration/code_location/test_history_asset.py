@@ -1,4 +1,4 @@
-"""The past by hand, in the status, and as a partition in Dagster, against a stand-in process of its own."""
+"""Backfills by hand, in the status, and as a partition in Dagster, against a simulator in its own process."""
 
 import json
 import re
@@ -29,7 +29,7 @@ BEGIN, END = to_text((start_ms() // DAY_MS - 2) * DAY_MS), to_text(start_ms())
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The stand-ins as a process."""
+    """The simulators as a process."""
     port = free_port()
     env = environment(tmp_path_factory.mktemp("sandbox"), TIDEMARK_SANDBOX_PORT=str(port))
     command = [sys.executable, "-m", "orchestration.cli", "sandbox", "--simulate"]
@@ -73,7 +73,9 @@ def rows(home: Path) -> list[tuple[str, str, str]]:
         (["--to", "2999-01-01"], "--to is '2999-01-01', but it must lie in the past"),
     ],
 )
-def test_what_cannot_be_fetched_is_one_sentence_and_code_2(words: list[str], message: str, tmp_path: Path) -> None:
+def test_a_request_that_cannot_be_fetched_is_one_sentence_and_exit_code_2(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
     done = tidemark(environment(tmp_path), "backfill", *words)
     assert done.returncode == 2
     assert message in sentence(done)
@@ -102,7 +104,7 @@ def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 2 * len(fetched)
 
 
-def test_a_second_one_says_who_is_at_it(tmp_path: Path) -> None:
+def test_a_second_backfill_names_the_running_one(tmp_path: Path) -> None:
     with lock(tmp_path / "backfill", "backfill"):
         done = tidemark(environment(tmp_path), "backfill", "--venue", "bybit")
     assert done.returncode == 1

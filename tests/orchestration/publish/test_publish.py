@@ -221,7 +221,7 @@ def test_an_edition_equals_the_warehouse_and_replicas_alternate(warehouse: Wareh
     assert current["as_of_ms"] == T0 + 6 * MINUTE_MS + 20_000
 
 
-def test_histories_keep_what_nobody_wrote_anew_and_lose_what_is_too_old(warehouse: Warehouse) -> None:
+def test_histories_keep_unchanged_rows_and_drop_old_ones(warehouse: Warehouse) -> None:
     for minute in range(1, 4):
         warehouse.build(T0 + minute * HOUR_MS)
         warehouse.publish()
@@ -510,7 +510,7 @@ def test_a_served_replica_that_is_damaged_is_replaced_at_once(warehouse: Warehou
     assert_same(warehouse)
 
 
-def test_a_pointer_that_says_nothing_is_written_anew(warehouse: Warehouse) -> None:
+def test_an_unreadable_pointer_is_replaced(warehouse: Warehouse) -> None:
     """Readers may still have the newest replica open: it stays as it is."""
     warehouse.publish()
     warehouse.build(T0 + MINUTE_MS)
@@ -526,7 +526,7 @@ def test_a_pointer_that_says_nothing_is_written_anew(warehouse: Warehouse) -> No
         assert_same(warehouse)
 
 
-def test_what_is_served_stays_while_the_warehouse_is_built_anew(warehouse: Warehouse) -> None:
+def test_the_served_edition_stays_while_the_warehouse_is_rebuilt(warehouse: Warehouse) -> None:
     """A rebuild that was broken off has the oldest days alone; it goes on with every minute's build."""
     warehouse.build(T0 + DAY_MS)
     warehouse.publish()

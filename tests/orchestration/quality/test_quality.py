@@ -30,7 +30,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> QualityHome:
     return home
 
 
-def test_what_is_clean_passes(clean: QualityHome) -> None:
+def test_clean_data_passes_every_check(clean: QualityHome) -> None:
     assert clean.check("hourly") == {}
     assert clean.check("daily") == {}
     assert clean.suspects() == []
@@ -166,7 +166,7 @@ def test_a_fault_in_the_days_is_named_and_marked(days: tuple[QualityHome, Outcom
     assert_reported_and_marked(*days, check, venue, market, value, expected)
 
 
-def test_only_what_is_wrong_is_marked(minutes: tuple[QualityHome, Outcomes]) -> None:
+def test_only_wrong_rows_are_marked(minutes: tuple[QualityHome, Outcomes]) -> None:
     home, failed = minutes
     prices = [row for row in home.suspects() if row["check"] == "venues_agree_on_prices"]
     assert [(row["market_id"], row["to_ms"] - row["from_ms"]) for row in prices] == [("bybit:perp:ETHUSDT", 5 * MINUTE)]
@@ -192,12 +192,12 @@ def test_the_landing(clean: QualityHome, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_what_is_stale(clean: QualityHome, tmp_path: Path) -> None:
+def test_stale_data_fails_the_freshness_checks(clean: QualityHome, tmp_path: Path) -> None:
     home = QualityHome(tmp_path, clean.newest_ms)
     home.land_normally()
     home.now_ms += 10 * MINUTE
     failed = home.check()
-    assert set(failed) == {"markets_are_fresh", "every_venue_is_heard"}
+    assert set(failed) == {"markets_are_fresh", "every_venue_responds"}
     for check in failed:
         assert list(failed[check]["venues"]) == sorted(VENUES)
         assert_reported_and_marked(home, failed, check, "okx", None, r"\d+ s old$", "at most 300 s old")

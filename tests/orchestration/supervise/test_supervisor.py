@@ -113,7 +113,7 @@ async def test_the_pause_starts_anew_after_a_steady_run(tmp_path: Path) -> None:
     assert set(said[:3]) == {"broken stopped (exit code 3); it starts again in 0.05 s"}
 
 
-async def test_what_the_system_refuses_is_said_and_tried_again(tmp_path: Path) -> None:
+async def test_a_process_that_cannot_start_is_reported_and_retried(tmp_path: Path) -> None:
     said: list[str] = []
     program, log = tmp_path / "program", tmp_path / "logs" / "sleeper.log"
     log.mkdir(parents=True)
@@ -148,7 +148,7 @@ async def test_a_crash_does_not_leave_its_children(tmp_path: Path) -> None:
     assert not lives(int(outcome.tail[0].split()[1]))
 
 
-async def test_what_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
+async def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     async with Supervisor(tmp_path, print, Pace(grace=0.2)) as running:
         task = asyncio.create_task(running.run(python("stubborn", STUBBORN)))
         await until(lambda: "up" in words(tmp_path / "stubborn.log"))
@@ -222,7 +222,7 @@ async def test_the_dbt_of_the_builds_is_kept_also_where_nothing_lands_for_long(
     os.close(lock)
 
 
-def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_rotated_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "ROTATE_BYTES", 10)
     path = tmp_path / "process.log"
     for run in range(6):
@@ -232,7 +232,7 @@ def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytes
     assert kept == {"process.log": "5", "process.log.1": "4", "process.log.2": "3", "process.log.3": "2"}
 
 
-async def test_a_log_that_cannot_be_put_aside_stays_and_the_others_go_on(
+async def test_a_log_that_cannot_be_rotated_stays_and_the_others_are_rotated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "ROTATE_BYTES", 10)

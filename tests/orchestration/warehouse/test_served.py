@@ -20,7 +20,7 @@ def model(meta: dict[str, Any], view: bool = False, reads: tuple[str, ...] = ())
     return {"meta": meta, "view": view, "columns": COLUMNS, "reads": list(reads)}
 
 
-def test_what_a_model_says_is_what_is_served() -> None:
+def test_served_tables_follow_from_the_models_meta() -> None:
     found = served_by(
         {
             "days": model({"served": "tier", "step": "1d"}, view=True, reads=("half_days",)),
@@ -75,7 +75,7 @@ def test_tables_of_one_step_are_kept_alike() -> None:
         served_by({"hours": model(HOURS), "more": model({**HOURS, "keep_days": 3})})
 
 
-def test_what_is_read_follows_the_manifest(tmp_path: Path) -> None:
+def test_the_cached_served_tables_follow_the_manifest(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
 
     def write(*names: str) -> None:

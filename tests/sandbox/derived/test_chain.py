@@ -62,7 +62,7 @@ def test_expiries_are_days_weeks_months_and_quarters_at_eight() -> None:
     assert len(found) >= 9
 
 
-def test_what_is_listed_stays_listed_and_holds_the_venues_share(world: World) -> None:
+def test_listings_last_and_have_the_venues_share_of_volume(world: World) -> None:
     first, later = chain(world, "any", "BTC", NOW, 30_000.0), chain(world, "any", "BTC", NOW + DAY, 30_000.0)
     listed, still = ({*zip(one.expiry_ms.tolist(), one.strike.tolist(), one.call.tolist(), strict=True)}
                      for one in (first, later))  # fmt: skip

@@ -56,7 +56,7 @@ def test_taker_volumes_are_those_of_the_bars() -> None:
         np.testing.assert_allclose(found.buy_quote[n, 0], (bars.quote_volume * bars.taker_buy)[0, :5].sum())
 
 
-def test_what_is_remembered_for_all_markets_is_what_one_alone_has() -> None:
+def test_values_cached_for_all_markets_equal_those_computed_for_one() -> None:
     row, now_ms = int(ROWS[3]), ANCHOR_MS + 12_345
     alone = np.array([row])
     for kind in KINDS:

@@ -11,7 +11,7 @@ from tests.support.pipeline.warehouse import MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 2_500
 
 
-def test_what_is_liquidated_is_what_the_mark_price_reached() -> None:
+def test_positions_are_liquidated_when_the_mark_price_reaches_them() -> None:
     def wallets() -> Wallets:
         return wallets_of(build_world(build_universe("small"), 1, Clock(fixed_ms=NOW)))
 

@@ -1,4 +1,4 @@
-"""Faults of the stand-ins: switched at run time, for one venue alone, over after a count or a time."""
+"""Faults of the simulators: switched at run time, for one venue alone, over after a count or a time."""
 
 from typing import Any
 

@@ -42,7 +42,7 @@ ENTRIES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-async def test_the_most_specific_recording_answers(tmp_path: Path, wrapped: bool) -> None:
+async def test_the_most_specific_recording_is_returned(tmp_path: Path, wrapped: bool) -> None:
     entries: Any = {"responses": ENTRIES} if wrapped else ENTRIES
     async with sandbox(mode="replay", replay_dir=folder(tmp_path, entries)) as client:
         got = await client.get("/fapi.binance.com/fapi/v1/premiumIndex", symbol="ignored")
@@ -58,7 +58,7 @@ async def test_the_most_specific_recording_answers(tmp_path: Path, wrapped: bool
         assert (await client.get("/api.hyperliquid.xyz/same")).text == "h"
 
 
-async def test_what_is_not_recorded_is_a_404_that_says_what_is(tmp_path: Path) -> None:
+async def test_an_unrecorded_request_is_a_404_that_lists_the_recordings(tmp_path: Path) -> None:
     async with sandbox(mode="replay", replay_dir=folder(tmp_path, ENTRIES)) as client:
         for path in ("/api.bybit.com/v5/market/tickers", "/same"):
             got = await client.get(path, category="linear")

@@ -35,7 +35,7 @@ def test_a_pool_is_named_after_its_venue_and_admits_every_request(one: Simulated
 
 
 @each_venue
-def test_who_sends_liquidations_says_which_and_has_a_socket(one: SimulatedVenue) -> None:
+def test_venues_with_liquidations_declare_their_window_and_a_socket(one: SimulatedVenue) -> None:
     assert (one.frames is None) == (one.liquidation_window_ms is None and one.holders is None)
     assert one.sockets is not None or one.frames is None
 

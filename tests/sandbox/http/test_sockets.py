@@ -52,7 +52,7 @@ async def test_a_path_that_was_not_recorded_is_closed_with_its_name(replay: Sand
     assert closed.extra == "no recorded stream at /v5/public/spot"
 
 
-async def test_who_is_connected_is_shown_with_venue_path_and_topics(client: SandboxClient) -> None:
+async def test_connections_are_listed_with_venue_path_and_topics(client: SandboxClient) -> None:
     async with client.session.ws_connect(client.url + PUBLIC) as ws:
         await ws.send_json({"op": "subscribe", "args": ["allLiquidation.BTCUSDT", "allLiquidation.ETHUSDT"]})
         assert (await ws.receive_json(timeout=10))["success"] is True

@@ -19,7 +19,7 @@ async def client() -> Any:
         yield one
 
 
-async def test_streams_show_exactly_what_the_truth_calls_sent(client: SandboxClient) -> None:
+async def test_streams_send_exactly_the_liquidations_marked_as_sent(client: SandboxClient) -> None:
     seen: list[dict[str, Any]] = []
     stream = client.url + "/fstream.binance.com/market/stream?streams=!forceOrder@arr"
     async with client.session.ws_connect(stream) as ws:

@@ -11,7 +11,7 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_a_fixed_time_stands_still_until_the_wall_is_asked_for() -> None:
+def test_a_fixed_time_stays_until_wall_time_is_set() -> None:
     clock = Clock()
     clock.set({"now_ms": 1_700_000_000_000})
     assert clock.now_ms() == clock.now_ms() == 1_700_000_000_000
@@ -52,7 +52,7 @@ def test_an_offset_is_added_to_the_wall() -> None:
         ({"offset_ms": 1.5}, "offset_ms must be whole milliseconds, not 1.5"),
     ],
 )
-def test_what_it_refuses_changes_nothing(wanted: dict[str, object], words: str) -> None:
+def test_a_refused_setting_changes_nothing(wanted: dict[str, object], words: str) -> None:
     clock = Clock(fixed_ms=7)
     with pytest.raises(ValueError, match=words):
         clock.set(wanted)

@@ -106,7 +106,7 @@ def test_venues_differ_by_a_few_basis_points_and_prefixes_scale() -> None:
 
 
 @pytest.mark.parametrize("first", [29_299_998, 29_304_000 - 7])
-def test_a_run_of_minutes_is_what_its_minutes_are_one_by_one(first: int) -> None:
+def test_consecutive_minutes_equal_minutes_computed_one_by_one(first: int) -> None:
     """Long runs are computed cell by cell and kept in blocks: the same to the last bit, wherever they begin."""
     minutes = np.arange(first, first + 15_000)
     some = np.random.default_rng(1).permutation(minutes)[:200]

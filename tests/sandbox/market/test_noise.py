@@ -35,7 +35,7 @@ def test_a_walk_is_the_same_at_any_point_in_any_order(steps: list[int]) -> None:
 
 @quick
 @given(st.integers(0, 10**8), st.integers(2, 900))
-def test_a_run_of_steps_is_what_its_steps_are_one_by_one(first: int, length: int) -> None:
+def test_consecutive_steps_equal_steps_computed_one_by_one(first: int, length: int) -> None:
     """Consecutive steps are computed cell by cell: the same to the last bit."""
     run = np.arange(first, first + length)
     found = walk(SERIES, run, PERIODS, tailed_below=100)
@@ -55,7 +55,7 @@ def test_uniform_numbers_are_even_and_unlike_by_series_label_and_cell() -> None:
         assert abs(np.corrcoef(first, other)[0, 1]) < 0.03
 
 
-def test_a_loud_regime_scales_only_what_is_shorter_than_its_bound() -> None:
+def test_a_volatile_regime_scales_only_octaves_below_its_bound() -> None:
     steps = np.arange(0, 2000)
     calm, loud = (walk(SERIES, steps, PERIODS, 100, np.full((3, len(steps)), times)) for times in (0.0, 3.0))
     plain = walk(SERIES, steps, PERIODS, 100, np.ones((3, len(steps))))

@@ -1,4 +1,4 @@
-"""OKX's stand-in: of the same make as what OKX sends, and its declaration records the simulated market's truth."""
+"""OKX's simulator: of the same make as what OKX sends, and its declaration records the simulated market's truth."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def minute() -> Minute:
-    """What the declaration records from the stand-in in its first minute."""
+    """What the declaration records from the simulator in its first minute."""
     return asyncio.run(recorded_minute(OKX, NOW_MS))
 
 
@@ -66,7 +66,7 @@ def asking(world: World) -> Callable[..., Any]:
     return asked
 
 
-def test_the_stand_in_answers_as_the_venue(recordings: Path, minute: Minute) -> None:
+def test_the_simulator_responds_like_the_venue(recordings: Path, minute: Minute) -> None:
     rows, world = minute
     real = recorded_okx(recordings).bodies
     said = {row["endpoint"]: json.loads(row["body"]) for row in reversed(rows)}
@@ -240,7 +240,7 @@ async def test_liquidations_come_over_the_socket_and_are_the_worlds(views: Wareh
         assert reject is None
 
 
-def test_history_of_any_year_and_what_the_venue_refuses() -> None:
+def test_history_of_any_year_and_the_venues_refusals() -> None:
     asked = asking(build_world(build_universe("full"), 1, Clock(fixed_ms=NOW_MS)))
     long_ago = NOW_MS - 3 * 365 * DAY_MS
     page = asked("market/history-candles", instId="BTC-USDT-SWAP", bar="1m", after=long_ago, limit=300)["data"]
@@ -270,7 +270,7 @@ def test_history_of_any_year_and_what_the_venue_refuses() -> None:
     assert asked(ratio, instId="BTC-USD-SWAP")["code"] == "51001"
 
 
-async def test_the_limit_of_a_path_answers_429_and_the_declaration_keeps_it() -> None:
+async def test_a_paths_rate_limit_returns_429_and_the_declaration_stays_below_it() -> None:
     async with sandbox(now_ms=NOW_MS, rate_limits=True) as venue:
         url = "/www.okx.com/api/v5/public/mark-price"
         answers = [await venue.get(url, instType="SWAP") for _ in range(25)]

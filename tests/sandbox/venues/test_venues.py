@@ -1,4 +1,4 @@
-"""The stand-ins' wire formats against bodies that the venues really sent, and their errors and limits."""
+"""The simulators' wire formats against bodies that the venues really sent, and their errors and limits."""
 
 import json
 from pathlib import Path

@@ -15,12 +15,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_a_json_answer_is_read_back_by_any_reader(value: object) -> None:
+def test_a_json_body_is_readable_by_any_json_parser(value: object) -> None:
     answer = json_answer(value)
     assert json.loads(answer.body) == value
     assert (answer.status, answer.content_type) == (200, "application/json")
 
 
-def test_a_weight_is_the_endpoints_unless_the_answer_has_one() -> None:
+def test_a_requests_weight_is_its_endpoints_unless_the_response_names_one() -> None:
     assert json_answer([]).weight is None
     assert (json_answer({"code": -1}, 400, weight=40).status, json_answer([], weight=40).weight) == (400, 40)

@@ -76,7 +76,7 @@ def test_a_day_names_the_close_before_it() -> None:
         ({"market": "KRW-BTC", "unit": 1, "to": "soon"}, 400, "Type mismatch"),
     ],
 )
-def test_a_wrong_question_is_answered_as_the_venue_does(query: dict[str, Any], status: int, words: str) -> None:
+def test_a_wrong_request_gets_the_venues_error(query: dict[str, Any], status: int, words: str) -> None:
     found, body = asked(UTC_DAYS, **query)
     assert found == status
     assert words in body["error"]["message"]

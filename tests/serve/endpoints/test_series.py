@@ -284,7 +284,7 @@ def test_gaps(api: Api) -> None:
 
 
 @pytest.mark.requirement("series:gaps")
-def test_what_lies_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
+def test_time_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
     """Up to the first bucket that the venues' history filled, and wherever it has none."""
     since = AS_OF_MS - 3 * DAY
 

@@ -144,7 +144,7 @@ def test_no_coding_where_not_wanted_or_not_worth_it(api: Api, accept: str) -> No
 
 
 @pytest.mark.requirement("http:cache-control", "status:fresh")
-def test_how_long_answers_may_be_kept(api: Api) -> None:
+def test_cache_lifetimes_of_responses(api: Api) -> None:
     for path in ("/api/markets", SERIES, "/openapi.json"):
         assert re.match(r"public, max-age=\d+", api.get(path).headers["cache-control"])
     for path in ("/api/status", "/nope", "/api/series/price?base=NOPE", "/api/series/price?base="):

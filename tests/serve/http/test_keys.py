@@ -175,7 +175,7 @@ def test_a_revoked_key_is_refused_within_five_seconds(api: Api) -> None:
 
 
 @pytest.mark.requirement("keys:range", "keys:points")
-def test_what_a_key_raises(api: Api, key: str) -> None:
+def test_limits_that_a_key_raises(api: Api, key: str) -> None:
     long = "/api/series/price?base=BTC&range=10y"
     assert "3650d with an API key" in api.get(long).error
     got = api.get(long, X_API_Key=key).json
@@ -211,7 +211,7 @@ def test_the_address_is_the_nearest_that_is_no_trusted_proxy(api: Api) -> None:
 
 
 @pytest.mark.requirement("limits:shared", "cache:shared")
-def test_workers_and_hosts_share_counters_and_answers(tmp_path: Path) -> None:
+def test_workers_and_hosts_share_counters_and_responses(tmp_path: Path) -> None:
     for host in ("one", "two"):
         publish(tmp_path / host / "serving", 1)
     with (
@@ -283,7 +283,7 @@ def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("keys:bad")
-def test_a_broken_file_of_keys_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_broken_key_file_admits_no_key(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     _, text = create_key(file, "one")
     assert KeyRing(file).find(text)

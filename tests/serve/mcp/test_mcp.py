@@ -125,7 +125,7 @@ def test_initialize_makes_a_counter_offer(mcp: Mcp, asked: str, spoken: str) -> 
 
 
 @pytest.mark.requirement("mcp:initialize")
-def test_initialize_without_what_it_needs_is_a_wrong_parameter(mcp: Mcp) -> None:
+def test_initialize_with_missing_parameters_is_invalid_params(mcp: Mcp) -> None:
     for missing in HELLO:
         params = {name: value for name, value in HELLO.items() if name != missing}
         error = refused(mcp.ask("initialize", params), 200, -32602, 7)
@@ -184,7 +184,7 @@ def test_a_body_may_have_32_kib(mcp: Mcp) -> None:
     [b"", b"{", b"nonsense", b"\xff\xfe", b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}', b'{"id":"\xed\xa0\x80"}',
      b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', b"[" * 5000 + b"]" * 5000],
 )  # fmt: skip
-def test_what_is_no_json_is_a_parse_error(mcp: Mcp, body: bytes) -> None:
+def test_invalid_json_is_a_parse_error(mcp: Mcp, body: bytes) -> None:
     refused(mcp.send(body), 400, -32700)
 
 
@@ -198,7 +198,7 @@ def test_what_is_no_json_is_a_parse_error(mcp: Mcp, body: bytes) -> None:
      '{"jsonrpc":"2.0","id":[7],"method":"ping"}', '{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}',
      '{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"ping"}'],
 )  # fmt: skip
-def test_what_is_no_request_is_an_invalid_request(mcp: Mcp, body: str) -> None:
+def test_json_that_is_no_request_is_an_invalid_request(mcp: Mcp, body: str) -> None:
     refused(mcp.send(body.encode()), 400, -32600)
 
 
@@ -225,7 +225,7 @@ def test_an_unknown_method_gets_the_list_of_methods(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:arguments")
-def test_an_unknown_tool_and_invalid_params_get_what_is_allowed(mcp: Mcp) -> None:
+def test_errors_for_an_unknown_tool_and_invalid_params_list_the_allowed_values(mcp: Mcp) -> None:
     error = mcp.wrong("market_snapshots", {"base": "BTC"})
     assert error["data"]["nearest"] == "market_snapshot"
     assert all(tool in error["message"] for tool in TOOLS)

@@ -130,7 +130,7 @@ def test_a_step_that_is_too_fine_is_raised_and_reported(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:tokens")
-def test_answers_to_default_calls_fit_a_context_window(mcp: Mcp) -> None:
+def test_results_of_default_calls_fit_a_context_window(mcp: Mcp) -> None:
     assert list(ARGUMENTS) == TOOLS
     for name, arguments in {**ARGUMENTS, "spike_outcomes": {"ids": [FIRST + n for n in range(20)]}}.items():
         answer = mcp.ask("tools/call", {"name": name, "arguments": arguments})
@@ -140,7 +140,7 @@ def test_answers_to_default_calls_fit_a_context_window(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:large")
-def test_a_large_answer_says_where_the_json_api_has_it(mcp: Mcp) -> None:
+def test_a_large_result_links_to_the_json_api(mcp: Mcp) -> None:
     _, key = create_key(mcp.api.keys, "large")
     until(lambda: mcp.ask("ping", X_API_Key=key).status, lambda status: status == 200)
     arguments = {"base": "BTC", "range": "3d", "step": "1m", "venue": "bybit"}
@@ -154,7 +154,7 @@ def test_a_large_answer_says_where_the_json_api_has_it(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:large")
-async def test_no_answer_passes_1_mib() -> None:
+async def test_no_result_is_larger_than_1_mib() -> None:
     from serve.contract.errors import ApiError
     from serve.mcp.server import MAX_RESULT, _tool_result
 
@@ -179,7 +179,7 @@ def test_rounding_to_significant_digits() -> None:
 
 
 @pytest.mark.requirement("mcp:partial")
-def test_a_recorder_that_was_down_makes_an_answer_partial(mcp: Mcp) -> None:
+def test_an_outage_of_the_recorder_makes_a_result_partial(mcp: Mcp) -> None:
     down = GAPS[-2]
     around = {"start": iso(down[0] - 30 * MINUTE), "end": iso(down[1] + 30 * MINUTE)}
     got = mcp.call("oi_history", {"base": "BTC", **around})
@@ -233,7 +233,7 @@ def test_freshness(mcp: Mcp, today: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:freshness")
-async def test_an_answer_is_fresh_until_a_step_and_15_minutes_after_its_newest_bucket(mcp: Mcp) -> None:
+async def test_a_result_is_fresh_until_a_step_and_15_minutes_after_its_newest_bucket(mcp: Mcp) -> None:
     from serve.mcp.tool import fresh_until
     from serve.replica.edition import open_edition
     from serve.replica.units import Span
@@ -430,7 +430,7 @@ def test_null_is_as_good_as_not_given(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:edition")
-def test_an_answer_is_of_the_newest_edition(tmp_path: Path) -> None:
+def test_a_result_is_from_the_newest_edition(tmp_path: Path) -> None:
     serving = tmp_path / "serving"
     publish(serving, 1, AS_OF_MS - MINUTE, max_days=2)
     with running(serving, free_port()) as api:

@@ -1,4 +1,4 @@
-"""Minutes with faults, from request to response: recorded from the stand-ins, landed, built, published, served."""
+"""Minutes with faults, from request to response: recorded from the simulators, landed, built, published, served."""
 
 import asyncio
 import json
@@ -55,12 +55,12 @@ class Product:
         assert build(self.settings) is not None
 
     async def _record(self, venues: Collection[Venue], moments: Iterable[Moment], options: dict[str, Any]) -> None:
-        async with recorder(venues, **options) as (stand_ins, minute):
+        async with recorder(venues, **options) as (simulators, minute):
             for moment in moments:
                 for fault in moment.faults:
-                    assert (await stand_ins.post("/_sandbox/faults", fault)).status == 201, fault
+                    assert (await simulators.post("/_sandbox/faults", fault)).status == 201, fault
                 rows = await minute(moment.tick_ms, down=moment.down(venues))
-                await stand_ins.delete("/_sandbox/faults")
+                await simulators.delete("/_sandbox/faults")
                 self.rows += rows
                 await asyncio.to_thread(land, rows, self.settings.landing, self.settings.recorder / "dlt")
                 if moment.built:

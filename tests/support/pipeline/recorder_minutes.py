@@ -1,4 +1,4 @@
-"""Recorded minutes without waiting for them: the recorder's own parts ask the stand-ins, whose clock is moved on."""
+"""Recorded minutes without waiting for them: the recorder's own parts ask the simulators, whose clock is moved on."""
 
 import asyncio
 import time
@@ -58,17 +58,17 @@ def _earlier(row: Row, by_ms: int) -> Row:
 async def recorder(
     venues: Iterable[Venue] = VENUES, long_running: bool = False, **options: object
 ) -> AsyncIterator[tuple[SandboxClient, Minute]]:
-    """Stand-ins with these options, and a function that records one minute of the venues from them.
+    """Simulators with these options, and a function that records one minute of the venues from them.
 
     A recorder that has just started catches up: for an hour it asks for several times the bars of a later one. With
     `long_running` only its first minute does.
     """
-    async with sandbox(rate_limits=False, **options) as stand_ins, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(Client(unhurried(venue), stand_ins.url)) for venue in venues]
+    async with sandbox(rate_limits=False, **options) as simulators, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(Client(unhurried(venue), simulators.url)) for venue in venues]
         asked = [(client, Schedule(client.venue, MINUTE)) for client in clients]
 
         async def minute(tick_ms: int, patience_s: float = 600, down: Container[str] = ()) -> list[Row]:
-            await stand_ins.clock(tick_ms + 1_000)
+            await simulators.clock(tick_ms + 1_000)
             ahead_ms = time.time_ns() // 1_000_000 - tick_ms - 1_000
             rows: list[Row] = []
             now_s = asyncio.get_running_loop().time()
@@ -83,4 +83,4 @@ async def recorder(
                     asked_for_an_hour(schedule, tick_ms)
             return [_earlier(row, ahead_ms) for row in rows]
 
-        yield stand_ins, minute
+        yield simulators, minute

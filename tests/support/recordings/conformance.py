@@ -1,4 +1,4 @@
-"""Whether a stand-in's body is of the same make as a body that the venue really sent.
+"""Whether a simulator's body is of the same make as a body that the venue really sent.
 
     differences(real, simulated) -> list[str]      # empty: no difference; else one sentence each
 

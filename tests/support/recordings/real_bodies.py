@@ -130,7 +130,7 @@ UNUSED: dict[str, str] = {
     "*/cryptofeed/*.ws.*": "trades, books and tickers by WebSocket are not recorded",
     "*/ws_raw_*": "trades and books by WebSocket are not recorded",
     "*/ws[A-Z]*.gct.json": "trades, books and tickers by WebSocket are not recorded",
-    "binance/ws-messages.tardis.json": "for the stand-in's frames (test_sandbox_venues); no kind of staging",
+    "binance/ws-messages.tardis.json": "for the simulator's frames (test_sandbox_venues); no kind of staging",
     "hyperliquid/ws-messages.tardis.json": "trades and books by WebSocket are not recorded",
     "kucoin/ws-messages.tardis.json": "trades and books by WebSocket are not recorded",
     "mexc/ws-messages.tardis.json": "trades and books by WebSocket are not recorded",

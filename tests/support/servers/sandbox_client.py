@@ -1,4 +1,4 @@
-"""A small client of a running stand-in server: one call per request, the admin paths, and the shape of a JSON value."""
+"""A small client of a running sandbox: one call per request, the admin paths, and the shape of a JSON value."""
 
 import gzip
 import json
@@ -56,7 +56,7 @@ class SandboxClient:
 
 @asynccontextmanager
 async def sandbox(**options: Any) -> AsyncIterator[SandboxClient]:
-    """A stand-in server in this process and a client of it."""
+    """A sandbox server in this process and its client."""
     app = create_app(**options)
     async with serving(app) as url, aiohttp.ClientSession() as session:
         yield SandboxClient(url, session, app)

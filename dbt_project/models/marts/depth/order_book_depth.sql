@@ -1,13 +1,13 @@
 {{ config(
   incremental_strategy="replace_keys", replace_keys=["venue"], triggers=endpoints_of(["order_books"])
 ) }}
-{#- The perps whose books were asked for in the newest round of each venue, each with its newest book of the last ten
-    minutes. A perp whose book could not be had stays in the list without figures. -#}
+{#- The perps whose order books were requested in the newest round of each venue, each with its newest book of the last
+    ten minutes. A perp whose request failed stays in the list without figures. -#}
 {%- set max_age_ms = 600000 %}
 with asked as (
   select distinct venue, key as symbol, tick_ms as asked_ms
   from {{ ref("raw_window") }}
-  where endpoint = 'order_books' and key <> ''  -- without any: nobody knew whom to ask for
+  where endpoint = 'order_books' and key <> ''  -- a row without a key: the list of perps to request was not known yet
   qualify tick_ms = max(tick_ms) over (partition by venue)
 ),
 
@@ -19,7 +19,7 @@ newest_round as materialized (
   {% endif %}
 ),
 
--- Spelled out one by one, because DuckDB prunes a scan by the values of a join key.
+-- A list of literals, because DuckDB prunes a scan by the values of a join key.
 recent as materialized (
   select distinct venue, asked_ms - unnest(range(0, {{ max_age_ms + 1 }}, 60000)) as tick_ms from newest_round
 ),

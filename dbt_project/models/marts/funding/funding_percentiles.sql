@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- The percentile of the live funding rate among the market's own rates, for the perps with the highest open interest: the mid-rank, because
-    many markets sit exactly on the same base rate, which would read 0 or 100 otherwise. -#}
+{#- The percentile of the live funding rate among the market's own rates, for the perps with the highest open interest.
+    The mid-rank, because many markets have exactly the base rate, whose percentile would be 0 or 100 otherwise. -#}
 {%- set most, enough = 50, 0.5 %}
 with held as (
   {{ perps_by_oi() }}

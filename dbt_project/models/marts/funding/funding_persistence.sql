@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all", triggers=["every_5m", "after_history"]) }}
-{#- How long the perps with the highest open interest have paid funding in one direction, by settled payments only. A payment of which
-    the one before is not known (it was more than a day earlier, or was not published) begins a run. -#}
+{#- For how long the perps with the highest open interest have paid funding in one direction, by settled payments only.
+    A payment whose predecessor is unknown (more than a day earlier, or not published) begins a run. -#}
 {%- set most, day_ms, now_ms = 50, 86400000, as_of_ms() %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing runs. -#}
 {%- set scope = source("pipeline", "settings") ~ ref("recording_runs") %}

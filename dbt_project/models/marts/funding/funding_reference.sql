@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all", triggers=["every_1h", "after_history"]) }}
-{#- What a live funding rate is compared with: the market's own rates of each whole hour before, once an hour. Of twice as
-    many perps as are compared, so that each perp that may have the highest open interest within the hour has its history. -#}
+{#- The reference of a live funding rate: the market's own rates of the completed hours, recomputed once an hour. For
+    twice as many perps as are ranked, so that a perp that enters the ranking within the hour has its reference. -#}
 {%- set most, hour_ms = 100, 3600000 %}
 {%- set until_ms = newest_minute_ms() // hour_ms * hour_ms %}
 with held as (

@@ -1,5 +1,5 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- What was not recorded, as intervals: failed runs as they are, and the holes between recorded ones. -#}
+{#- Unrecorded time as intervals: failed runs, and the gaps between recorded ones. -#}
 with runs as (
   select * from {{ ref("recording_runs") }}
 ),
@@ -8,7 +8,7 @@ recorded as (
   select start_ms, end_ms, lead(start_ms) over (order by start_ms) as next_ms from runs where venue = ''
 ),
 
--- An endpoint that was not asked although the recorder wrote something: it stopped inside the minute.
+-- An endpoint that was not requested although the recorder wrote something: the recorder stopped within the minute.
 skipped as (
   select
     venue, endpoint, greatest(recorded.start_ms, holes.start_ms) as start_ms, least(recorded.end_ms, holes.end_ms) as end_ms

@@ -1,8 +1,9 @@
 {{ config(incremental_strategy="replace_runs") }}
-{#- Minutes of one outcome, joined into runs. A build decides only the minutes that it touches: it cuts them out of the
-    stored runs, decides them again and joins what touches, so a minute costs the same however long the history is. -#}
+{#- Minutes with the same outcome, merged into runs. A build decides only the minutes that it touches: it cuts them out
+    of the stored runs, decides them again and merges adjacent ones, so the cost of a minute does not grow with the
+    history. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
-{#- Literal bounds spare the past. -#}
+{#- With literal bounds DuckDB skips older row groups. -#}
 {%- set bounds = run_query("select min(minute_ms), max(minute_ms) from (" ~ decided_minutes() ~ ")").rows[0] if execute and is_update() else [0, 0] %}
 with {% if is_update() %}decided_ones as materialized (
   {{ decided_minutes() }}
@@ -39,7 +40,7 @@ minutes as (
   where endpoint not in {{ bar_endpoints() }} and endpoint not in {{ standing_endpoints() }}
     and (endpoint in {{ sampled_endpoints() }} or outcome <> 'ok')
   union all
-  -- What is asked more seldom stands, good or bad, until it is asked again or should have been.
+  -- A kind that is requested less often keeps its outcome, good or bad, until it is requested again or is overdue.
   select minute_ms, venue, endpoint, outcome
   from (select * from recorded cross join (select distinct venue, endpoint from standing))
   asof join standing using (venue, endpoint, minute_ms)
@@ -47,7 +48,7 @@ minutes as (
   union all
   select minute_ms, venue, endpoint, 'ok' from bar_minutes
   union all
-  -- The bar of a minute is asked for in the next one. Answers that hold no bar of it at all leave it incomplete.
+  -- The bar of a minute is requested in the next one. A minute without any bar in the responses is incomplete.
   select tick_ms - 60000, venue, endpoint, if(outcome = 'ok', 'partial', outcome) from outcomes
   anti join bar_minutes
     on outcomes.tick_ms - 60000 = bar_minutes.minute_ms
@@ -68,7 +69,8 @@ stored as (
   select * from {{ this }} where start_ms in ({{ runs_to_replace() }})
 ),
 
--- What is left of a stored run: it goes on from its own start and from the end of every decided stretch inside it.
+-- The remaining parts of a stored run: one from its own start, and one from the end of every decided interval inside
+-- it.
 resumed as (
   select venue, endpoint, outcome, start_ms, end_ms from stored
   where not exists (select 1 from decided where decided.start_ms <= stored.start_ms and stored.start_ms < decided.end_ms)

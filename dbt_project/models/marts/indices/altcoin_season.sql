@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", triggers=["every_1h", "after_history"]) }}
-{#- The index of each completed day, written once with the coins that it counts. Too few coins with a past of 90 days make no
-    index: a day is null then, not a guess. -#}
+{#- The index of each completed day, written once together with its coins. If too few coins have a close 90 days before,
+    the day's value is null. -#}
 {%- set least_share = 0.2 %}
 with days as (
   select * from {{ ref("altcoin_season_coins") }}

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["t", "version"], replace_on="t", triggers=["every_1h", "after_history"]) }}
-{#- The coins of each completed day's ranking and what they returned, written once. The ranking is that of the day: coins that
-    are gone today are in the days in which they were traded. -#}
+{#- The coins of each completed day's ranking and their returns, written once. The ranking is that of the day: coins
+    that were delisted later stay in the days in which they were traded. -#}
 {%- set version, most, year, window_days, volume_days, day_ms = 1, 50, 366, 90, 30, 86400000 %}
 {%- set now_ms = newest_minute_ms() %}
 {%- set last = last_day_ms(now_ms) %}
@@ -16,7 +16,7 @@ with days as (
   {{ open_days }} and t >= {{ first }}
 ),
 
--- A coin's close: of its spot markets, of its perps where it has none.
+-- A coin's close: from its spot markets, or from its perps if it has none.
 closes as materialized (
   select
     t, base, coalesce(max(if(type = 'spot', price, null)), max(if(type = 'perp', price, null))) as close,
@@ -55,7 +55,7 @@ ranked as (
   group by t, base, type, close, volume_30d_usd
 ),
 
--- The members, and the others that would be among them.
+-- The members, and the coins that would be members but do not count.
 listed as materialized (
   select *, count(rank) over (partition by t) as n_universe
   from ranked
@@ -64,7 +64,7 @@ listed as materialized (
     or (excluded_reason is not null and volume_30d_usd >= min(if(rank <= {{ most }}, volume_30d_usd, null)) over (partition by t))
 ),
 
--- The market that most of the coin's close is from.
+-- The market with the largest share in the coin's close.
 symbols as (
   select m.t, m.base, max_by(m.symbol, m.volume_usd) as symbol
   from {{ ref("series_market_1d") }} as m

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["t", "formula_version"], replace_on="t", triggers=["every_1h", "after_history"]) }}
-{#- Greed and fear in derivatives: of each day four readings, each ranked among the same readings of the year before it. A
-    completed day is written once, with its readings; the day under way is provisional. -#}
+{#- Greed and fear in derivatives: four readings per day, each ranked among its values of the year before. A completed
+    day is written once, with its readings; the current day is provisional. -#}
 {%- set version, year, least_days, change_days, top_bases, day_ms = 1, 365, 30, 7, 20, 86400000 %}
 {%- set components = ["funding", "oi", "ls", "liq"] %}
 {%- set now_ms = newest_minute_ms() %}
@@ -8,7 +8,7 @@
 {%- set final = history_is_complete(now_ms) %}
 {%- set venues = var("snapshot_ratios") | selectattr(1, "equalto", "accounts") | map(attribute=0) | list %}
 {%- set markets, ratios = ref("series_market_1d"), ref("series_ratios_1d") %}
-{#- As many days again as are served, because they are what those are ranked among. -#}
+{#- Twice the served days, because each served day is ranked among the days before it. -#}
 {%- set open_days -%}
   select distinct t from {{ ref("series_base_1d") }}
   where t between {{ today - 2 * year * day_ms }} and {{ today }}
@@ -25,8 +25,8 @@ perps as materialized (
   where t between {{ first - change_days * day_ms }} and {{ today }} and type = 'perp' and aggregated
 ),
 
--- Funding and liquidations of all perps. Of the open interest that of the perps known on both days: a venue that joins or
--- leaves the recording is no change.
+-- Funding and liquidations of all perps. Open interest only of perps known on both days, so that a venue that is added
+-- or removed causes no change.
 held as (
   select
     now.t, {{ weighted_mean("now.funding_8h", "now.oi_usd") }} as funding,
@@ -38,7 +38,7 @@ held as (
   group by now.t
 ),
 
--- The long share of all accounts of a coin, the mean of the venues, each weighted by what is held there.
+-- The long fraction of all accounts of a coin: the mean of the venues, weighted by open interest.
 longs as (
   select t, base, avg(share) as share
   from (

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["market_id"], triggers=["instruments"]) }}
-{#- When each USDT perp was listed, and at what price it opened: by the first minute that was recorded, or by the venue's
-    bar of that day. Written when lists of markets are asked, once an hour. -#}
+{#- The listing time of each USDT perp and its opening price: from the first recorded minute, or from the venue's bar of
+    that day. Written when lists of markets are requested, once an hour. -#}
 {%- set searched_ms = 172800000 %}
 {%- set now = newest_minute() %}
 with listed as (
@@ -18,7 +18,7 @@ wanted as materialized (
   {% if is_update() %}anti join known using (market_id, listed_ms){% endif %}
 ),
 
--- The first bar within five minutes of the listing. A market is listed once: later builds need not look that far back.
+-- The first bar within five minutes of the listing. A market is listed once, so later builds do not search again.
 minutes as (
   select market_id, min_by(open, minute_ms) as first_open
   from {{ ref("int_market_bars") }}

@@ -1,32 +1,32 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- Liquidations of the 24 hours that end with the edition, of each coin that a connected feed covers and of all (base null).
-    Aggregated markets alone, as in the series. -#}
+{#- Liquidations of the 24 hours that end with the edition, per coin whose markets a connected feed covers and for all
+    coins (base null). Aggregated markets only, as in the series. -#}
 {%- set now_ms = as_of_ms() %}
 {%- set from_ms = now_ms - 86400000 %}
 {%- set windows = {"1h": 3600000, "4h": 14400000, "12h": 43200000, "24h": 86400000} %}
-{#- The totals of a window, as the fields of a struct. A window without any connection is unknown. -#}
+{#- The totals of a window, as the fields of a struct; unknown if no feed was connected in it. -#}
 {%- set counts = {} %}
 {%- for name, window_ms in windows.items() %}
   {%- set inside = "ts > " ~ (now_ms - window_ms) %}
-  {%- set heard = "(select max(tick_ms) + 60000 from heard) > " ~ (now_ms - window_ms) %}
+  {%- set connected = "(select max(tick_ms) + 60000 from connected) > " ~ (now_ms - window_ms) %}
   {%- set fields = [] %}
   {%- for side in ["long", "short"] %}
     {%- set sum = "coalesce(sum(usd) filter (side = '%s' and %s), 0.0)" % (side, inside) %}
-    {%- do fields.append('"%s": if(%s, %s, null)' % (side, heard, sum)) %}
+    {%- do fields.append('"%s": if(%s, %s, null)' % (side, connected, sum)) %}
   {%- endfor %}
-  {%- do fields.append('"count": if(%s, count(side) filter (%s), null)' % (heard, inside)) %}
+  {%- do fields.append('"count": if(%s, count(side) filter (%s), null)' % (connected, inside)) %}
   {%- do counts.update({name: fields | join(",\n        ")}) %}
 {%- endfor %}
 with events as materialized (
   select ts, venue, symbol, base, side, usd, price
   from {{ ref("int_liquidations") }}
   where ts > {{ from_ms }} and ts <= {{ now_ms }}
-    -- Recorded at most an hour before their time (by a venue whose clock is ahead): bounds the scan.
+    -- Recorded at most an hour before their own time (the venue's clock may be ahead): a bound for the scan.
     and tick_ms > {{ from_ms - 3600000 }}
     and aggregated and usd is not null
 ),
 
-heard as materialized (
+connected as materialized (
   select venue, max(tick_ms) as tick_ms
   from {{ ref("int_stream_minutes") }}
   where endpoint = 'liquidations' and connected_ms > 0 and tick_ms between {{ from_ms - 60000 }} and {{ now_ms }}
@@ -34,7 +34,7 @@ heard as materialized (
 ),
 
 covered as (
-  select distinct base from {{ ref("live_markets") }} semi join heard using (venue)
+  select distinct base from {{ ref("live_markets") }} semi join connected using (venue)
   where listed and type = 'perp' and counted and not hip3
   union
   select base from events
@@ -43,7 +43,7 @@ covered as (
 of_venues as (
   select base, venue, { {{ counts["24h"] }} } as figures from events group by grouping sets ((base, venue), (venue))
   union all
-  select null, venue, {"long": 0.0, "short": 0.0, "count": 0} from heard anti join events using (venue)
+  select null, venue, {"long": 0.0, "short": 0.0, "count": 0} from connected anti join events using (venue)
 ),
 
 venues as (

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- Every market as of the newest minute, and what was observed of it 1, 2, 4 and 24 hours before: at the time itself or
-    up to 5 minutes earlier, else it is unknown. -#}
+{#- Every market as of the newest minute, with its values 1, 2, 4 and 24 hours before: observed at that time or up to 5
+    minutes earlier, else null. -#}
 {%- set max_age_ms = 300000 %}
 {%- set now_ms = newest_minute_ms() %}
 {%- set ages = {"1h": 3600000, "2h": 7200000, "4h": 14400000, "24h": 86400000} %}
@@ -16,11 +16,12 @@ with {% for name, age_ms in dict(ages, now=0).items() %}
   from {{ ref("series_market_1m") }}
   where t between {{ now_ms - age_ms - max_age_ms }} and {{ now_ms - age_ms }}
   group by market_id
-  -- A bar or a liquidation alone does not say that the venue still lists the market.
+  -- A bar or a liquidation alone does not prove that the venue still lists the market.
   having count(coalesce(price, vol24h_usd, funding_8h, oi_usd)) > 0
 ),
 {% endfor %}
--- Unseen in the newest minutes, but in the two hours of an open position: for these something is missing.
+-- Not observed in the newest minutes, but in the two hours that open-interest acceleration compares: such markets are
+-- listed as missing an anchor.
 seen as (
   select market_id, venue, type, symbol, identity, true as listed from now
   union all

@@ -3,7 +3,7 @@
   triggers=endpoints_of(["long_short_accounts", "long_short_top_accounts", "long_short_top_positions"])
 ) }}
 {%- set now_ms = newest_minute_ms() %}
-{#- Quiet markets are asked once an hour. -#}
+{#- Quiet markets are requested once an hour. -#}
 {%- set oldest_ms = 7200000 %}
 {%- set bucket_ms = 300000 %}
 {%- set ages = {"1h": 3600000, "4h": 14400000, "24h": 86400000} %}
@@ -28,7 +28,7 @@ changes as (
   select
     newest.base, newest.venue, newest.kind, newest.symbol, newest.t, newest.long_fraction, oi_usd,
     {%- for name, age_ms in ages.items() %}
-    -- At the time itself or in the bucket before it.
+    -- From that time's bucket, or from the bucket before it.
     if(ago_{{ name }}.t >= newest.t - {{ age_ms + bucket_ms }}, newest.long_fraction - ago_{{ name }}.long_fraction, null) as chg_{{ name }}
     {{- "," if not loop.last }}
     {%- endfor %}

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["market_id"]) }}
-{#- Every market ever recorded, or found in history (a day counts from its start). A build looks only at the rows it
-    restated and at the markets they belong to. -#}
+{#- Every market ever recorded, or found in history (with the start of the day as time). A build reads only the rows
+    that it restated and the markets that they belong to. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
 recorded as (

@@ -1,13 +1,14 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- The extremes of the live tables, by section. A coin is represented by its perp with the highest open interest (of those whose
-    value is known), as the first perp of its row in `markets`; builder-deployed ones stay out. -#}
+{#- The highest and lowest values of the live tables, by section. A coin is represented by its perp with the highest
+    open interest (among those with a known value), which is the first perp of its row in `markets`; HIP-3 perps are
+    left out. -#}
 {%- set now_ms = as_of_ms() %}
 {%- set sections = {
   "price": ["fraction", "px_24h", "no perp was observed both now and 24 hours ago"],
   "oi": ["fraction", "oi_usd / nullif(oi_usd_24h, 0) - 1", "no open interest was observed both now and 24 hours ago"],
   "long_short": ["fraction", none, "no long/short reading is known both now and 24 hours ago"],
   "funding": ["fraction_per_8h", "funding", "no funding rate was observed in the last 5 minutes"],
-  "liquidations": ["usd", none, "no liquidation feed was heard in the last 24 hours"],
+  "liquidations": ["usd", none, "no liquidation feed was connected in the last 24 hours"],
 } %}
 {%- set venue, kind = var("snapshot_ratios")[0] %}
 with perps as (
@@ -58,7 +59,7 @@ sections as (
 
 select
   section, if(section = 'long_short', ms, {{ now_ms }})::bigint as as_of, unit,
-  -- No liquidations is a known result where a feed was connected.
+  -- Zero liquidations is a known result if a feed was connected.
   case
     when section = 'liquidations' then if((select usd is null from liquidated where base is null), reason, null)
     when up is null then reason

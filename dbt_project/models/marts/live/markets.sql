@@ -33,8 +33,8 @@ select
   {%- endfor %}
   if(count(funding) filter (counted and oi_usd > 0) > 1,
     max(funding) filter (counted and oi_usd > 0) - min(funding) filter (counted and oi_usd > 0), null) as funding_spread,
-  {#- The greatest first, unknown ones last. Sorted as finished lists: inside the aggregate that takes three times
-     as long. #}
+  {#- The largest first, nulls last. The finished lists are sorted, because sorting inside the aggregate takes three
+      times as long. #}
   {%- for type, figures in {"perp": ["oi_usd", "vol24h"], "spot": ["vol24h"]}.items() %}
   list_transform(list_sort(coalesce(list({
     {% for name in figures %}{{ name }}: coalesce(-{{ name }}, 'inf'), {% endfor %}

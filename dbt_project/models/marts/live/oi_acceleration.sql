@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- How the hourly change of a contract's open interest changed, in coins (methods: open-interest acceleration). Of the
-    contracts with the highest open interest; a smaller minimum of open interest leaves a beginning of the same list. -#}
+{#- The change of the hourly change of a contract's open interest, in coins (methods: open-interest acceleration), for
+    the contracts with the highest open interest; a minimum of open interest only shortens the list at its end. -#}
 {%- set now_ms = newest_minute_ms() %}
 with perps as (
   select

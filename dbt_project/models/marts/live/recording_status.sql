@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- What each venue's recording last did. Metadata is asked by the hour: the last two hours hold the newest outcome of
-    every endpoint. -#}
+{#- The last outcome of each venue's recording. Metadata is requested once an hour: the last two hours hold the newest
+    outcome of every endpoint. -#}
 with outcomes as (
   {{ endpoint_outcomes("tick_ms between " ~ newest_minute() ~ " - 86400000 and " ~ newest_minute()) }}
 ),
@@ -21,7 +21,7 @@ good as (
   group by venue, endpoint
 ),
 
--- The newest minute for which no endpoint that is sampled most often was lost as a whole.
+-- The newest minute for which no endpoint among the most frequently sampled ones failed completely.
 good_venues as (
   select venue, if(count(minute_ms) = count(*), min(minute_ms), null) as last_good_ms
   from endpoints left join good using (venue, endpoint)

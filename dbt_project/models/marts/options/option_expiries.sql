@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all", triggers=endpoints_of(families()["staged_options"].kinds)) }}
-{#- What is held in the options of each expiry, and what their volatilities say, over all venues: by each venue's newest
-    snapshot, unless that is an hour older than the newest of all. -#}
+{#- Open interest and implied volatilities per expiry over all venues: from each venue's newest snapshot, unless that is
+    an hour older than the newest of all. -#}
 {%- set max_age_ms = 3600000 %}
 {%- set snapshots, smiles = ref("int_option_snapshots"), ref("int_option_smiles") %}
 {%- set newest_ms = known_ms(snapshots, "max(snapshot_ms)") %}
@@ -18,7 +18,7 @@ options as (
   where o.snapshot_ms >= {{ newest_ms - max_age_ms }} and o.expiry_ms > {{ as_of_ms() }}
 ),
 
--- Of each venue and of all together (venue is null).
+-- Per venue and for all together (venue is null).
 strikes as (
   select
     coin, expiry_ms, venue, strike,
@@ -28,8 +28,8 @@ strikes as (
   group by grouping sets ((coin, expiry_ms, venue, strike), (coin, expiry_ms, strike))
 ),
 
--- What the holders of all options would be paid, in USD, if the coin settled at a strike. Cents apart is a tie: the lowest
--- strike counts.
+-- The pay-out to the holders of all options, in USD, if the coin settled at a strike. A difference of cents is a tie:
+-- the lowest strike counts.
 paid as (
   select
     s.coin, s.expiry_ms, s.venue, s.strike,

@@ -2,9 +2,9 @@
   incremental_strategy="replace_keys", replace_keys=["exchange", "base", "t"], replace_on="t",
   triggers=endpoints_of(["spot_bars", "fx_rates", "fx_daily"])
 ) }}
-{#- What a coin costs on an exchange above the reference, once an hour: at the close of the last minute in which both have a
-    bar, else by the closes of an hour or a day of history. A day's close is that of its last hour. Nothing is carried on
-    but the exchange rate, which stands still on weekends. -#}
+{#- The premium of a coin on an exchange over the reference, once an hour: at the close of the last minute in which both
+    have a bar, else by the closes of an hour or a day of history. A day's close is that of its last hour. Only the
+    exchange rate is carried over, because it does not change on weekends. -#}
 {%- set carry_ms = 7 * 86400000 %}
 {%- set ticks = source("pipeline", "window_ticks") %}
 {%- set bars, history, rates = ref("int_market_bars"), ref("int_history_bars"), ref("int_fx_rates") %}
@@ -51,7 +51,7 @@ hours as materialized (
   select distinct t from touched_hours
 ),
 {% endif %}
--- Times are spelled out one by one, because DuckDB prunes a scan by the values of a join key but not by an expression.
+-- A list of literals, because DuckDB prunes a scan by the values of a join key but not by an expression.
 minute_closes as materialized (
   select market_id, minute_ms, close from {{ bars }}
   semi join roles using (market_id)
@@ -76,7 +76,7 @@ closes as (
   select * from history_closes
 ),
 
--- Exchange and reference at the same minute; the token's price at the same one, or none.
+-- Exchange and reference in the same minute; the token's price in the same minute, or null.
 points as (
   select
     exchange, base, {{ bucket("minute_ms", "1h") }} as t, minute_ms, coarseness,
@@ -96,7 +96,7 @@ hourly as (
   qualify row_number() over (partition by exchange, base, t order by coarseness, minute_ms desc) = 1
 ),
 
--- The newest rate at the close, of the preferred source that has one.
+-- The newest rate at the close, from the preferred source that has one.
 rated as (
   select asked.exchange, asked.base, asked.t, known.rate, known.source as rate_source, known.t as rate_ms
   from (

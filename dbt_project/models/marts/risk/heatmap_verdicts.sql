@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="add_rows", triggers=endpoints_of(["index_books"])) }}
-{#- What the scores of the liquidation map come to, written once for each completed day: over the days up to it, and
-    whether the map did better than nearness alone. -#}
+{#- The summary of the liquidation map's scores, written once for each completed day: over the days up to it, and
+    whether the map did better than distance from the price alone. -#}
 {%- set window_days, least_scored, least_days, draws, horizons, day_ms = 90, 30, 5, 2000, [4, 24], 86400000 %}
 {%- set scores, ticks = ref("liquidation_map_scores"), source("pipeline", "window_ticks") %}
 {%- set now_ms = known_ms(ticks, "max(tick_ms)") %}
@@ -9,7 +9,7 @@ with completed as (
   select unnest({{ days }}::bigint[]) as day_ms
 ),
 
--- Windows of a day overlap, and those of its perps move together: a day's median is one observation.
+-- Windows of one day overlap, and its perps move together: a day's median is one observation.
 daily as (
   select
     c.day_ms, s.horizon_h, s.frozen_ms // {{ day_ms }} as day, count(*) as n,
@@ -30,7 +30,7 @@ ordered as (
   from daily
 ),
 
--- The bootstrap: as many days drawn with replacement, by a hash, so that a rebuild draws the same.
+-- The bootstrap: days are drawn with replacement by a hash, so that a rebuild draws the same ones.
 drawn as (
   select o.day_ms, o.horizon_h, b.draw, median(d.difference) as difference
   from ordered as o

@@ -1,7 +1,8 @@
 {{ config(incremental_strategy="add_rows", triggers=endpoints_of(["index_books"])) }}
-{#- How well each frozen liquidation map predicted where the longs and the shorts of the next hours were liquidated: Spearman's
-    rank correlation over the bins that the price then visited, each for longs and for shorts, for the map and for a naive
-    one of nearness alone. Written once, when the hours are over and their bars are in. -#}
+{#- How well each frozen liquidation map predicted the price bins in which longs and shorts were liquidated in the next
+    hours: Spearman's rank correlation over the bins that the price then visited, each for longs and for shorts, for the
+    map and for a naive map by distance from the price. Written once, when the hours are over and their bars have
+    arrived. -#}
 {%- set late_ms, least_bins, least_recorded, horizons = 600000, 10, 0.9, [4, 24] %}
 {%- set maps, bars, streams = ref("int_liquidation_maps"), ref("int_market_bars"), ref("int_stream_minutes") %}
 {%- set liquidations, ticks = ref("int_liquidations"), source("pipeline", "window_ticks") %}
@@ -32,8 +33,8 @@ windows as (
   group by d.frozen_ms, d.horizon_h, d.end_ms, m.market_id
 ),
 
--- How much of the time the venue's liquidations were listened to: of the connection that was there least.
-heard as (
+-- The share of the time in which the venue's liquidation stream was connected, by its least connected connection.
+listened as (
   select frozen_ms, horizon_h, venue, sum(connected_ms) / (horizon_h * 3600000) as share
   from (
     select w.frozen_ms, w.horizon_h, w.venue, s.tick_ms, min(s.connected_ms) as connected_ms
@@ -63,7 +64,7 @@ liquidated as (
   group by w.frozen_ms, w.horizon_h, w.market_id, l.side, bin
 ),
 
--- The naive map: the nearer the more, longs below the price and shorts above it.
+-- The naive map: higher estimates nearer to the price, longs below it and shorts above it.
 bins as (
   select
     v.frozen_ms, v.horizon_h, v.market_id, v.bin, v.side, coalesce(m.usd, 0) as predicted, coalesce(l.usd, 0) as usd,
@@ -81,7 +82,7 @@ bins as (
     on v.frozen_ms = l.frozen_ms and v.horizon_h = l.horizon_h and v.market_id = l.market_id and v.side = l.side and v.bin = l.bin
 ),
 
--- Equal values share the mean of their ranks. Of the best tenth, equal ones are taken in the order of the price.
+-- Equal values share the mean of their ranks. For the best tenth, ties are broken by price.
 ranked as (
   select
     *,
@@ -117,7 +118,7 @@ stated as (
     end as state,
     s.* exclude (frozen_ms, horizon_h, market_id)
   from windows as w
-  left join heard as h using (frozen_ms, horizon_h, venue)
+  left join listened as h using (frozen_ms, horizon_h, venue)
   left join paths as p using (frozen_ms, horizon_h, market_id)
   left join scores as s using (frozen_ms, horizon_h, market_id)
 )

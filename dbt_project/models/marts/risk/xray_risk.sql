@@ -2,11 +2,12 @@
   incremental_strategy="replace_keys", replace_keys=["t", "market_id", "band_pct"], replace_on="t",
   triggers=endpoints_of(["index_books"])
 ) }}
-{#- What would be liquidated if a perp's price moved through a band, beside what rests in the books of its index out to
-    there. Written by each build that recorded such books, for the end of its last five minutes, and not again. -#}
+{#- The positions that would be liquidated if a perp's price moved through a band, and the depth of its index's order
+    books out to the same distance. Written once by each build that recorded such books, for the end of its last five
+    minutes. -#}
 {%- set max_age_ms, bands = 600000, [0.5, 1.0, 2.0, 5.0] %}
 {%- set maps = ref("int_liquidation_maps") %}
-{#- A build of older minutes writes its newest rows again. #}
+{#- A build of older minutes rewrites its newest rows. #}
 {%- set tick_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") %}
 {%- set t = [known_ms(maps, "max(t)"), tick_ms // 300000 * 300000] | max %}
 {%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
@@ -20,7 +21,7 @@ with newest as (
   group by market_id
 ),
 
--- Perps that their venues published data of in the last day: in an outage a perp is missing, not delisted.
+-- Perps that their venues published in the last day: during an outage a perp stays, it is not delisted.
 compositions as (
   select market_id, m.venue, m.symbol, m.base, c.components
   from {{ ref("int_index_components") }} as c
@@ -29,7 +30,7 @@ compositions as (
   qualify row_number() over (partition by market_id order by c.since_ms desc) = 1
 ),
 
--- A leg without weight takes no part; where a venue publishes none at all, all have the same.
+-- A leg without weight does not count; if a venue publishes no weights at all, all legs have the same.
 legs as (
   select market_id, leg.exchange as exchange, leg.pair as pair, coalesce(leg.weight, 1 / len(components)) as weight
   from (select market_id, components, unnest(components) as leg from compositions)
@@ -43,7 +44,7 @@ books as materialized (
   qualify row_number() over (partition by market_id order by tick_ms desc) = 1
 ),
 
--- A leg whose pair is not named is the exchange's deepest book of the coin.
+-- For a leg without a pair: the exchange's deepest order book of the coin.
 filled as (
   select
     l.market_id, l.exchange, l.pair, l.weight, b.tick_ms, b.depth
@@ -60,7 +61,7 @@ index_depths as (
   select
     market_id, band.band_pct as band_pct, any_value(published) as published, any_value(present) as present,
     any_value(oldest_book_ms) as oldest_book_ms,
-    -- In an order, so that a window built twice is the same to the last digit.
+    -- In a fixed order, so that a window built twice gives the same sum to the last digit.
     sum(weight * band.bid_usd order by exchange, pair) / sum(weight order by exchange, pair) as bid_depth_usd,
     sum(weight * band.ask_usd order by exchange, pair) / sum(weight order by exchange, pair) as ask_depth_usd,
     bool_or(band.bid_truncated or band.ask_truncated) as truncated
@@ -75,8 +76,8 @@ index_depths as (
   group by market_id, band.band_pct
 ),
 
--- Longs below the price, shorts above it: what lies on the other side fell to a price that moved within the map's newest
--- five minutes, and is liquidated already.
+-- Longs below the price, shorts above it: positions on the other side were passed by the price within the map's newest
+-- five minutes, and are liquidated already.
 exposures as (
   select
     m.market_id, b.band_pct,

@@ -30,7 +30,7 @@ liquidations as (
   group by minute_ms, market_id
 ),
 
--- A venue without a feed never is here. With several connections, all must have listened for at least a moment.
+-- False for venues without a feed. With several connections, each must have been connected for at least a moment.
 listened as (
   select tick_ms as minute_ms, venue
   from {{ ref("int_stream_minutes") }}

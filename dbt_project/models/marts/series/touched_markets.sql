@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all", tags=["window"]) }}
--- What a build touches beside the minutes it recorded: bars and liquidations that belong to other minutes, and the hours
--- and days that are only in history.
+-- What a build touches besides the minutes that it recorded: bars and liquidations of other minutes, and the hours and
+-- days of history.
 with window_ticks as (
   select tick_ms from {{ source("pipeline", "window_ticks") }}
 ),
@@ -14,7 +14,7 @@ facts as (
   select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("t", "1d") }}, {{ bucket("t", "1h") }}), market_id, base
   from {{ ref("int_history_oi") }} semi join window_ticks using (tick_ms)
   union
-  -- A settlement is about the hours that it closes.
+  -- A settlement concerns the hours of its interval.
   select
     '1h', {{ bucket("unnest(range((settled_ms - interval_h * 3600000)::bigint, settled_ms, 3600000))", "1h") }}, market_id, base
   from {{ ref("int_settlements") }} semi join window_ticks using (tick_ms)

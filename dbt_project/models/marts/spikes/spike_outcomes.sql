@@ -1,6 +1,7 @@
 {{ config(incremental_strategy="add_rows") }}
--- What the price did after each spike: one row per horizon, written once it is known, or known that it never will be.
-{#- Bars of quiet markets are asked once an hour: a bar that has not come after that, and a margin, does not come. #}
+-- The price after each spike: one row per horizon, written once it is known, or known to be missing.
+{#- Bars of quiet markets are requested once an hour: a bar that has not arrived after that time and a margin counts as
+    missing. #}
 {%- set overdue_ms = 75 * 60000 %}
 {%- set horizons = [5, 15, 60] %}
 {#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
@@ -12,8 +13,8 @@ with open as (
   cross join unnest({{ horizons }}) as h(horizon_min)
   where s.ts + h.horizon_min * 60000 < {{ newest }}
   {% if is_update() %}
-    -- All older ones are written: the build before this one looked at them when they were overdue. Not those whose
-    -- spike was only reported now, by bars that arrived hours late.
+    -- Older outcomes are written already: the previous build wrote them when they were overdue. The exception are
+    -- spikes that are only found now, in bars that arrived hours late.
     and (
       s.ts >= least(
         (select min(tick_ms) from {{ source("pipeline", "window_ticks") }}),

@@ -42,7 +42,7 @@ alerts as materialized (
   join coins on coalesce(s.base, s.symbol) = coins.coin
 ),
 
--- Coins whose turn it is, and those that never had one.
+-- Coins that are due in this hour, and those without a row.
 due as materialized (
   select coin
   from coins
@@ -71,7 +71,7 @@ judged as materialized (
   join {{ ref("spike_outcomes") }} as o on s.id = o.id
 ),
 
--- The whole and its directions by what counts, exchanges by all; of each coin, and of all together.
+-- Totals and directions from the markets that count, exchanges from all markets; per coin, and for all coins together.
 {%- for name, relation, of, figured in [("groups", "spiked", "", counts), ("parts", "judged", ", horizon_min", aggregates)] %}
 {{ name }} as (
   select lookback, coin as base, grouping(dir) = 1 as is_whole, dir, null as venue, null as hip3{{ of }}, {{ figured }}

@@ -60,7 +60,7 @@ chosen as (
 )
 
 select
-  -- Half a UUID's worth of the market and the minute, cut to what JSON numbers hold.
+  -- Half of the MD5 of the market and the minute, cut to the integers that JSON can hold.
   (md5_number_lower(market_id || ' ' || minute_ms) & 9007199254740991)::bigint as id,
   minute_ms as ts, market_id, venue, type, symbol, base, hip3, 'volume' as kind, dir, sig, volume_usd, baseline_usd, baseline_n, price, tick_ms
 from alerts

@@ -1,9 +1,9 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["venue"]) }}
-{#- What each venue's perps add up to, by observations of the five minutes up to its newest one. A build looks at the minutes
-    of its window; a venue that these hold nothing of keeps its last row. -#}
+{#- Totals of each venue's perps, from observations of the five minutes up to its newest one. A build reads the minutes
+    of its window; a venue without data in them keeps its last row. -#}
 {%- set max_age_ms = 300000 %}
 {%- set ticks = source("pipeline", "window_ticks") %}
-{#- A literal bound spares the past. -#}
+{#- With a literal bound DuckDB skips older row groups. -#}
 {%- set first = run_query("select min(tick_ms) from " ~ ticks).rows[0][0] if execute and is_update() else 0 %}
 with seen as (
   select venue, market_id, t, oi_usd, vol24h_usd, max(t) over (partition by venue) as observed_ms

@@ -69,7 +69,7 @@ def holders(file: Path) -> bool:
     return False
 
 
-def test_a_fork_answers_as_dbt_itself_does(settings: Settings, server: subprocess.Popen[bytes]) -> None:
+def test_a_forked_dbt_run_has_the_same_output_as_dbt(settings: Settings, server: subprocess.Popen[bytes]) -> None:
     """Output, failures and their words; the server goes on after a failure."""
     listed = start_dbt(settings, ["ls", "--resource-type", "seed", "--output", "name"])
     output, _ = listed.communicate()

@@ -60,7 +60,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server of the small replica, for all who only ask it. Whoever changes what is served has one of their own."""
+    """A server of the small replica, shared by tests that only read. Tests that change the replica start their own."""
     with replica_server(tmp_path_factory.mktemp("api")) as served:
         yield served
 

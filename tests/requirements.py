@@ -207,7 +207,9 @@ DERIVED = {
     "wallets:shape": Requirement("interface 2.7", "totals, coins, hourly; complete and partial by what was recorded"),
     "wallets:window": Requirement("interface 4.21", "24h or 7d up to the edition's as_of"),
     "wallets:db": Requirement("interface 4.21", "no database: 200 with db false and error unavailable"),
-    "wallets:pipeline": Requirement("interface 2.7", "each liquidation once, whoever reported it and however often"),
+    "wallets:pipeline": Requirement(
+        "interface 2.7", "each liquidation once, whichever side reported it and however often"
+    ),
 }
 
 STATISTICS = {

@@ -64,7 +64,7 @@ def endpoints(world: World) -> list[Endpoint]:
 
 
 def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
-    """429, and for whoever goes on asking 418 with a time without access."""
+    """429; a client that continues gets 418 and a time without access."""
     if now_ms >= use.banned_until_ms and use.refused > _REFUSED_TO_BAN:
         use.banned_until_ms = now_ms + _BAN_MS
     if now_ms < use.banned_until_ms:

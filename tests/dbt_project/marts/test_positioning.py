@@ -20,7 +20,7 @@ MARKETS = [market("binance:perp:AUSDT", "A"), market("bybit:perp:ABTC", "A", quo
 KINDS = ("accounts", "top_acct", "top_pos", "taker_buy")
 STEPS = {"5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "4h": 4 * HOUR, "1d": DAY, "3d": 3 * DAY}
 # Buckets on both sides of the bounds of all steps, and when they are reported: within minutes, or much later.
-TOLD_AT = {5 * MINUTE: (0, 5, 10, 15, 55, 60, 235, 240, 1435, 1440), HOUR: (0, 60, 240, 1380, 1440), DAY: (0, 1440)}
+REPORTED_AT = {5 * MINUTE: (0, 5, 10, 15, 55, 60, 235, 240, 1435, 1440), HOUR: (0, 60, 240, 1380, 1440), DAY: (0, 1440)}
 TICKS = (10, 60, 240, 1441, 1500, 9000, 9001)
 COLUMNS = ("accounts", "top_acct", "top_pos", "taker_buy_size", "taker_sell_size")
 TABLES = ("--exclude", "config.materialized:view_in_place", "series_base_*")
@@ -79,7 +79,7 @@ sizes = st.tuples(st.integers(0, 64).map(lambda n: n / 64), st.integers(0, 64).m
 def reported(draw: st.DrawFn) -> tuple[list[Fact], list[tuple[int, str, float, float]], list[list[int]]]:
     """Rows of ratios, some reported twice; order books; and an order of windows that builds all of them."""
     facts = []
-    for period, minutes in TOLD_AT.items():
+    for period, minutes in REPORTED_AT.items():
         which = st.tuples(st.sampled_from(minutes), st.sampled_from(MARKETS), st.sampled_from(KINDS))
         for minute, identity, kind in draw(st.lists(which, min_size=4, max_size=16)):
             tick = draw(st.sampled_from(TICKS))

@@ -293,7 +293,7 @@ def test_late_rows_restate_clustered_periods(warehouse: Warehouse) -> None:
 
 
 def test_a_finished_day_of_minutes_is_brought_together(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sealed by hours first, then by coins for the whole day: some coins a publish, each replica by itself."""
+    """Clustered hour by hour, then compacted for the whole day: some coins per publish, in each replica separately."""
     clock = itertools.count()
     monkeypatch.setattr(clustering, "COMPACT_ROWS", 4 * 3)
     monkeypatch.setattr(clustering, "LATE_ROWS", 2)
@@ -527,7 +527,7 @@ def test_an_unreadable_pointer_is_replaced(warehouse: Warehouse) -> None:
 
 
 def test_the_served_edition_stays_while_the_warehouse_is_rebuilt(warehouse: Warehouse) -> None:
-    """A rebuild that was broken off has the oldest days alone; it goes on with every minute's build."""
+    """An interrupted rebuild has only the oldest days; every minute's build continues it."""
     warehouse.build(T0 + DAY_MS)
     warehouse.publish()
     before = (warehouse.serving / "current.json").read_text()

@@ -1,4 +1,4 @@
-"""API keys and request budgets, in one worker, in several, and while Redis goes away."""
+"""API keys and request budgets, in one worker, in several, and while Redis is unreachable."""
 
 import json
 import os

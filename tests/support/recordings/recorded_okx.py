@@ -1,7 +1,7 @@
 """Bodies that OKX sent, as landed rows, and what they say: worked out in Python from OKX's documents, and by ccxt.
 
-Where only rows of a WebSocket channel or a single swap were recorded, they are put into the envelope of the bulk response:
-OKX writes the same row in both.
+Where only rows of a WebSocket channel or a single swap were recorded, they are put into the envelope of the bulk
+response: OKX writes the same row in both.
 """
 
 import gzip

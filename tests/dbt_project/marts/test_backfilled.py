@@ -9,6 +9,12 @@ from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
 TICK = 1_750_149_480_000
 HOUR = 3_600_000
+# What a bar becomes, and the tiers that it reaches.
+BARS = (
+    "raw_window", "staged_bars", "staged_instruments", "staged_categories", "int_categories", "instruments",
+    "int_market_bars",
+)  # fmt: skip
+BAR_TIERS = ("touched_markets", "series_market_*", "series_base_*")
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +47,10 @@ def test_a_backfilled_minute_never_replaces_a_recorded_one(warehouse: Warehouse)
     for order in ([[recorded], [backfilled]], [[backfilled], [recorded]], [[recorded, backfilled]]):
         warehouse.reset()
         for rows in order:
-            warehouse.build(rows)
+            warehouse.build(rows, *BARS)
         assert warehouse.rows(bars) == expected
     history = klines(8.0, TICK - 2 * MINUTE, TICK - MINUTE)
-    warehouse.build([response(later + MINUTE, "binance", "history_perp_bars", history, key="BTCUSDT")])
+    warehouse.build([response(later + MINUTE, "binance", "history_perp_bars", history, key="BTCUSDT")], *BARS)
     assert warehouse.rows(bars) == [(TICK - 2 * MINUTE, 8.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
 
 
@@ -85,7 +91,7 @@ def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(wareho
     for loads in ([recorded_minute(), first, days, paid], [paid, days, first, recorded_minute()]):
         warehouse.reset()
         for rows in [*loads, loads[0]]:
-            warehouse.build(rows, "path:models/intermediate", "path:models/marts/series")
+            warehouse.build(rows, "path:models/intermediate", *BAR_TIERS)
         results.append(warehouse.snapshot(SERIES))
     assert results[0] == results[1]
     columns = "t, price, volume_usd, round(funding_8h, 12), funding_n, source"

@@ -19,6 +19,7 @@ from orchestration.warehouse.windows import Window, triggers_of
 from tests.support.facts.mart_facts import T0, Row, Warehouse, market, response
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import land_minutes, settings_for, tables
+from tests.support.pipeline.warehouse import give_built
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 LAST = 140  # the newest whole day of the facts
@@ -67,9 +68,7 @@ class Facts:
                         self.ratios.append({name: row[name] for name in names} | {"accounts": chance.random()})
 
     def warehouse(self, folder: Path) -> Warehouse:
-        built = Warehouse(folder)
-        built.window([])
-        built.dbt("run", "--select", *(f"path:models/marts/{name}" for name in ("series", "gaps", "indices")))
+        built = Warehouse(folder, built=True)
         built.add_many("series_base_1d", self.bases)
         built.add_many("series_market_1d", self.perps)
         built.add_many("series_ratios_1d", self.ratios)
@@ -101,10 +100,20 @@ def fresh(untouched: Path, tmp_path: Path) -> Warehouse:
     return made
 
 
+@pytest.fixture(scope="module")
+def computed(untouched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The facts and their statistics."""
+    made = Warehouse(tmp_path_factory.mktemp("computed"))
+    shutil.copyfile(untouched, made.path)
+    run(made, NOW)
+    return made.path
+
+
 @pytest.fixture
-def warehouse(fresh: Warehouse) -> Warehouse:
-    run(fresh, NOW)
-    return fresh
+def warehouse(computed: Path, tmp_path: Path) -> Warehouse:
+    made = Warehouse(tmp_path)
+    shutil.copyfile(computed, made.path)
+    return made
 
 
 def midrank(value: float, past: list[float]) -> float:
@@ -314,6 +323,7 @@ def test_triggers() -> None:
 def test_a_minute_makes_no_statistics_of_an_hour(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     give_dbt(settings)
+    give_built(settings)
     made: list[Any] = []
     for minute in (3, 4, 5):
         land_minutes(settings, [T0 + minute * MINUTE])

@@ -59,9 +59,8 @@ class Fact(NamedTuple):
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with every table and view of the series, without rows."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("empty"))
+    warehouse = Warehouse(tmp_path_factory.mktemp("empty"), built=True)
     warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
-    warehouse.build([], folder="series")
     return warehouse.path
 
 

@@ -103,7 +103,9 @@ def tiers_equal_a_recomputation(warehouse: Warehouse, facts: Facts, windows: lis
             fresh = {T0 + tick * MINUTE for tick in window if tick not in built}
             warehouse.add(table, [row for row in rows if row[key] in fresh])
         built.update(window)
-        warehouse.build([T0 + tick * MINUTE for tick in window], folder="series")
+        # Ratios and books have tiers of their own (test_positioning.py).
+        others = ("series_ratios_*", "series_venue_ratios_*", "series_depth_*")
+        warehouse.build([T0 + tick * MINUTE for tick in window], folder="series", without=others)
     tier = minutes_of(facts)
     for step, width in STEPS.items():
         tier = tier if step == "1m" else rolled_up(minutes_of(facts), width * MINUTE)

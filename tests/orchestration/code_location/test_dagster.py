@@ -25,12 +25,14 @@ from orchestration.publish.publish import publish
 from orchestration.quality.suites import checks_of
 from tests.support.pipeline.dbt_project import give_dbt, give_parsed
 from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, settings_for, tables
+from tests.support.pipeline.warehouse import give_built
 
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = settings_for(tmp_path_factory.mktemp("dagster_home"))
     give_dbt(settings)
+    give_built(settings)
     return settings
 
 

@@ -14,6 +14,7 @@ from orchestration.warehouse.restate import ticks_to_restate
 from orchestration.warehouse.transform import build
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
+from tests.support.pipeline.warehouse import give_built
 
 HOUR = f"{datetime.fromtimestamp(T0 / 1000, UTC):%Y-%m-%d-%H:00}"
 
@@ -27,6 +28,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A home with three built minutes of one hour."""
     settings = settings_for(tmp_path_factory.mktemp("models"))
     give_dbt(settings)
+    give_built(settings)
     land_minutes(settings, [T0, T0 + MINUTE, T0 + 2 * MINUTE])
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.environ().items():

@@ -1,7 +1,7 @@
 """A warehouse with hand-written intermediate facts, and the real dbt project that builds the marts from them."""
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -82,15 +82,18 @@ class Warehouse:
         with self.connect() as con:
             con.execute(sql)
 
-    def build(self, ticks: Iterable[int], *arguments: str, folder: str = "") -> None:
-        """One window: its ticks and everything that they touch, in all marts or in those of one folder. Views are made
-        by the first one, as in the product."""
+    def build(
+        self, ticks: Iterable[int], *arguments: str, folder: str = "", models: Sequence[str] = (),
+        without: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """One window: its ticks and everything that they touch, in all marts, in those of one folder, or in some that
+        are there. Views are made by the first one, as in the product."""
         self.window(ticks)
-        known = (
-            ("--exclude", "config.materialized:view_in_place") if self.viewed & {"", folder} and not arguments else ()
-        )
+        viewed = self.viewed & {"", folder} and not arguments
         self.viewed.add(folder)
-        self.dbt("run", "--select", f"path:models/marts/{folder}", *arguments, *known)
+        excluded = (*without, *(("config.materialized:view_in_place",) if viewed and not models else ()))
+        selected = models or (f"path:models/marts/{folder}",)
+        self.dbt("run", "--select", *selected, *arguments, *(("--exclude", *excluded) if excluded else ()))
 
     def window(self, ticks: Iterable[int]) -> None:
         """Set the window to build next."""

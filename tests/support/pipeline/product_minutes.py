@@ -16,6 +16,7 @@ from orchestration.publish.publish import publish
 from orchestration.warehouse.transform import build
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.recorder_minutes import recorder
+from tests.support.pipeline.warehouse import give_built
 from tests.support.servers.api_server import Api, free_port, running
 
 Fault = Mapping[str, Any]
@@ -43,6 +44,7 @@ class Product:
     def __init__(self, home: Path) -> None:
         self.settings = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(home)})
         give_dbt(self.settings)
+        give_built(self.settings)
         self.rows: list[Row] = []
 
     def record(self, venues: Collection[Venue], moments: Iterable[Moment], **options: Any) -> None:

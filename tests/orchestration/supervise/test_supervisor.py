@@ -3,55 +3,18 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from orchestration.config.settings import Settings
-from orchestration.supervise import commands, product, supervisor, warden
-from orchestration.supervise.preflight import PreflightError, lock_home
+from orchestration.supervise import supervisor
 from orchestration.supervise.supervisor import Command, Pace, Supervisor
+from tests.support.processes import FORK, PARENT, QUICK, SLEEPER, lives, python, until, words
 
-QUICK = Pace(first=0.05, longest=0.4, steady=60, grace=5)
-SLEEPER = "import time, sys; print('up', flush=True); time.sleep(600)"
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
 )
-# Starts a grandchild and prints its pid.
-FORK = (
-    "import subprocess, sys, time; "
-    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
-    "print('child', child.pid, flush=True); "
-)
-PARENT = FORK + "time.sleep(600)"
-
-
-def python(name: str, code: str) -> Command:
-    return Command(name, (sys.executable, "-c", code))
-
-
-async def until(found: Callable[[], object], seconds: float = 30) -> None:
-    """Wait for a condition, with a deadline."""
-    deadline = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        await asyncio.sleep(0.02)
-
-
-def words(path: Path) -> list[str]:
-    return path.read_text().split() if path.exists() else []
-
-
-def lives(pid: int) -> bool:
-    """Whether a process runs; one that is dead and not yet collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 async def test_a_killed_process_is_restarted_and_the_reason_is_logged(tmp_path: Path) -> None:
@@ -157,72 +120,7 @@ async def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(t
     assert "Traceback" not in (tmp_path / "stubborn.log").read_text()
 
 
-async def test_a_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
-    script = f"""
-import asyncio, sys
-from pathlib import Path
-from orchestration.supervise.supervisor import Command, Supervisor
-async def main():
-    async with Supervisor(Path({str(tmp_path)!r}), print) as running:
-        await running.keep(Command("parent", (sys.executable, "-c", {PARENT!r})))
-asyncio.run(main())
-"""
-    log = tmp_path / "parent.log"
-    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
-    try:
-        await until(lambda: len(words(log)) == 2)
-    finally:
-        killed.kill()
-        await killed.wait()
-    grandchild = int(words(log)[1])
-    await until(lambda: not lives(grandchild))
-
-
-async def test_a_start_after_a_kill_waits_until_the_former_processes_have_ended(tmp_path: Path) -> None:
-    slow = "import signal, sys, time; " + "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), sys.exit())); "
-    slow += "import os; print('pid', os.getpid(), flush=True); time.sleep(600)"
-    script = f"""
-import asyncio, sys
-from pathlib import Path
-from orchestration.supervise.preflight import lock_home
-from orchestration.supervise.supervisor import Command, Supervisor
-async def main():
-    home = Path({str(tmp_path)!r})
-    async with Supervisor(home, print, keep_open=(lock_home(home),)) as running:
-        await running.keep(Command("slow", (sys.executable, "-c", {slow!r})))
-asyncio.run(main())
-"""
-    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
-    try:
-        await until(lambda: len(words(tmp_path / "slow.log")) == 2)
-        with pytest.raises(PreflightError, match=f"already runs on .* .process {killed.pid}"):
-            lock_home(tmp_path)
-    finally:
-        killed.kill()
-        await killed.wait()
-    lock = await asyncio.to_thread(lock_home, tmp_path)
-    assert not lives(int(words(tmp_path / "slow.log")[1]))
-    os.close(lock)
-
-
-async def test_the_dbt_of_the_builds_is_kept_also_where_nothing_lands_for_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
-    monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
-    lock = lock_home(tmp_path)
-    begun = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock)
-    async with begun.supervisor:
-        parse = asyncio.create_task(begun.supervisor.run(python("dbt-parse", "print('parsed')")))
-        await begun.first_edition(None, parse)
-        assert words(tmp_path / "logs" / "dbt-parse.log") == ["parsed"]
-        assert len(begun.tasks) == 1
-        await until(lambda: "up" in words(tmp_path / "logs" / "dbt.log"))
-        await begun.end(begun.tasks)
-    os.close(lock)
-
-
-def test_a_long_log_is_rotated_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "ROTATE_BYTES", 10)
     path = tmp_path / "process.log"
     for run in range(6):
@@ -256,9 +154,3 @@ async def test_a_log_that_cannot_be_rotated_stays_and_the_others_are_rotated(
     await until(lambda: task.done() or not stuck.read_text())
     assert words(tmp_path / "stuck.log.1") == ["a", "long", "line", "more", "of", "it"]
     task.cancel()
-
-
-def test_a_group_without_processes_does_not_live() -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
-    gone.wait()
-    assert not warden.group_lives(gone.pid)

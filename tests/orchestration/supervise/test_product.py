@@ -1,0 +1,29 @@
+"""The running product: what is kept running while nothing lands."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestration.config.settings import Settings
+from orchestration.supervise import commands, product
+from orchestration.supervise.preflight import lock_home
+from tests.support.processes import SLEEPER, python, until, words
+
+
+async def test_the_dbt_of_the_builds_is_kept_also_where_nothing_lands_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
+    monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
+    lock = lock_home(tmp_path)
+    begun = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock)
+    async with begun.supervisor:
+        parse = asyncio.create_task(begun.supervisor.run(python("dbt-parse", "print('parsed')")))
+        await begun.first_edition(None, parse)
+        assert words(tmp_path / "logs" / "dbt-parse.log") == ["parsed"]
+        assert len(begun.tasks) == 1
+        await until(lambda: "up" in words(tmp_path / "logs" / "dbt.log"))
+        await begun.end(begun.tasks)
+    os.close(lock)

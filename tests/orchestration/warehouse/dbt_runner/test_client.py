@@ -1,0 +1,34 @@
+"""What callers run in dbt's place: the dbt that is kept ready, or dbt itself where none is."""
+
+import os
+import signal
+import subprocess
+
+from orchestration.config.settings import Settings
+from orchestration.warehouse.dbt_runner.process import prepare_manifest, run_dbt, start_dbt
+from tests.support.pipeline.dbt_server import runs, wait_until
+
+
+def test_without_a_server_dbt_runs_itself(settings: Settings) -> None:
+    prepare_manifest(settings)
+    listed = start_dbt(settings, ["ls", "--resource-type", "seed", "--output", "name"])
+    output, _ = listed.communicate()
+    assert listed.returncode == 0
+    assert b"symbols" in output
+
+
+def test_a_killed_server_fails_the_run_loudly_and_the_next_one_runs(
+    settings: Settings, server: subprocess.Popen[bytes]
+) -> None:
+    # More than a pipe holds, and nobody reads: the run is there until it is killed.
+    caller = start_dbt(settings, ["ls", "--output", "json"])
+    wait_until(lambda: bool(runs(server)))
+    for run in runs(server):
+        os.kill(run, signal.SIGKILL)
+    output, _ = caller.communicate()
+    assert caller.returncode != 0
+    assert b"dbt ended before its run did" in output
+    server.kill()
+    server.wait()
+    # Its socket is still there, but nobody answers.
+    run_dbt(settings, ["ls", "--resource-type", "seed"])

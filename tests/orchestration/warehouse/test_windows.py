@@ -1,0 +1,85 @@
+"""Windows: how much of the landing one build takes, and which older loads it reads again."""
+
+import time
+from pathlib import Path
+
+import duckdb
+
+from ingest.landing.landing import committed_loads
+from orchestration.config.settings import Settings
+from orchestration.warehouse.watermark import close_window, prepare
+from orchestration.warehouse.windows import next_window, waiting_loads
+from tests.support.pipeline.landed import MINUTES, copied_home, load_files
+from tests.support.pipeline.pipeline_home import T0, land_minutes
+
+
+def planned(settings: Settings, **bounds: int) -> list[tuple[int, ...]]:
+    """The windows that would be built from nothing, as if each had been."""
+    windows = []
+    with duckdb.connect() as con:
+        prepare(con)
+        con.execute("create table main.int_touched_minutes (minute_ms bigint)")
+        con.execute(
+            "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
+        )
+        while window := next_window(con, settings.landing, **bounds):
+            windows.append(window.ticks)
+            close_window(con, window)
+    return windows
+
+
+def test_windows_are_bounded_by_ticks_and_by_bytes(landed: Settings) -> None:
+    assert planned(landed) == [tuple(MINUTES)]
+    assert planned(landed, max_ticks=3) == [tuple(MINUTES[:3]), tuple(MINUTES[3:])]
+    assert planned(landed, max_bytes=1) == [(minute,) for minute in MINUTES]
+
+
+def test_a_window_holds_older_loads_with_rows_of_its_ticks(landed: Settings, tmp_path: Path) -> None:
+    settings = copied_home(landed, tmp_path)
+    with duckdb.connect() as con:
+        prepare(con)
+        for load, tick in zip(load_files(settings), MINUTES, strict=True):
+            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], tick, tick])
+        assert next_window(con, settings.landing) is None
+        land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert window.ticks == (MINUTES[1],)
+    assert len(window.files) == 2
+    assert load_files(settings)[1][1] in window.files
+
+
+def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_path: Path) -> None:
+    """Where the fine tables are trimmed, a late row's day is built from all of its minutes."""
+    settings = copied_home(landed, tmp_path)
+    with duckdb.connect() as con:
+        prepare(con)
+        for load, tick in zip(load_files(settings), MINUTES, strict=True):
+            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], tick, tick])
+        con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
+        land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert window.ticks == tuple(MINUTES)
+
+
+def test_loads_are_found_after_a_clock_that_was_ahead(landed: Settings, tmp_path: Path) -> None:
+    """Its ids are in the future, and so is its list of all loads: what came before that list is looked for again."""
+    settings = copied_home(landed, tmp_path)
+    ahead = time.time() + 40 * 86_400
+    oldest, *_, new = (load_id for load_id, _ in load_files(settings))
+    old = f"{time.time() - 86_400:.7f}"
+    for file in list(Path(settings.landing).rglob(f"*{oldest}*")):
+        file.rename(file.with_name(file.name.replace(oldest, old)))
+    with duckdb.connect() as con:
+        prepare(con)
+        con.execute("insert into pipeline.loads values (?, null, null, null, 0, 1)", [f"{ahead:.7f}"])
+        con.execute("insert into pipeline.settings values ('listed_ms', ?)", [str(int(ahead * 1000))])
+        assert {load.load_id for load in waiting_loads(con, settings.landing)} >= {old, new}
+        # From now on only the newest are looked for.
+        assert new in {load.load_id for load in waiting_loads(con, settings.landing)}
+        assert old not in {load.load_id for load in waiting_loads(con, settings.landing)}
+
+
+def _loads(settings: Settings) -> list[tuple[str, str]]:
+    return [(load.load_id, load.files[0]) for load in committed_loads(settings.landing)]

@@ -61,14 +61,16 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     """Move the watermark, in one transaction, after the models are built; `state` is stored with it."""
     last = con.execute("select coalesce(max(build_id), 0) from pipeline.builds").fetchone()
     assert last is not None
-    touched = con.execute("select minute_ms from main.int_touched_minutes order by 1") if window.ticks else None
+    # Fetched at once: the connection keeps the result of its last query alone.
+    query = "select minute_ms from main.int_touched_minutes order by 1"
+    touched = con.execute(query).fetchall() if window.ticks else []
     build = Build(
         build_id=last[0] + 1,
         started_ms=window.started_ms,
         finished_ms=now_ms(),
         as_of_ms=_as_of_ms(con, window),
         ticks=window.ticks,
-        minutes=tuple(row[0] for row in touched.fetchall()) if touched else (),
+        minutes=tuple(minute for (minute,) in touched),
     )
     con.execute("begin")
     for name, value in (state or {}).items():

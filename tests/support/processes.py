@@ -10,7 +10,7 @@ from orchestration.supervise.supervisor import Command, Pace
 
 QUICK = Pace(first=0.05, longest=0.4, steady=60, grace=5)
 SLEEPER = "import time, sys; print('up', flush=True); time.sleep(600)"
-# Starts a grandchild and tells its pid.
+# Starts a grandchild and prints its pid.
 FORK = (
     "import subprocess, sys, time; "
     "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "

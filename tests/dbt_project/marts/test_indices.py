@@ -1,6 +1,5 @@
 """Daily indices against plain Python, what late data may not change, and when statistics are made."""
 
-import os
 import random
 import shutil
 import statistics
@@ -11,8 +10,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from ingest.backfill.progress import BackfillState, Progress
-from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.watermark import prepare
 from orchestration.warehouse.windows import Window, triggers_of
@@ -258,34 +255,6 @@ def test_days_do_not_stand_while_the_past_is_fetched(fresh: Warehouse) -> None:
         fresh.write(f"insert or replace into pipeline.settings values ('fetching', '{fetching}')")
         run(fresh, NOW)
         assert fresh.rows("select distinct final from altcoin_season") == final
-
-
-def test_when_the_past_is_fetched(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
-    assert not is_fetching(settings), "nobody ever began"
-    state = BackfillState(os.getpid(), 0, path=settings.backfill / "state.json")
-    for venue in ("binance", "bybit", "okx", "gate", "mexc"):
-        state.expect(venue, [("perp_bars", 100)])
-        state.kinds[venue, "perp_bars"].done_ms = state.venues[venue].done_ms = 100
-    state.write()
-    assert is_fetching(settings), "its process lives"
-    state.end(1, stopped=False)
-    assert not is_fetching(settings)
-    # One venue of five gives nothing, for reasons of its own; then three do, of which one did not even say what it has.
-    state.venues["okx"] = Progress(asked_ms=100, failed=1)
-    state.write()
-    assert not is_fetching(settings)
-    state.venues |= {"gate": Progress(last_error="no network", failed=1), "mexc": Progress(asked_ms=100, failed=1)}
-    state.write()
-    assert (state.state, is_fetching(settings)) == ("partly", True)
-    day_ago = time.time() - 86_401
-    os.utime(settings.backfill / "state.json", (day_ago, day_ago))
-    assert not is_fetching(settings), "nobody goes on"
-    for venue in state.venues:
-        state.venues[venue] = Progress(asked_ms=100, done_ms=95)
-    state.finished_ms, state.pid = None, 2**22 + 1
-    state.write()
-    assert is_fetching(settings), "killed a moment ago"
 
 
 def window(tick_ms: int) -> Window:

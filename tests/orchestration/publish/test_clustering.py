@@ -12,30 +12,26 @@ from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
 
 
-def test_late_rows_restate_clustered_periods(warehouse: MartWarehouse) -> None:
+def test_late_rows_restate_clustered_periods(few: MartWarehouse) -> None:
     """Finished hours are ordered by coin; a late row goes in, and the hour is in order again two hours on."""
     for minute in (0, 10, *range(30, 4 * 60, 30)):
-        warehouse.build(T0 + minute * MINUTE_MS)
-        warehouse.publish()
-    warehouse.build(T0 + 4 * HOUR_MS, late=((T0 + 5 * MINUTE_MS, "C3"), (T0 + 10 * MINUTE_MS, "C7")))
+        few.build(T0 + minute * MINUTE_MS)
+        few.publish()
+    few.build(T0 + 4 * HOUR_MS, late=((T0 + 5 * MINUTE_MS, "C3"), (T0 + 10 * MINUTE_MS, "C7")))
     for step in range(2):
-        warehouse.publish(force=True)
-        assert_same(warehouse)
+        few.publish(force=True)
+        assert_same(few)
         hours = rows(
-            served(warehouse),
+            served(few),
             "select period_ms, is_clustered, is_late from clustered where table_name = 'series_market_1m' order by 1",
         )
         assert hours[:2] == [(T0, True, False), (T0 + HOUR_MS, True, False)], step
         assert hours[-1] == (T0 + 4 * HOUR_MS, False, False)
-        stored = rows(
-            served(warehouse), f"select base, t from series_market_1m where t < {T0 + HOUR_MS} order by rowid"
-        )
+        stored = rows(served(few), f"select base, t from series_market_1m where t < {T0 + HOUR_MS} order by rowid")
         assert stored == sorted(stored)
 
 
-def test_a_finished_day_of_minutes_is_brought_together(
-    warehouse: MartWarehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_day_of_minutes_is_brought_together(few: MartWarehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clustered by hours first, then by coins for the whole day: some coins a publish, each replica by itself."""
     clock = itertools.count()
     monkeypatch.setattr(clustering, "COMPACT_ROWS", 4 * 3)
@@ -45,22 +41,22 @@ def test_a_finished_day_of_minutes_is_brought_together(
 
     def published() -> list[tuple[Any, ...]]:
         """Publish; how far the day of the served replica is compacted."""
-        warehouse.publish(force=True)
-        assert_same(warehouse)
-        return rows(served(warehouse), state)
+        few.publish(force=True)
+        assert_same(few)
+        return rows(served(few), state)
 
     def is_compacted() -> bool:
-        lying = rows(served(warehouse), f"select base, t {of_day}")
+        lying = rows(served(few), f"select base, t {of_day}")
         return lying == sorted(lying)
 
     for hour in (0, 2, 23):
-        warehouse.build(T0 + hour * HOUR_MS)
-    warehouse.publish()
-    warehouse.build(T0 + DAY_MS + HOUR_MS)
+        few.build(T0 + hour * HOUR_MS)
+    few.publish()
+    few.build(T0 + DAY_MS + HOUR_MS)
     assert published() == [], "not all of it is clustered, and late bars may still come"
     assert not is_compacted()
 
-    warehouse.build(T0 + DAY_MS + 3 * HOUR_MS)
+    few.build(T0 + DAY_MS + 3 * HOUR_MS)
     with monkeypatch.context() as patch:
         patch.setattr(clustering, "time", SimpleNamespace(monotonic=lambda: next(clock) / 8))
         begun = until(published, lambda found: bool(found) and found[0][0] != "")
@@ -69,10 +65,10 @@ def test_a_finished_day_of_minutes_is_brought_together(
         until(published, lambda found: found == [("", True)])
         assert is_compacted()
     # A late row is read where it lies; a whole minute begins the day again.
-    warehouse.build(T0 + DAY_MS + 3 * HOUR_MS, late=((T0 + 2 * HOUR_MS, "C3"),))
+    few.build(T0 + DAY_MS + 3 * HOUR_MS, late=((T0 + 2 * HOUR_MS, "C3"),))
     assert published() == [("", True)]
     assert not is_compacted()
-    warehouse.build(T0 + 4 * HOUR_MS, T0 + DAY_MS + 4 * HOUR_MS)
+    few.build(T0 + 4 * HOUR_MS, T0 + DAY_MS + 4 * HOUR_MS)
     until(published, lambda found: found == [("", True)])
     assert is_compacted()
 
@@ -86,47 +82,47 @@ def until(
     raise AssertionError(found)
 
 
-def test_a_replica_made_anew_lies_as_one_that_grew(warehouse: MartWarehouse) -> None:
+def test_a_replica_made_anew_lies_as_one_that_grew(few: MartWarehouse) -> None:
     for hour in (1, 2, 3, 30):
-        warehouse.build(T0 + hour * HOUR_MS)
-    warehouse.publish()
-    lying = rows(served(warehouse), f"select base, t from series_market_1m where t < {T0 + DAY_MS} order by rowid")
+        few.build(T0 + hour * HOUR_MS)
+    few.publish()
+    lying = rows(served(few), f"select base, t from series_market_1m where t < {T0 + DAY_MS} order by rowid")
     assert len(lying) > 2 * len(COINS)
     assert lying == sorted(lying)
     done = "select period_ms, is_done from compacted where table_name = 'series_market_1m'"
-    assert rows(served(warehouse), done) == [(T0, True)]
+    assert rows(served(few), done) == [(T0, True)]
 
 
 def test_a_coin_s_premiums_are_brought_together_when_a_month_has_ended(
-    warehouse: MartWarehouse, monkeypatch: pytest.MonkeyPatch
+    few: MartWarehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hours come one after the other, all coins in each. A publish compacts what its time allows, the next one more."""
     order = "select base, t from premiums order by rowid"
     for hour in range(0, 9, 3):
-        warehouse.build(T0 + hour * HOUR_MS)
-        warehouse.publish()
-        warehouse.publish(force=True)
-    stored = rows(served(warehouse), order)
+        few.build(T0 + hour * HOUR_MS)
+        few.publish()
+        few.publish(force=True)
+    stored = rows(served(few), order)
     assert stored != sorted(stored)
     april, clock, left = T0 + 40 * DAY_MS, itertools.count(), list[int]()
     monkeypatch.setattr(clustering, "time", SimpleNamespace(monotonic=lambda: next(clock) / 9))
     compacted = "select count(*) from clustered where table_name = 'premiums' and is_clustered"
     waiting = "select count(*) from duckdb_tables() where table_name = 'premiums_uncompacted'"
     for minute in range(100):
-        warehouse.build(april + minute * MINUTE_MS)
-        warehouse.publish()
+        few.build(april + minute * MINUTE_MS)
+        few.publish()
         everything = "select * from premiums order by all"
-        assert rows(served(warehouse), everything) == rows(warehouse.path, everything)
-        if rows(served(warehouse), waiting) == [(1,)]:
-            left += [number for (number,) in rows(served(warehouse), "select count(*) from premiums_uncompacted")]
-        elif left and rows(served(warehouse), compacted) == [(1,)]:
+        assert rows(served(few), everything) == rows(few.path, everything)
+        if rows(served(few), waiting) == [(1,)]:
+            left += [number for (number,) in rows(served(few), "select count(*) from premiums_uncompacted")]
+        elif left and rows(served(few), compacted) == [(1,)]:
             break
     assert 0 < min(left) < max(left) < len(COINS)
     # The running hour is written anew each minute.
-    stored = [row for row in rows(served(warehouse), order) if row[1] < april]
+    stored = [row for row in rows(served(few), order) if row[1] < april]
     assert stored == sorted(stored)
     # Until the next month what is new stays as it comes.
-    warehouse.build(april + 5 * HOUR_MS)
-    warehouse.publish()
-    stored = rows(served(warehouse), order)
+    few.build(april + 5 * HOUR_MS)
+    few.publish()
+    stored = rows(served(few), order)
     assert stored != sorted(stored)

@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -16,6 +15,7 @@ from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.warehouse.writer import PipelineError, WriterBusyError
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, quiet, rows, served
 from tests.support.pipeline.pipeline_home import polling_reader
+from tests.support.pipeline.publishing import publishing
 
 
 def test_an_edition_equals_the_warehouse_and_replicas_alternate(warehouse: MartWarehouse) -> None:
@@ -62,11 +62,11 @@ def test_nothing_built_is_no_edition(tmp_path: Path) -> None:
     assert MartWarehouse(tmp_path).publish() is None
 
 
-def test_an_interrupted_build_is_not_published(warehouse: MartWarehouse) -> None:
-    with duckdb.connect(warehouse.path) as con:
+def test_an_interrupted_build_is_not_published(few: MartWarehouse) -> None:
+    with duckdb.connect(few.path) as con:
         con.execute("insert into pipeline.window_ticks values (1)")
     with pytest.raises(PipelineError, match="did not finish"):
-        warehouse.publish()
+        few.publish()
 
 
 def test_other_columns_or_another_warehouse_make_the_replica_anew(warehouse: MartWarehouse) -> None:
@@ -85,53 +85,53 @@ def test_other_columns_or_another_warehouse_make_the_replica_anew(warehouse: Mar
     assert_same(warehouse)
 
 
-def test_a_damaged_replica_is_made_anew(warehouse: MartWarehouse) -> None:
-    warehouse.publish()
-    (warehouse.serving / "replica_b.duckdb").write_bytes(b"no database" * 1000)
-    warehouse.build(T0 + MINUTE_MS)
-    assert warehouse.publish() is not None
-    assert_same(warehouse)
+def test_a_damaged_replica_is_made_anew(few: MartWarehouse) -> None:
+    few.publish()
+    (few.serving / "replica_b.duckdb").write_bytes(b"no database" * 1000)
+    few.build(T0 + MINUTE_MS)
+    assert few.publish() is not None
+    assert_same(few)
 
 
 @pytest.mark.parametrize("damage", ["blocks", "cut", "gone"])
-def test_a_served_replica_that_is_damaged_is_replaced_at_once(warehouse: MartWarehouse, damage: str) -> None:
+def test_a_served_replica_that_is_damaged_is_replaced_at_once(few: MartWarehouse, damage: str) -> None:
     """Nothing new has been built, and nobody need remove a file; an edition's number is not used twice."""
-    warehouse.publish()
-    warehouse.build(T0 + MINUTE_MS)
-    warehouse.publish()
-    path = served(warehouse)
+    few.publish()
+    few.build(T0 + MINUTE_MS)
+    few.publish()
+    path = served(few)
     content = path.read_bytes()
     if damage == "gone":
         path.unlink()
     else:
         path.write_bytes(content[:20_000] if damage == "cut" else content[:8192] + b"x" * (len(content) - 8192))
-    edition = warehouse.publish()
+    edition = few.publish()
     assert edition is not None
     assert (edition.edition_id, edition.replica) == (3, "replica_a.duckdb")
-    assert_same(warehouse)
-    warehouse.build(T0 + 2 * MINUTE_MS)
-    assert warehouse.publish() is not None
-    assert path == served(warehouse)
-    assert_same(warehouse)
+    assert_same(few)
+    few.build(T0 + 2 * MINUTE_MS)
+    assert few.publish() is not None
+    assert path == served(few)
+    assert_same(few)
 
 
-def test_what_is_served_stays_while_the_warehouse_is_built_anew(warehouse: MartWarehouse) -> None:
+def test_what_is_served_stays_while_the_warehouse_is_built_anew(few: MartWarehouse) -> None:
     """A rebuild that was broken off has the oldest days alone; it goes on with every minute's build."""
-    warehouse.build(T0 + DAY_MS)
-    warehouse.publish()
-    before = (warehouse.serving / "current.json").read_text()
-    warehouse.write(f"delete from pipeline.builds where as_of_ms > {T0 + HOUR_MS}")
+    few.build(T0 + DAY_MS)
+    few.publish()
+    before = (few.serving / "current.json").read_text()
+    few.write(f"delete from pipeline.builds where as_of_ms > {T0 + HOUR_MS}")
     said: list[str] = []
-    assert publish_locked(warehouse.path, warehouse.serving, warehouse.manifest, say=said.append) is None
-    assert (warehouse.serving / "current.json").read_text() == before
+    assert publish_locked(few.path, few.serving, few.manifest, say=said.append) is None
+    assert (few.serving / "current.json").read_text() == before
     assert "edition 1 stays" in said[-1]
-    assert warehouse.publish(force=True) is not None
+    assert few.publish(force=True) is not None
     # A clock that was ahead left an edition of the future behind: it stays for nobody.
     ahead = time.time_ns() // 1_000_000 + DAY_MS
-    warehouse.write(f"update pipeline.builds set as_of_ms = {ahead}, finished_ms = 9")
-    assert warehouse.publish() is not None
-    warehouse.write(f"update pipeline.builds set as_of_ms = {T0}, finished_ms = 10")
-    edition = warehouse.publish()
+    few.write(f"update pipeline.builds set as_of_ms = {ahead}, finished_ms = 9")
+    assert few.publish() is not None
+    few.write(f"update pipeline.builds set as_of_ms = {T0}, finished_ms = 10")
+    edition = few.publish()
     assert edition is not None
     assert edition.as_of_ms == T0
 
@@ -154,32 +154,24 @@ def test_one_replica_begins_as_a_copy_of_the_other(warehouse: MartWarehouse, mon
     assert not list(warehouse.serving.glob("*.new"))
 
 
-def test_a_reader_of_the_other_replica_makes_publish_wait_then_fail_clearly(warehouse: MartWarehouse) -> None:
-    warehouse.publish()
-    warehouse.publish(force=True)
-    warehouse.build(T0 + MINUTE_MS)
+def test_a_reader_of_the_other_replica_makes_publish_wait_then_fail_clearly(few: MartWarehouse) -> None:
+    few.publish()
+    few.publish(force=True)
+    few.build(T0 + MINUTE_MS)
     hold = "import duckdb, sys; con = duckdb.connect(sys.argv[1], read_only=True); print(flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", hold, str(warehouse.serving / "replica_a.duckdb")]
+    command = [sys.executable, "-c", hold, str(few.serving / "replica_a.duckdb")]
     reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert reader.stdout is not None
         reader.stdout.readline()
-        before = (warehouse.serving / "current.json").read_bytes()
+        before = (few.serving / "current.json").read_bytes()
         with pytest.raises(WriterBusyError, match=r"a reader still holds .*replica_a"):
-            warehouse.publish(reader_wait_s=0.2)
-        assert (warehouse.serving / "current.json").read_bytes() == before
+            few.publish(reader_wait_s=0.2)
+        assert (few.serving / "current.json").read_bytes() == before
     finally:
         reader.communicate()
-    assert warehouse.publish() is not None
-    assert_same(warehouse)
-
-
-def _processes(warehouse: MartWarehouse, seam: str = "") -> Iterator["subprocess.Popen[bytes]"]:
-    code = f"import os, sys\nfrom pathlib import Path\nimport orchestration.publish.publish as p\n{seam}\n"
-    code += "p.publish_locked(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))"
-    command = [sys.executable, "-c", code, warehouse.path, str(warehouse.serving), str(warehouse.manifest)]
-    while True:
-        yield subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    assert few.publish() is not None
+    assert_same(few)
 
 
 def test_killed_publishes_keep_serving_and_the_next_repairs(warehouse: MartWarehouse) -> None:
@@ -187,12 +179,11 @@ def test_killed_publishes_keep_serving_and_the_next_repairs(warehouse: MartWareh
     warehouse.publish()
     chance = random.Random(5)
     with polling_reader(warehouse.serving) as seen:
-        for minute, process in zip(range(1, 25), _processes(warehouse), strict=False):
-            try:
-                process.wait(chance.uniform(0.05, 0.6))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for minute in range(1, 25):
+            process = publishing(warehouse.path, warehouse.serving, warehouse.manifest)
+            process.join(chance.uniform(0.02, 0.4))
+            process.kill()
+            process.join()
             warehouse.build(T0 + minute * MINUTE_MS, late=((T0, COINS[minute % 8]),))
         assert warehouse.publish() is not None
     assert_same(warehouse)
@@ -210,15 +201,16 @@ def test_killed_publishes_keep_serving_and_the_next_repairs(warehouse: MartWareh
     ],
     ids=["before the changes", "after the changes", "before the pointer", "while the pointer flips"],
 )
-def test_a_publish_that_dies_at_a_seam_is_repaired(seam: str, warehouse: MartWarehouse) -> None:
-    warehouse.publish()
-    warehouse.publish(force=True)
-    warehouse.build(T0 + MINUTE_MS)
-    before = rows(served(warehouse), "from edition")
-    process = next(_processes(warehouse, seam))
-    assert process.wait(60) == -9
-    assert rows(served(warehouse), "from edition") == before
-    edition = warehouse.publish()
+def test_a_publish_that_dies_at_a_seam_is_repaired(seam: str, few: MartWarehouse) -> None:
+    few.publish()
+    few.publish(force=True)
+    few.build(T0 + MINUTE_MS)
+    before = rows(served(few), "from edition")
+    process = publishing(few.path, few.serving, few.manifest, seam)
+    process.join(60)
+    assert process.exitcode == -9
+    assert rows(served(few), "from edition") == before
+    edition = few.publish()
     assert edition is not None
     assert edition.edition_id > 2
-    assert_same(warehouse)
+    assert_same(few)

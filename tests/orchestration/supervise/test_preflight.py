@@ -2,11 +2,15 @@
 
 import asyncio
 import os
+import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from orchestration.config.settings import Settings
+from orchestration.supervise import preflight
 from orchestration.supervise.preflight import PreflightError, lock_home
 from tests.support.processes import lives, until, words
 
@@ -36,3 +40,31 @@ asyncio.run(main())
     lock = await asyncio.to_thread(lock_home, tmp_path)
     assert not lives(int(words(tmp_path / "slow.log")[1]))
     os.close(lock)
+
+
+def test_a_port_in_use_is_named_with_its_setting(free_port: int) -> None:
+    preflight.check_ports({"TIDEMARK_API_PORT": free_port})
+    with (
+        socket.create_server(("127.0.0.1", free_port)),
+        pytest.raises(
+            PreflightError, match=rf"^Port {free_port} .* already in use; set TIDEMARK_API_PORT to a free one"
+        ),
+    ):
+        preflight.check_ports({"TIDEMARK_API_PORT": free_port})
+
+
+def test_simulated_and_real_numbers_never_mix(tmp_path: Path) -> None:
+    real = Settings.from_env({"TIDEMARK_HOME": str(tmp_path)})
+    simulated = replace(real, venues_url="http://127.0.0.1:9100")
+    preflight.check_origin(simulated)
+    preflight.check_origin(simulated)
+    with pytest.raises(PreflightError, match=r"recordings of simulated exchanges, .* not mix with the real exchanges"):
+        preflight.check_origin(real)
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for variable in ("TIDEMARK_HOME", "TIDEMARK_LANDING", "TIDEMARK_WAREHOUSE"):
+        env = {"TIDEMARK_HOME": str(tmp_path / "home"), variable: str(tmp_path / "file" / "inside" / "w.duckdb")}
+        with pytest.raises(PreflightError, match=rf"cannot be written to .*set {variable} to another"):
+            preflight.check_folders(Settings.from_env(env))

@@ -8,7 +8,17 @@ import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
 from ingest.declaration.history import HISTORY_SQL
-from orchestration.warehouse.served import History, ServedError, Table, Tier, Trimmed, read_served, served_by
+from orchestration.warehouse.served import (
+    DAY_MS,
+    History,
+    ServedError,
+    Table,
+    Tier,
+    Trimmed,
+    period_at,
+    read_served,
+    served_by,
+)
 from tests.support.pipeline.dbt_project import evaluated, manifest, served
 
 HOURS = {"served": "tier", "step": "1h", "period": "week", "key": "base", "order": ["base", "t"]}
@@ -103,3 +113,9 @@ def test_every_mart_is_served_or_read_by_another() -> None:
 
 def test_history_is_the_same_for_python_and_dbt() -> None:
     assert evaluated("is_backfilled()").strip() == HISTORY_SQL
+
+
+def test_periods_are_whole_in_utc() -> None:
+    wednesday = 1_772_582_400_000  # 2026-03-04 00:00 UTC
+    assert period_at("week", wednesday) == (wednesday - 2 * DAY_MS, wednesday + 5 * DAY_MS)
+    assert period_at("month", wednesday) == (wednesday - 3 * DAY_MS, wednesday + 28 * DAY_MS)

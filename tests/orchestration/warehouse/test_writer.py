@@ -4,9 +4,12 @@ import subprocess
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from orchestration.warehouse.writer import WriterBusyError, writer_lock
+from orchestration.warehouse.writer import UnreadableError, WriterBusyError, connection, literals, writer_lock
 from tests.support.pipeline.landed import quiet
 
 
@@ -34,3 +37,32 @@ def test_a_child_that_outlives_its_parent_is_still_the_writer(tmp_path: Path) ->
                 return
         except WriterBusyError:
             assert time.monotonic() < deadline
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_characters="\0")), min_size=1)
+)
+def test_literals_are_the_values_that_they_write(values: list[int | str | None]) -> None:
+    with duckdb.connect(config={"threads": 1}) as con:
+        assert con.execute(f"select {literals(*values)}").fetchone() == tuple(values)
+
+
+def test_a_file_that_is_no_database_is_named_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    path.write_bytes(b"no database" * 1000)
+    with (
+        pytest.raises(UnreadableError, match=rf"{path} cannot be opened.*tidemark build --rebuild"),
+        connection(str(path)),
+    ):
+        pass
+
+
+def test_what_is_not_checkpointed_is_in_the_log_and_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    with connection(str(path), checkpoint=False) as con:
+        con.execute("create table kept as select 1 as n")
+    assert path.with_name("warehouse.duckdb.wal").exists()
+    with connection(str(path)) as con:
+        assert con.execute("from kept").fetchall() == [(1,)]
+    assert not path.with_name("warehouse.duckdb.wal").exists()

@@ -59,14 +59,24 @@ def manifest() -> Manifest:
     return _parsed()[0]
 
 
-def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]]) -> None:
-    """A manifest with these definitions under the API's names, and what the project's models say of what is served."""
-    project = json.loads(_parsed()[1][PARSED[0]])
+@cache
+def _models() -> dict[str, dict[str, Any]]:
+    """Of each model what says how it is served: the manifest without its SQL and descriptions, a hundredth of it."""
+    wanted = ("resource_type", "name", "config", "columns", "depends_on")
+    nodes = json.loads(_parsed()[1][PARSED[0]])["nodes"].values()
+    models = {node["name"]: {field: node[field] for field in wanted} for node in nodes if "columns" in node}
+    return {name: node | {"columns": {column: {} for column in node["columns"]}} for name, node in models.items()}
+
+
+def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]], models: Collection[str] | None = None) -> None:
+    """A manifest with these definitions under the API's names, and what the project's models say of what is served:
+    all of them, or these."""
     definitions = {
         name: {"label": one.get("title", name), "description": "", "config": {"meta": {"api_name": name, **one}}}
         for name, one in metrics.items()
     }
-    path.write_text(json.dumps({"metrics": definitions, "nodes": project["nodes"]}))
+    nodes = {name: node for name, node in _models().items() if models is None or name in models}
+    path.write_text(json.dumps({"metrics": definitions, "nodes": nodes}))
 
 
 @cache

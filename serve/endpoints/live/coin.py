@@ -5,9 +5,7 @@ from serve.contract.errors import ApiError
 from serve.contract.parameters import Values, coin
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body
-from serve.queries.liquidations import BY_VENUE, COIN, LIQUIDATION, SINCE, TOTALS, WINDOWS
-from serve.queries.long_short import RATIOS
-from serve.queries.snapshot import STAMPS, snapshot_body
+from serve.queries.snapshot import BY_VENUE, COIN, LIQUIDATION, RATIOS, SINCE, STAMPS, TOTALS, WINDOWS, snapshot_body
 from serve.replica.edition import Edition, Reader
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000

@@ -4,8 +4,7 @@ from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
 from serve.contract.schemas import INTEGER, array_of, object_of
 from serve.contract.serialize import Body
-from serve.queries.liquidations import BY_VENUE, COIN, LIQUIDATION, SIDES, SINCE, TOTALS
-from serve.queries.snapshot import STAMPS, snapshot_body
+from serve.queries.snapshot import BY_VENUE, COIN, LIQUIDATION, SIDES, SINCE, STAMPS, TOTALS, snapshot_body
 from serve.replica.edition import Reader
 
 SCHEMA = object_of(

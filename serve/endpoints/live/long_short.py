@@ -4,8 +4,7 @@ from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
 from serve.contract.schemas import TEXT, array_of, object_of
 from serve.contract.serialize import Body
-from serve.queries.long_short import RATIOS
-from serve.queries.snapshot import STAMPS, snapshot_body
+from serve.queries.snapshot import RATIOS, STAMPS, snapshot_body
 from serve.replica.edition import Reader
 
 SQL = """

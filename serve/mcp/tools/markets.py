@@ -7,7 +7,7 @@ from serve.contract.parameters import Values, coin, one_of
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import find_coin, string, whole_number
 from serve.mcp.tool import DIGITS, PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
-from serve.queries.markets import read_coin
+from serve.queries.snapshot import read_coin
 from serve.replica.catalog import VENUES, Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span

@@ -9,7 +9,7 @@ from orchestration.warehouse.served import MINUTE_MS
 from tests.support.pipeline.marts import T0, MartWarehouse, assert_same, served
 
 
-def test_a_pointer_that_says_nothing_is_written_anew(few: MartWarehouse) -> None:
+def test_an_unreadable_pointer_is_replaced(few: MartWarehouse) -> None:
     """Readers may still have the newest replica open: it stays as it is."""
     few.publish()
     few.build(T0 + MINUTE_MS)

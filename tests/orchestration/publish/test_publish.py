@@ -115,8 +115,8 @@ def test_a_served_replica_that_is_damaged_is_replaced_at_once(few: MartWarehouse
     assert_same(few)
 
 
-def test_what_is_served_stays_while_the_warehouse_is_built_anew(few: MartWarehouse) -> None:
-    """A rebuild that was broken off has the oldest days alone; it goes on with every minute's build."""
+def test_the_served_edition_stays_while_the_warehouse_is_rebuilt(few: MartWarehouse) -> None:
+    """An interrupted rebuild has only the oldest days; every minute's build continues it."""
     few.build(T0 + DAY_MS)
     few.publish()
     before = (few.serving / "current.json").read_text()

@@ -8,7 +8,7 @@ from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS, Tier
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
 
 
-def test_histories_keep_what_nobody_wrote_anew_and_lose_what_is_too_old(few: MartWarehouse) -> None:
+def test_histories_keep_unchanged_rows_and_drop_old_ones(few: MartWarehouse) -> None:
     for minute in range(1, 4):
         few.build(T0 + minute * HOUR_MS)
         few.publish()

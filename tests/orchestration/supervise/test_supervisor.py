@@ -120,7 +120,7 @@ async def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(t
     assert "Traceback" not in (tmp_path / "stubborn.log").read_text()
 
 
-def test_a_long_log_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_rotated_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "ROTATE_BYTES", 10)
     path = tmp_path / "process.log"
     for run in range(6):

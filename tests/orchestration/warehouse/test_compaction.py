@@ -146,7 +146,7 @@ def test_a_warehouse_made_anew_meanwhile_keeps_its_files(settings: Settings, mon
     assert landed_rows(settings) == before
 
 
-def test_a_file_that_a_rebuild_has_read_is_forgotten_with_it(
+def test_a_compacted_file_read_by_a_concurrent_rebuild_is_unregistered(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild, beside a compaction that then gives up, finds its file as a part of the day's newest load."""
@@ -191,7 +191,7 @@ def test_a_compacted_file_is_kept_by_a_warehouse_that_is_older(settings: Setting
     assert set(before) < set(landed_rows(settings))
 
 
-def test_what_an_ended_compaction_left_is_removed(settings: Settings) -> None:
+def test_files_of_interrupted_compactions_are_removed(settings: Settings) -> None:
     folder = Path(settings.landing, committed_loads(settings.landing)[0].files[0]).parent
     (folder / "1.0.compacted-1.parquet.partial").write_text("half of it")
     assert compact_landing(settings, LATER) == 1

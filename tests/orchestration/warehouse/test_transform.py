@@ -93,7 +93,7 @@ def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
 
 
 @pytest.mark.parametrize("content", [b"no database" * 1000, b""])
-def test_a_damaged_warehouse_is_put_aside_by_a_rebuild(undisturbed: Settings, tmp_path: Path, content: bytes) -> None:
+def test_a_rebuild_renames_a_damaged_warehouse(undisturbed: Settings, tmp_path: Path, content: bytes) -> None:
     settings = ready_to_build(undisturbed, tmp_path)
     warehouse = Path(settings.warehouse)
     # DuckDB takes an empty file for a new database.

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from shutil import copytree, ignore_patterns
@@ -12,14 +11,7 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 from serve.guide.guide import guide, read_page
-from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import ROOT, Api
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with replica_server(tmp_path_factory.mktemp("guide")) as api:
-        yield api
 
 
 class References(HTMLParser):

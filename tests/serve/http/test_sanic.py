@@ -1,12 +1,13 @@
 """What serve/http/sanic.py relies on in Sanic: fails first when an upgrade changes it."""
 
 import multiprocessing
+import re
 import socket
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.servers.api_server import free_port, until
+from tests.support.servers.api_server import Api, free_port, until
 
 BODY = b'{"a":1}'
 HEADERS = {
@@ -95,3 +96,25 @@ def test_a_path_is_spelled_plainly_and_a_url_need_not_parse(
     line, _, received = exchange(port, target)
     assert line.split()[1] == status
     assert body is None or received == body
+
+
+@pytest.mark.requirement("http:bad-input")
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /api/series/price?base=\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /api/series/price?base=Ω HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
+        b"GET http://[bad/ HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 20_000 + b"\r\n\r\n",
+        b"GET /api/markets HTTP/1.1\r\nHost: x\r\nAccept-Encoding: \xff;q=\xff\r\nIf-None-Match: \xff\r\n\r\n",
+        b"POST /api/markets HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
+        b"nonsense\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_hardly_http(api: Api, request_bytes: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", api.port), timeout=30) as connection:
+        connection.sendall(request_bytes)
+        status = connection.recv(64)
+    assert re.match(rb"HTTP/1.1 (200|4\d\d) ", status), status
+    assert "Traceback" not in api.log.read_text()

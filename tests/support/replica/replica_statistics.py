@@ -1,5 +1,7 @@
 """The statistics of a small replica, for `replica`: rows whose served numbers follow by hand."""
 
+from datetime import UTC, datetime
+
 import duckdb
 
 DAY = 86_400_000
@@ -116,3 +118,8 @@ def build_statistics(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     for name, ms in times.items():
         sql = sql.replace(name, f"{ms}::bigint")
     con.execute(sql)
+
+
+def date(t: int) -> str:
+    """The UTC day of a time."""
+    return datetime.fromtimestamp(t / 1000, UTC).strftime("%Y-%m-%d")

@@ -2,6 +2,7 @@
 
 import http.client
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -25,6 +26,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "xray_risk_history": {"market": "binance:perp:BTCUSDT"},
 }
 MODERN = "2026-07-28"
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
+PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
+META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -89,3 +93,26 @@ class Mcp:
 def warned(envelope: Any) -> list[str]:
     """The codes of the warnings."""
     return [warning["code"] for warning in envelope["warnings"]]
+
+
+def refused(answer: Answer, status: int, code: int, number: Any = None) -> Any:
+    """The error of a response, which must be JSON-RPC with this status, code and id."""
+    assert (answer.status, set(answer.json)) == (status, {"jsonrpc", "id", "error"}), answer
+    assert (answer.json["id"], answer.json["error"]["code"]) == (number, code), answer
+    assert answer.headers["cache-control"] == "no-store"
+    return answer.json["error"]
+
+
+def iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def ms(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def near(value: Any, exact: Any, digits: int = 6) -> bool:
+    """Whether a number is another one with so many significant digits; null is null."""
+    if exact is None or value is None:
+        return value is exact
+    return bool(value == float(f"{exact:.{digits}g}"))

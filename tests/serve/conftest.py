@@ -1,0 +1,31 @@
+"""The server that most tests of the room ask: the small replica, with generated documents beside it."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from serve.replica.edition import Reader, open_edition
+from tests.support.replica.replica_server import replica_server
+from tests.support.servers.api_server import Api
+
+
+@pytest.fixture(scope="session")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A server for all who ask it from addresses of their own. Whoever changes what is served has one of their own."""
+    root = tmp_path_factory.mktemp("serve")
+    (root / "docs").mkdir()
+    (root / "docs" / "index.html").write_text("<html>" + "tables " * 1000)
+    (root / "docs" / "manifest.json").write_text("{}")
+    (root / "secret.txt").write_text("hidden words")
+    with replica_server(root, root / "docs") as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def reader(api: Api) -> Iterator[Reader]:
+    """The replica that the server has, read as an endpoint reads it."""
+    pointer = json.loads((api.serving / "current.json").read_text())
+    edition = open_edition(api.serving / pointer["replica"])
+    yield Reader(edition, edition.connection.cursor())
+    edition.connection.close()

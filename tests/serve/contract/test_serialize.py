@@ -1,0 +1,39 @@
+"""Serialization: what is not finite is null, and Parquet and Arrow say what JSON says."""
+
+import io
+import json
+import math
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from serve.contract.serialize import ARROW, PARQUET, arrow_body, json_body, parquet_body, strict_json
+
+TABLE = pa.table({"t": pa.array([0, 60_000], pa.int64()), "v": pa.array([1.5, None], pa.float64())})
+SAID = {"metric": "price", "gaps": []}
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=5), st.lists(st.floats(), max_size=4), max_size=4))
+def test_what_is_not_finite_is_null(content: dict[str, list[float]]) -> None:
+    wanted = {name: [value if math.isfinite(value) else None for value in values] for name, values in content.items()}
+    assert orjson.loads(strict_json(json.dumps(content).encode())) == wanted
+    arrays = {name: np.array(values, np.float64) for name, values in content.items()}
+    assert orjson.loads(json_body(arrays).data) == wanted
+
+
+def test_strict_text_stays_as_it_is() -> None:
+    text = b'{"a": 1.0, "b": [null]}'
+    assert strict_json(text) is text
+
+
+def test_files_have_the_rows_and_what_is_said_of_them() -> None:
+    packed, stream = parquet_body(TABLE, SAID), arrow_body(TABLE, SAID)
+    assert (packed.content_type, stream.content_type) == (PARQUET, ARROW)
+    for table in (pq.read_table(io.BytesIO(packed.data)), pa.ipc.open_stream(stream.data).read_all()):
+        assert table.to_pydict() == TABLE.to_pydict()
+        assert json.loads(table.schema.metadata[b"tidemark"]) == SAID

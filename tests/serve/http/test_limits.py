@@ -1,0 +1,69 @@
+"""Rate limits by client address and by key, within a minute of the clock."""
+
+import time
+
+import pytest
+
+from serve.http.keys import create_key
+from serve.http.limits import BUDGETS
+from tests.support.servers.api_server import Answer, Api, in_one_minute, some_address, until
+from tests.support.servers.budgets import SERIES, budget
+
+
+@pytest.mark.requirement("limits:series", "limits:headers", "limits:429", "limits:counted")
+def test_thirty_a_minute_by_address(api: Api) -> None:
+    def scenario() -> list[Answer]:
+        who = some_address()
+        paths = [SERIES, "/api/series/nope", "/api/series/price?base=NOPE", "/api/series/price?base="]
+        asked = [api.get(paths[n % 4], X_Forwarded_For=who) for n in range(28)]
+        etag = asked[0].headers["etag"]
+        asked.append(api.get(SERIES, X_Forwarded_For=who, If_None_Match=etag))
+        asked.append(api.get(SERIES, "HEAD", X_Forwarded_For=who))
+        asked.append(api.get(SERIES, "OPTIONS", X_Forwarded_For=who))
+        return [*asked, api.get(SERIES, X_Forwarded_For=who), api.get("/api/markets", X_Forwarded_For=who)]
+
+    *answers, preflight, refused, other = in_one_minute(scenario)
+    assert [budget(answer) for answer in answers] == [(30, 29 - n) for n in range(30)]
+    assert [answer.status for answer in answers] == [200, 400, 404, 400] * 7 + [304, 200]
+    assert "x-ratelimit-limit" not in preflight.headers
+    assert (refused.status, budget(refused)) == (429, (30, 0))
+    assert refused.headers["retry-after"] == refused.headers["x-ratelimit-reset"]
+    assert refused.headers["cache-control"] == "no-store"
+    assert "API key" in refused.error
+    assert (other.status, budget(other)[0]) == (200, 120)
+
+
+@pytest.mark.requirement("limits:general")
+def test_the_other_endpoints_share_a_second_bucket(api: Api) -> None:
+    def scenario() -> list[Answer]:
+        who = some_address()
+        return [
+            api.get(path, X_Forwarded_For=who) for path in ("/api/markets", "/", "/openapi.json") for _ in range(41)
+        ]
+
+    answers = in_one_minute(scenario)
+    assert [budget(answer)[1] for answer in answers] == [max(0, 119 - n) for n in range(123)]
+    assert [answer.status for answer in answers] == [200] * 120 + [429] * 3
+
+
+@pytest.mark.requirement("limits:windows")
+def test_a_window_ends_with_its_minute(api: Api) -> None:
+    who = some_address()
+    first = api.get(SERIES, X_Forwarded_For=who)
+    now = time.time()
+    reset = int(first.headers["x-ratelimit-reset"])
+    assert (now + reset) % 60 <= 2 or (now + reset) % 60 >= 58
+
+
+@pytest.mark.requirement("limits:keyed")
+def test_a_key_has_a_budget_of_its_own(api: Api, key: str) -> None:
+    def scenario() -> list[Answer]:
+        _, fresh = create_key(api.keys, "budget")
+        until(lambda: api.get("/api/status", X_API_Key=fresh).status, lambda status: status == 200)
+        asked = [api.get(SERIES, X_API_Key=fresh) for _ in range(40)]
+        return [*asked, api.get(SERIES, X_API_Key=key)]
+
+    *answers, other = in_one_minute(scenario)
+    assert [budget(answer) for answer in answers] == [(120, 119 - n) for n in range(40)]
+    assert other.status == 200
+    assert BUDGETS["series"].keyed == 120

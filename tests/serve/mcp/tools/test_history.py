@@ -1,0 +1,84 @@
+"""The history tools: the series of the JSON API, in about as many points as a model can read."""
+
+import pytest
+
+from serve.http.keys import create_key
+from tests.support.replica.replica import AS_OF_MS, CATALOG, DAY
+from tests.support.servers.api_server import until
+from tests.support.servers.mcp_calls import Mcp, iso, ms, near, warned
+
+HISTORIES = {"funding_history": "funding", "oi_history": "oi", "liquidations_history": "liquidations"}
+
+
+@pytest.mark.requirement("mcp:history", "mcp:digits", "mcp:summary")
+@pytest.mark.parametrize("tool", HISTORIES)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"base": "BTC"},
+        {"base": "eth", "range": "6h", "step": "5m"},
+        {"base": "BTC", "venue": "bybit", "range": "30d"},
+        {"base": "BTC", "type": "all", "range": "2d", "step": "1h"},
+        {"market": "binance:perp:1000PEPEUSDT", "range": "90d"},
+        {"base": "BTC", "start": iso(AS_OF_MS - 3 * DAY), "end": iso(AS_OF_MS - 2 * DAY), "step": "15m"},
+        {"base": "BTC", "start": iso(AS_OF_MS - 3 * DAY), "range": "1d", "step": "1d"},
+        {"base": "BTC", "range": "2y", "step": "1d"},
+    ],
+)
+def test_a_history_is_the_series_of_the_json_api(mcp: Mcp, tool: str, arguments: dict[str, str]) -> None:
+    got = mcp.call(tool, arguments)
+    data, asked = got["data"], got["coverage"]["requested"]
+    rest = {**arguments, "step": data["step"]}
+    rest |= {name: str(ms(rest[name])) for name in ("start", "end") if name in rest}
+    series = mcp.api.series(HISTORIES[tool], **rest)
+    fields = series["fields"]
+    assert (data["metric"], data["series"]["t"], asked) == (
+        series["metric"], series["t"], {"start": series["start"], "end": series["end"]},
+    )  # fmt: skip
+    assert set(data["series"]) == set(data["summary"]) | {"t"} == {*fields, "t"}
+    assert got["provenance"]["source"] == series["source"]
+    assert got["provenance"]["method"] == " ".join(CATALOG[series["metric"]]["formula"].split())
+    width = series["step"]
+    end = min(series["t"][-1] + width, series["end"])
+    assert got["coverage"]["available"] == {"start": series["t"][0], "end": end}
+    for field in fields:
+        assert got["units"][field] == CATALOG[series["metric"]]["unit"]
+        assert all(map(near, data["series"][field], series[field]))
+        known = [value for value in series[field] if value is not None]
+        summary = data["summary"][field]
+        figures = {
+            "first": known[0], "last": known[-1], "min": min(known), "max": max(known),
+            "mean": sum(known) / len(known), "change": known[-1] - known[0],
+        }  # fmt: skip
+        if series["metric"] == "oi":
+            figures["change_fraction"] = known[-1] / known[0] - 1
+        if series["metric"] == "liquidations":
+            figures["total"] = sum(known)
+        assert set(summary) == {"known", *figures}
+        assert summary["known"] == len(known)
+        for name, exact in figures.items():
+            assert summary[name] == pytest.approx(exact, rel=1e-5, abs=1e-15), name
+    gaps = [gap for gap in series["gaps"] if gap in got["coverage"]["gaps"]]
+    assert len(gaps) == len(got["coverage"]["gaps"]) == len(series["gaps"]) - got["coverage"]["gaps_omitted"]
+
+
+@pytest.mark.requirement("mcp:points")
+@pytest.mark.parametrize(
+    ("length", "step"), [("1d", "5m"), ("7d", "1h"), ("30d", "4h"), ("90d", "1d"), ("2y", "3d"), ("3h", "1m")]
+)
+def test_without_a_step_there_are_about_200_points(mcp: Mcp, length: str, step: str) -> None:
+    data = mcp.call("oi_history", {"base": "BTC", "range": length})["data"]
+    assert data["step"] == step
+    assert 80 <= len(data["series"]["t"]) <= 300
+
+
+@pytest.mark.requirement("mcp:coarsened")
+def test_a_step_that_is_too_fine_is_raised_and_reported(mcp: Mcp) -> None:
+    got = mcp.call("oi_history", {"base": "BTC", "range": "30d", "step": "1m"})
+    assert (got["data"]["step"], "coarsened" in warned(got)) == ("1h", True)
+    assert len(got["data"]["series"]["t"]) < 1500
+    assert "coarsened" not in warned(mcp.call("oi_history", {"base": "BTC", "range": "30d", "step": "1h"}))
+    _, key = create_key(mcp.api.keys, "points")
+    until(lambda: mcp.ask("ping", X_API_Key=key).status, lambda status: status == 200)
+    keyed = mcp.call("oi_history", {"base": "BTC", "range": "3d", "step": "1m"}, X_API_Key=key)
+    assert (keyed["data"]["step"], 4000 < len(keyed["data"]["series"]["t"]) < 6000) == ("1m", True)

@@ -1,0 +1,16 @@
+"""The rate-limit headers of a response."""
+
+from tests.support.servers.api_server import Answer
+
+SERIES = "/api/series/price?base=BTC&range=2h"
+
+
+def budget(answer: Answer) -> tuple[int, int]:
+    """Limit and remaining requests; both kinds of rate-limit headers must agree."""
+    headers = answer.headers
+    limit, remaining, reset = (int(headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset"))
+    assert 1 <= reset <= 60
+    name = "series" if limit != 120 or "series" in headers["ratelimit"] else "general"
+    assert headers["ratelimit-policy"] == f'"{name}";q={limit};w=60'
+    assert headers["ratelimit"] == f'"{name}";r={remaining};t={reset}'
+    return limit, remaining

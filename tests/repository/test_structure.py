@@ -7,7 +7,11 @@ import pytest
 from orchestration.config.settings import REPOSITORY
 
 # Rooms, or parts of them, whose every module has its test.
-MIRRORED = ("ingest/backfill", "ingest/declaration", "ingest/landing", "ingest/recorder", "sandbox")
+MIRRORED = (
+    "ingest/backfill", "ingest/declaration", "ingest/landing", "ingest/recorder", "orchestration/config",
+    "orchestration/publish", "orchestration/quality", "orchestration/supervise", "orchestration/warehouse", "sandbox",
+    "serve",
+)  # fmt: skip
 ALIKE = {
     "ingest/venues": "declarations of one kind, held to one table of checks; a venue of its own kind has more",
     "sandbox/venues": "simulated exchanges that are held to the recordings of the real ones by one table",

@@ -1,6 +1,7 @@
 """The server that most tests of the room ask: the small replica, with generated documents beside it."""
 
 import json
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +13,8 @@ from tests.support.servers.api_server import Api
 
 @pytest.fixture(scope="session")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server for all who ask it from addresses of their own. Whoever changes what is served has one of their own."""
+    """A server for tests that only send requests, each from its own address; one that changes what is served has its
+    own."""
     root = tmp_path_factory.mktemp("serve")
     (root / "docs").mkdir()
     (root / "docs" / "index.html").write_text("<html>" + "tables " * 1000)
@@ -23,9 +25,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.fixture(scope="session")
-def reader(api: Api) -> Iterator[Reader]:
-    """The replica that the server has, read as an endpoint reads it."""
+def reader(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A copy of the replica that the server has, read as an endpoint reads it."""
     pointer = json.loads((api.serving / "current.json").read_text())
-    edition = open_edition(api.serving / pointer["replica"])
+    copy = tmp_path_factory.mktemp("reader") / pointer["replica"]
+    shutil.copyfile(api.serving / pointer["replica"], copy)
+    edition = open_edition(copy)
     yield Reader(edition, edition.connection.cursor())
     edition.connection.close()

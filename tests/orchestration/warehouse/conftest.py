@@ -14,7 +14,7 @@ from tests.support.pipeline.pipeline_home import land_minutes, settings_for
 
 @pytest.fixture(scope="session")
 def landed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A home with four landed minutes, nothing built. Whoever changes it takes a copy."""
+    """A home with four landed minutes, nothing built. A test that changes it takes a copy."""
     settings = settings_for(tmp_path_factory.mktemp("landed"))
     land_minutes(settings, MINUTES)
     return settings

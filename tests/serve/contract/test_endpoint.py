@@ -9,6 +9,7 @@ from serve.endpoints import all_endpoints
 from serve.replica.edition import Reader
 
 
+@pytest.mark.requirement("openapi:complete")
 def test_a_path_is_declared_once_and_with_a_summary() -> None:
     taken = next(iter(all_endpoints())).path
 
@@ -23,6 +24,7 @@ def test_a_path_is_declared_once_and_with_a_summary() -> None:
     assert before == REGISTRY
 
 
+@pytest.mark.requirement("openapi:complete")
 def test_endpoints_have_names_and_sections_of_their_own() -> None:
     endpoints = list(all_endpoints())
     assert len({one.name for one in endpoints}) == len(endpoints)

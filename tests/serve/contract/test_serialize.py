@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ TABLE = pa.table({"t": pa.array([0, 60_000], pa.int64()), "v": pa.array([1.5, No
 SAID = {"metric": "price", "gaps": []}
 
 
+@pytest.mark.requirement("markets:strict-json")
 @settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=5), st.lists(st.floats(), max_size=4), max_size=4))
 def test_what_is_not_finite_is_null(content: dict[str, list[float]]) -> None:
@@ -26,11 +28,13 @@ def test_what_is_not_finite_is_null(content: dict[str, list[float]]) -> None:
     assert orjson.loads(json_body(arrays).data) == wanted
 
 
+@pytest.mark.requirement("markets:strict-json")
 def test_strict_text_stays_as_it_is() -> None:
     text = b'{"a": 1.0, "b": [null]}'
     assert strict_json(text) is text
 
 
+@pytest.mark.requirement("series:formats")
 def test_files_have_the_rows_and_what_is_said_of_them() -> None:
     packed, stream = parquet_body(TABLE, SAID), arrow_body(TABLE, SAID)
     assert (packed.content_type, stream.content_type) == (PARQUET, ARROW)

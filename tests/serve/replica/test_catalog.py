@@ -9,6 +9,7 @@ from serve.replica.catalog import Metric, read_catalog
 from tests.support.replica.replica import CATALOG
 
 
+@pytest.mark.requirement("series:alias")
 def test_every_name_and_alias_leads_to_its_metric() -> None:
     catalog = read_catalog([(name, json.dumps(one)) for name, one in CATALOG.items()])
     assert [metric.name for metric in catalog.metrics] == list(CATALOG)
@@ -20,6 +21,7 @@ def test_every_name_and_alias_leads_to_its_metric() -> None:
     assert len(catalog.kinds) == len(set(catalog.kinds))
 
 
+@pytest.mark.requirement("series:metric:undefined")
 @pytest.mark.parametrize(
     "definition",
     [
@@ -37,6 +39,7 @@ def test_a_definition_that_cannot_be_served_leaves_out_its_own_metric(
     assert "metric bad is not served" in caplog.text
 
 
+@pytest.mark.requirement("series:values")
 def test_the_table_of_a_selector_is_the_one_that_the_metric_reads() -> None:
     [metric] = read_catalog([("ratio", '{"fields": {"v": "v"}, "reads": {"base": "series_ratios"}}')]).metrics
     assert isinstance(metric, Metric)

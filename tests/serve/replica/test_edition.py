@@ -13,6 +13,7 @@ from tests.support.replica.replica import AS_OF_MS, MARKETS
 from tests.support.replica.replica_server import EDITION
 
 
+@pytest.mark.requirement("series:base:case")
 def test_an_edition_knows_its_markets_and_coins(reader: Reader) -> None:
     edition = reader.edition
     assert (edition.edition_id, edition.as_of_ms) == (EDITION, AS_OF_MS)
@@ -23,6 +24,7 @@ def test_an_edition_knows_its_markets_and_coins(reader: Reader) -> None:
     assert edition.day_step == "1d"
 
 
+@pytest.mark.requirement("series:values")
 @pytest.mark.parametrize("bases", [["BTC"], ["BTC", "ETH"], ["NOPE"], ["BTC", "it's"]])
 def test_a_condition_for_coins_finds_their_rows_in_every_table(reader: Reader, bases: list[str]) -> None:
     for table in ("series_base_1d", "series_market_1d", "market_index"):
@@ -33,6 +35,7 @@ def test_a_condition_for_coins_finds_their_rows_in_every_table(reader: Reader, b
         )
 
 
+@pytest.mark.requirement("series:values")
 def test_results_come_as_columns_as_rows_and_once(reader: Reader) -> None:
     sql = "select * from (values (1::bigint, 1.5), (2, null)) as t(n, v) order by n"
     columns = reader.arrays(sql)
@@ -46,6 +49,7 @@ def test_results_come_as_columns_as_rows_and_once(reader: Reader) -> None:
     assert computed[0] is computed[1]
 
 
+@pytest.mark.requirement("http:bad-input")
 @settings(deadline=None, max_examples=50)
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_a_literal_is_the_text_that_it_writes(text: str) -> None:
@@ -53,6 +57,7 @@ def test_a_literal_is_the_text_that_it_writes(text: str) -> None:
         assert con.execute(f"select {literal(text)}").fetchone() == (text,)
 
 
+@pytest.mark.requirement("edition:recovers")
 def test_a_file_without_an_edition_is_refused_and_let_go(tmp_path: Path) -> None:
     path = tmp_path / "replica.duckdb"
     with duckdb.connect(str(path)) as con:

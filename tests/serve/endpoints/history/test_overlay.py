@@ -8,6 +8,7 @@ from tests.support.servers.described import as_described
 PATH = "/api/coins/overlay"
 
 
+@pytest.mark.requirement("overlay:values")
 def test_each_coin_is_100_where_all_begin(api: Api) -> None:
     got = as_described(api, PATH, f"{PATH}?c=btc,ETH,PEPE")
     assert (got["bases"], got["state"], got["unit"]) == (["BTC", "ETH", "PEPE"], "ok", "index")
@@ -19,12 +20,13 @@ def test_each_coin_is_100_where_all_begin(api: Api) -> None:
     assert got["start"] <= got["t"][0] < got["t"][-1] < got["end"]
 
 
-def test_the_order_of_coins_is_kept_and_repetitions_count_once(api: Api) -> None:
-    both = as_described(api, PATH, f"{PATH}?c=ETH,btc,eth")
-    assert both["bases"] == ["ETH", "BTC"]
+@pytest.mark.requirement("overlay:input")
+def test_order_and_repetitions_of_coins_make_no_difference(api: Api) -> None:
+    assert as_described(api, PATH, f"{PATH}?c=ETH,btc,eth")["bases"] == ["BTC", "ETH"]
     assert api.get(f"{PATH}?c=ETH,BTC").body == api.get(f"{PATH}?c=eth,BTC,ETH").body
 
 
+@pytest.mark.requirement("overlay:input")
 @pytest.mark.parametrize("coins", ["", "BTC", "BTC,btc", "BTC,,ETH", "BTC,NOPE", "BTC,xyz:TSLA", "A,B,C,D,E,F"])
 def test_coins_that_cannot_be_compared_are_refused(api: Api, coins: str) -> None:
     answer = api.get(f"{PATH}?c={coins}")

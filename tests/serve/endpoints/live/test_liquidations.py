@@ -1,10 +1,13 @@
 """GET /api/liquidations on a small replica: totals, the largest, the newest, and by hour."""
 
+import pytest
+
 from tests.support.replica.replica import AS_OF_MS, MINUTE
 from tests.support.servers.api_server import Api
 from tests.support.servers.described import as_described
 
 
+@pytest.mark.requirement("liquidations:values")
 def test_the_snapshot_is_that_of_all_coins(api: Api) -> None:
     got = as_described(api, "/api/liquidations")
     assert got["totals"]["1h"] == {"long": 0.0, "short": 7.0, "count": 1}

@@ -1,9 +1,12 @@
 """GET /api/long-short on a small replica: one entry a coin, null where a venue publishes nothing."""
 
+import pytest
+
 from tests.support.servers.api_server import Api
 from tests.support.servers.described import as_described
 
 
+@pytest.mark.requirement("long-short:values")
 def test_ratios_and_their_changes(api: Api) -> None:
     [coin] = as_described(api, "/api/long-short")["coins"]
     assert (coin["base"], coin["binance_top_pos"], coin["bybit_accounts"]) == ("BTC", None, None)

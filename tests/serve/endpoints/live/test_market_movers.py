@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.replica.replica import AS_OF_MS
 from tests.support.servers.api_server import Api, free_port, running
 from tests.support.servers.described import as_described
@@ -9,6 +11,7 @@ from tests.support.servers.described import as_described
 SECTIONS = {"price", "oi", "long_short", "funding", "liquidations"}
 
 
+@pytest.mark.requirement("movers:values")
 def test_sections_have_rows_or_a_reason(api: Api) -> None:
     got = as_described(api, "/api/market-movers")
     assert (got["as_of"], set(got["sections"])) == (AS_OF_MS, SECTIONS)
@@ -19,6 +22,7 @@ def test_sections_have_rows_or_a_reason(api: Api) -> None:
     assert got["sections"]["funding"]["unavailable"] == "not observed"
 
 
+@pytest.mark.requirement("movers:always")
 def test_without_a_replica_every_section_says_why(api: Api, tmp_path: Path) -> None:
     (tmp_path / "serving").mkdir()
     with running(tmp_path / "serving", free_port()) as empty:

@@ -56,11 +56,15 @@ class Store:
         self._polling = asyncio.create_task(self._poll())
 
     async def stop(self) -> None:
-        """Wait for running queries, then close everything."""
+        """Wait for running queries, no longer than their limit, then close everything."""
         if self._polling:
             self._polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._polling
+        self.pool.shutdown(wait=False)
+        while self._running:  # the limit holds to the end: a query without one would keep the process alive
+            self._interrupt_queries(longer_than_s=self.query_limit_s)
+            await asyncio.sleep(POLL_S)
         await asyncio.to_thread(self.pool.shutdown)
         self._adopt(None)
 
@@ -113,16 +117,19 @@ class Store:
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL_S)
-            now = time.monotonic()
-            for started, cursor in list(self._running.values()):
-                if now - started > self.query_limit_s:
-                    # A query that ends at this moment has closed its cursor.
-                    with contextlib.suppress(duckdb.Error):
-                        cursor.interrupt()
+            self._interrupt_queries(longer_than_s=self.query_limit_s)
             try:
                 await self._follow()
             except Exception:
                 log.exception("following %s failed", self.serving)
+
+    def _interrupt_queries(self, longer_than_s: float) -> None:
+        now = time.monotonic()
+        for started, cursor in list(self._running.values()):
+            if now - started > longer_than_s:
+                # A query that ends at this moment has closed its cursor.
+                with contextlib.suppress(duckdb.Error):
+                    cursor.interrupt()
 
     async def _follow(self) -> None:
         """Open the edition that current.json names, unless it is open."""

@@ -49,7 +49,7 @@ class Waits(threading.Thread):
     def run(self) -> None:
         while not self._end.wait(REST_S):
             began = time.monotonic()
-            with writer_lock(self._home, "benchmark", wait_s=3600, say=lambda _: None):
+            with writer_lock(self._home, "benchmark", wait_s=3600, report=lambda _: None):
                 self.longest_s = max(self.longest_s, time.monotonic() - began)
 
     def end(self) -> None:

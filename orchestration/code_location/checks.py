@@ -24,7 +24,7 @@ def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
         description="The newest built minute is not older than the dbt source's freshness limits.",
     )
     def recorder_is_alive(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        with writer_lock(settings.home, "dbt source freshness", say=context.log.info) as lock:
+        with writer_lock(settings.home, "dbt source freshness", report=context.log.info) as lock:
             process = start_dbt(settings, ["source", "freshness"], lock=lock)
             output, _ = process.communicate()
         found = [event for line in output.splitlines() if (event := _freshness(line))]

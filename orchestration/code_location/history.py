@@ -56,14 +56,14 @@ def _time(option: str, text: str | None) -> int | None:
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def fetch(settings: Settings, request: Wanted, say: Callable[[str], None] | None = None) -> BackfillState:
+def fetch(settings: Settings, request: Wanted, report: Callable[[str], None] | None = None) -> BackfillState:
     """Fetch and land what is missing; RecorderBusy while another fetch runs."""
     work = backfill(
         settings.backfill,
         settings.landing,
         settings.venues_url,
         request,
-        report_error=say,
+        report_error=report,
         state_copy=settings.backfill_status,
     )
     return asyncio.run(work)
@@ -78,7 +78,7 @@ def sentence(state: BackfillState) -> str:
     return f"the history is {summary['share']:.0%} there ({state.state}): {words}; {total.failed} spans failed"
 
 
-def run_by_hand(settings: Settings, request: Wanted, say: Callable[[str], None], fail: Callable[[str], None]) -> int:
+def run_by_hand(settings: Settings, request: Wanted, report: Callable[[str], None], fail: Callable[[str], None]) -> int:
     """`tidemark backfill`: fetch and return the exit code."""
     try:
         state = fetch(settings, request, fail)
@@ -89,5 +89,5 @@ def run_by_hand(settings: Settings, request: Wanted, say: Callable[[str], None],
         fail(f"failed: {span}")
     if state.landing_error:
         fail(state.landing_error)
-    say(sentence(state))
+    report(sentence(state))
     return 0 if state.state == "done" else 1

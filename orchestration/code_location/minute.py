@@ -49,7 +49,7 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         mark_alive(settings.dagster_home, context.run_id)
         wait_for_minute(settings.landing, *minute_of_run(now_ms()), context.log.info)
         done: list[OpenWindow] = []
-        with writer_lock(settings.home, "build", say=context.log.info) as lock:
+        with writer_lock(settings.home, "build", report=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
             for opened in windows_to_build(settings, stop_after_s=WINDOWS_S):
                 ticks = opened.window.ticks
@@ -116,7 +116,7 @@ def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Se
 
 def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, Any]:
     """Publish, and return the edition's metadata for Dagster; empty if the served edition is up to date."""
-    edition = publish(settings, say=context.log.info)
+    edition = publish(settings, report=context.log.info)
     if edition is None:
         return {}
     lag_s = (edition.published_ms - edition.as_of_ms) / 1000

@@ -115,7 +115,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
             prepare_manifest(settings, context.log.info)
         if {key.path[-1] for key in context.selected_asset_keys} <= timeless:
             if context.selected_asset_keys:
-                with writer_lock(settings.home, "dbt build", wait_s=LOCK_WAIT_S, say=context.log.info):
+                with writer_lock(settings.home, "dbt build", wait_s=LOCK_WAIT_S, report=context.log.info):
                     yield from _stream(dbt, build, context)
         else:
             yield from _restated(context, dbt, [*build, "--select", WINDOW])
@@ -135,7 +135,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
             )
         for number, ticks in enumerate(windows, 1):
             with (
-                writer_lock(settings.home, "restatement", wait_s=LOCK_WAIT_S, say=context.log.info),
+                writer_lock(settings.home, "restatement", wait_s=LOCK_WAIT_S, report=context.log.info),
                 restated_window(settings, ticks) as window,
             ):
                 context.log.info(f"window {number} of {len(windows)}: {len(window.ticks)} minutes")
@@ -152,7 +152,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
         failures, left = list[str](), set(names)
         for some in in_turns(sorted(left)):
             try:
-                with writer_lock(settings.home, "dbt tests", wait_s=LOCK_WAIT_S, say=context.log.info) as lock:
+                with writer_lock(settings.home, "dbt tests", wait_s=LOCK_WAIT_S, report=context.log.info) as lock:
                     arguments = ["test", "--select", *some, "--indirect-selection", "empty"]
                     for event in fast_dbt.stream(settings, manifest, translator, context, arguments, lock):
                         if isinstance(event, dg.AssetCheckResult) and event.check_name in left:

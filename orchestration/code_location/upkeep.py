@@ -17,7 +17,7 @@ from orchestration.config import locks
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.trim import trim_warehouse
-from orchestration.warehouse.writer import Say
+from orchestration.warehouse.writer import Report
 
 # Each pool has one slot. Upkeep (tests, docs, the daily job) has its own pool, so that it can run beside the minutes:
 # it takes the writer lock only for moments between them.
@@ -29,11 +29,11 @@ STARTING_S = 180.0
 _held: dict[str, int] = {}
 
 
-def upkeep(settings: Settings, instance: dg.DagsterInstance, say: Say = print) -> Iterator[str]:
+def upkeep(settings: Settings, instance: dg.DagsterInstance, report: Report = print) -> Iterator[str]:
     """Do all upkeep while minutes continue to be built; yields a line about each part."""
     yield f"{prune_runs(instance, settings.dagster_home)} old runs removed from Dagster's history"
-    yield f"{compact_landing(settings, say=say)} days of the landing compacted"
-    yield f"{trim_warehouse(settings, say=say)} old rows trimmed from the warehouse"
+    yield f"{compact_landing(settings, report=report)} days of the landing compacted"
+    yield f"{trim_warehouse(settings, report=report)} old rows trimmed from the warehouse"
     yield f"{remove_old_logs(settings)} old logs removed"
 
 
@@ -43,7 +43,7 @@ def upkeep_job(settings: Settings) -> dg.JobDefinition:
     @dg.op(pool=UPKEEP, description="Prune run history, compact the landing, trim fine tables, remove old logs.")
     def upkeep_everything(context: dg.OpExecutionContext) -> None:
         mark_alive(settings.dagster_home, context.run_id)
-        for line in upkeep(settings, context.instance, say=context.log.info):
+        for line in upkeep(settings, context.instance, report=context.log.info):
             context.log.info(line)
 
     @dg.job(

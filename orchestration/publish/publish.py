@@ -25,7 +25,7 @@ from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
     WAIT_S,
     PipelineError,
-    Say,
+    Report,
     UnreadableError,
     connection,
     literals,
@@ -63,14 +63,14 @@ def publish(
     force: bool = False,
     wait_s: float = WAIT_S,
     reader_wait_s: float = READER_WAIT_S,
-    say: Say = print,
+    report: Report = print,
 ) -> Edition | None:
     """Publish the newest build as a new edition; None if the served edition already has it (unless forced)."""
-    with writer_lock(settings.home, "publish", wait_s=wait_s, say=say):
-        manifest = prepare_manifest(settings, say)
+    with writer_lock(settings.home, "publish", wait_s=wait_s, report=report):
+        manifest = prepare_manifest(settings, report)
         resources = settings.build_resources
         return publish_locked(
-            settings.warehouse, settings.serving, manifest, resources, force, reader_wait_s=reader_wait_s, say=say
+            settings.warehouse, settings.serving, manifest, resources, force, reader_wait_s=reader_wait_s, report=report
         )
 
 
@@ -82,30 +82,30 @@ def publish_locked(
     force: bool = False,
     served: Served | None = None,
     reader_wait_s: float = READER_WAIT_S,
-    say: Say = print,
+    report: Report = print,
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says."""
     serving.mkdir(parents=True, exist_ok=True)
     if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
-        say("nothing to publish: nothing has been built yet")
+        report("nothing to publish: nothing has been built yet")
         return None
     served = served or read_served(manifest)
     with connection(warehouse, resources, read_only=True) as con:
         source = _source(con, served)
     if source is None:
-        say("nothing to publish: nothing has been built yet")
+        report("nothing to publish: nothing has been built yet")
         return None
     catalog = read_catalog(manifest)
     pointed = read_current(serving)
     current = pointed or newest_replica(serving)
     if pointed and not force:
         if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
-            say(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
+            report(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
             return None
-        if _is_published(serving / pointed["replica"], source, catalog, served, say):
+        if _is_published(serving / pointed["replica"], source, catalog, served, report):
             return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
-    edition = _write(target, warehouse, resources, source, catalog, served, current, reader_wait_s, say)
+    edition = _write(target, warehouse, resources, source, catalog, served, current, reader_wait_s, report)
     point_to(serving, edition)
     return edition
 
@@ -158,7 +158,9 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
     return catalog
 
 
-def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]], served: Served, say: Say) -> bool:
+def _is_published(
+    path: Path, source: _Source, catalog: dict[str, dict[str, Any]], served: Served, report: Report
+) -> bool:
     """Whether the served replica is up to date; a missing or damaged one is not."""
     try:
         with connection(str(path), read_only=True) as con:
@@ -167,7 +169,7 @@ def _is_published(path: Path, source: _Source, catalog: dict[str, dict[str, Any]
             published = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
             return published == catalog and con.execute("from tiers").fetchall() == _tier_rows(served)
     except (duckdb.Error, UnreadableError) as error:
-        say(f"{path.name}, which is served, cannot be read: {error}")
+        report(f"{path.name}, which is served, cannot be read: {error}")
         return False
 
 
@@ -189,7 +191,7 @@ def _write(
     served: Served,
     current: dict[str, Any] | None,
     reader_wait_s: float,
-    say: Say,
+    report: Report,
 ) -> Edition:
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
     replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
@@ -205,11 +207,11 @@ def _write(
         try:
             return filled()
         except _StartAnewError as reason:
-            say(f"{target.name} begins again: {reason}")
+            report(f"{target.name} is filled again: {reason}")
         except (duckdb.Error, UnreadableError) as error:
             if not any(word in str(error) for word in CORRUPT):
                 raise
-            say(f"{target.name} begins again, because it is damaged: {error}")
+            report(f"{target.name} is filled again, because it is damaged: {error}")
         for file in (target, target.with_name(f"{target.name}.wal")):
             file.unlink(missing_ok=True)
     return filled(anew=True)

@@ -14,13 +14,15 @@ from orchestration.config.settings import Settings
 from orchestration.quality.facts import collect
 from orchestration.quality.suites import Period
 from orchestration.quality.suspects import mark
-from orchestration.warehouse.writer import PipelineError, Say
+from orchestration.warehouse.writer import PipelineError, Report
 
 # The number of suspect rows that a result lists; the table has all of them.
 NAMED = 50
 
 
-def run(settings: Settings, period: Period, *, now_ms: int | None = None, say: Say = print) -> list[dict[str, Any]]:
+def run(
+    settings: Settings, period: Period, *, now_ms: int | None = None, report: Report = print
+) -> list[dict[str, Any]]:
     """Run the checks of a period; returns the outcome of each in words and numbers."""
     facts, span = collect(settings, period, now_ms)
     # Great Expectations reads this when it is imported: it must not send usage data.
@@ -31,7 +33,7 @@ def run(settings: Settings, period: Period, *, now_ms: int | None = None, say: S
     suspects = [suspect for finding in findings for suspect in finding.suspects]
     # A check that failed to run says nothing about the period: its earlier marks stay.
     made = [finding.check.name for finding in findings if not finding.errors]
-    mark(settings, made, span, suspects, say)
+    mark(settings, made, span, suspects, report)
     facts.unlink(missing_ok=True)
     return [
         {

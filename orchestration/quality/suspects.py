@@ -12,7 +12,7 @@ import duckdb
 from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.quality.facts import Span
-from orchestration.warehouse.writer import Say, connection, writer_lock
+from orchestration.warehouse.writer import Report, connection, writer_lock
 
 TABLE = "quality.suspect_rows"
 KEPT_MS = 90 * DAY_MS
@@ -33,10 +33,12 @@ class Suspect:
     expected: str
 
 
-def mark(settings: Settings, checks: Iterable[str], span: Span, suspects: Sequence[Suspect], say: Say = print) -> int:
+def mark(
+    settings: Settings, checks: Iterable[str], span: Span, suspects: Sequence[Suspect], report: Report = print
+) -> int:
     """Replace the marks of these checks in the period; returns how many rows are marked in it."""
     with (
-        writer_lock(settings.home, "quality", wait_s=WAIT_S, say=say),
+        writer_lock(settings.home, "quality", wait_s=WAIT_S, report=report),
         connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
     ):
         replace(con, checks, span, suspects)

@@ -62,11 +62,11 @@ class Product:
         self.demo = demo
         self.started = time.monotonic()
         self.started_ms = time.time() * 1000
-        self.supervisor = Supervisor(settings.logs, self.say, keep_open=(lock,))
+        self.supervisor = Supervisor(settings.logs, self.report, keep_open=(lock,))
         self.tasks: set[asyncio.Task[Any]] = set()
         self.last: set[asyncio.Task[Any]] = set()
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Print a line with the time since the start, and keep it in logs/supervisor.log."""
         # A closed terminal or a full disk must not end the product.
         with contextlib.suppress(OSError):
@@ -92,10 +92,10 @@ class Product:
             stopped = asyncio.create_task(stop.wait())
             await asyncio.wait({startup, stopped}, return_when=asyncio.FIRST_COMPLETED)
             stopped.cancel()
-            self.say("stopping every process")
+            self.report("stopping every process")
             # The simulated exchanges end last: otherwise the recorder would record their end as an outage.
             ended = await self.end(self.tasks - self.last) + await self.end(self.last)
-        self.say("stopped; the next start goes on from here")
+        self.report("stopped; the next start continues from here")
         for error in ended:
             if isinstance(error, Exception):
                 raise error
@@ -113,10 +113,10 @@ class Product:
     async def startup(self) -> None:
         """Start everything, await the first edition, then follow the editions."""
         settings = self.settings
-        self.say(f"state is kept in {settings.home}; each process logs to {settings.logs}")
+        self.report(f"state is kept in {settings.home}; each process logs to {settings.logs}")
         before = probes.edition(self.settings)
         if before:
-            self.say(
+            self.report(
                 f"goes on from edition {before['edition_id']} of {probes.clock(before['as_of_ms'])}, served at once"
             )
         self.start(self.supervisor.keep_logs_short())
@@ -149,10 +149,10 @@ class Product:
             outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
             if outcome.code != 0:
                 self.report_failure(f"the first {step} failed", outcome)
-                self.say("Dagster tries again every minute")
+                self.report("Dagster tries again every minute")
                 return
             result = outcome.tail[-1] if outcome.tail else ""
-            self.say(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
+            self.report(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
         await self.first_answer()
 
     async def first_load(self, landed: str | None) -> str | None:
@@ -161,13 +161,13 @@ class Product:
         reported = None
         while (load := await asyncio.to_thread(probes.last_load, self.settings, landed)) is None:
             if (problem := probes.landing_error(self.settings, self.started_ms)) and problem != reported:
-                self.say(f"recorder: {problem}")
+                self.report(f"recorder: {problem}")
                 reported = problem
             if time.monotonic() > deadline:
-                self.say(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
+                self.report(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
                 return None
             await asyncio.sleep(0.2)
-        self.say(f"landed: the first minute of raw responses (load {load})")
+        self.report(f"landed: the first minute of raw responses (load {load})")
         return load
 
     async def fetch_history(self) -> None:
@@ -178,7 +178,7 @@ class Product:
             begin = time.monotonic()
             outcome = await self.supervisor.run(commands.tidemark(self.settings, "backfill", "backfill", *words))
             result = outcome.tail[-1] if outcome.tail else outcome.reason
-            self.say(f"{result} ({time.monotonic() - begin:.0f} s)")
+            self.report(f"{result} ({time.monotonic() - begin:.0f} s)")
             if outcome.code == 0 or self.demo:
                 return
             await asyncio.sleep(pause_s)
@@ -188,9 +188,9 @@ class Product:
         url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"
         if await until(lambda: probes.first_number(url) is not None, ANSWER_S):
             price = await asyncio.to_thread(probes.first_number, url)
-            self.say(f"the API answers: BTC costs {price:,.2f} USD ({url})")
+            self.report(f"the API serves data: BTC costs {price:,.2f} USD ({url})")
         else:
-            self.say("no BTC price is served yet: `tidemark status` shows what each exchange answered")
+            self.report("no BTC price is served yet: `tidemark status` shows the last response of each exchange")
 
     async def start_dagster(self) -> None:
         prepared = await self.supervisor.run(commands.prepare_dagster(self.settings))
@@ -215,28 +215,28 @@ class Product:
             edition = probes.edition(self.settings)
             if edition and edition != last:
                 age = edition["published_ms"] - edition["as_of_ms"]
-                self.say(
+                self.report(
                     f"edition {edition['edition_id']}: data of {probes.clock(edition['as_of_ms'])}, "
                     f"served {age / 1000:.1f} s later"
                 )
                 last, since, warned = edition, time.monotonic(), False
             elif time.monotonic() - since > QUIET_S and not warned:
-                self.say(f"no new edition for {QUIET_S / 60:.0f} minutes: see `tidemark status`")
+                self.report(f"no new edition for {QUIET_S / 60:.0f} minutes: see `tidemark status`")
                 warned = True
 
     async def wait_port(self, port: int, what: str) -> None:
         if await until(lambda: probes.listens(port)):
-            self.say(f"{what} ready on http://127.0.0.1:{port}")
+            self.report(f"{what} ready on http://127.0.0.1:{port}")
         else:
-            self.say(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
+            self.report(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
 
     def keep(self, name: str, *words: str) -> "asyncio.Task[Any]":
         return self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
 
     def report_failure(self, what: str, outcome: Outcome) -> None:
-        self.say(f"{what} ({outcome.reason})")
+        self.report(f"{what} ({outcome.reason})")
         for line in outcome.tail:
-            self.say(f"    {line}")
+            self.report(f"    {line}")
 
     def print_addresses(self) -> None:
         api = f"http://127.0.0.1:{self.settings.api_port}"

@@ -73,11 +73,11 @@ class Supervisor:
     """Runs commands; use as an async context manager, so that the warden ends with it."""
 
     def __init__(
-        self, logs: Path, say: Callable[[str], None], pace: Pace | None = None, keep_open: tuple[int, ...] = ()
+        self, logs: Path, report: Callable[[str], None], pace: Pace | None = None, keep_open: tuple[int, ...] = ()
     ) -> None:
         """`keep_open`: file descriptors (locks) that the warden holds until the last process has ended."""
         self.logs = logs
-        self.say = say
+        self.report = report
         self.pace = pace or Pace()
         self.hurry = False
         self._keep_open = keep_open
@@ -100,9 +100,9 @@ class Supervisor:
             outcome = await self.run(command)
             if time.monotonic() - started >= self.pace.steady:
                 pause = self.pace.first
-            self.say(f"{command.name} stopped ({outcome.reason}); it starts again in {pause:g} s")
+            self.report(f"{command.name} stopped ({outcome.reason}); it starts again in {pause:g} s")
             for line in outcome.tail:
-                self.say(f"    {command.name}: {line}")
+                self.report(f"    {command.name}: {line}")
             await asyncio.sleep(pause)
             pause = min(pause * 2, self.pace.longest)
 
@@ -157,7 +157,7 @@ class Supervisor:
                 self._warden.stdin.write(f"{sign}{pid}\n")
             except BrokenPipeError:
                 self._warden = None
-                self.say("the warden is gone: processes will outlive this one if it is killed with SIGKILL")
+                self.report("the warden is gone: processes will outlive this one if it is killed with SIGKILL")
 
 
 def start_warden(keep_open: tuple[int, ...]) -> "subprocess.Popen[str]":

@@ -9,7 +9,7 @@ import duckdb
 from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
 from orchestration.warehouse.windows import Window
-from orchestration.warehouse.writer import Say
+from orchestration.warehouse.writer import Report
 
 POLL_S = 0.5
 
@@ -23,7 +23,7 @@ class Arrival:
     rows: dict[str, int]
 
 
-def wait_for_minute(landing: str, minute_ms: int, wait_s: float, say: Say) -> bool:
+def wait_for_minute(landing: str, minute_ms: int, wait_s: float, report: Report) -> bool:
     """Wait until a committed load holds recorded rows of this minute (or a later one); False on timeout."""
     deadline, seen = time.monotonic() + wait_s, set[str]()
     # A load's id is the time of its creation, so a load with rows of this minute is not older than the minute.
@@ -35,7 +35,7 @@ def wait_for_minute(landing: str, minute_ms: int, wait_s: float, say: Say) -> bo
                 return True
             seen.update(load.load_id for load in loads)
             if time.monotonic() >= deadline:
-                say(f"the load of this minute is not committed after {wait_s:.0f} s: building what there is")
+                report(f"the load of this minute is not committed after {wait_s:.0f} s: building what there is")
                 return False
             time.sleep(POLL_S)
 

@@ -23,7 +23,7 @@ from ingest.landing.dlt_files import LOADS, commit_file
 from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
-from orchestration.warehouse.writer import Say, connection, writer_lock
+from orchestration.warehouse.writer import Report, connection, writer_lock
 
 MARK, PARTIAL = ".compacted-", ".partial"
 # A reader of a few minutes decompresses whole row groups; DuckDB's smallest has 2,048 rows.
@@ -31,7 +31,7 @@ ROW_GROUP = 2048
 LOCK_WAIT_S = 600.0
 
 
-def compact_landing(settings: Settings, before_day: str | None = None, say: Say = print) -> int:
+def compact_landing(settings: Settings, before_day: str | None = None, report: Report = print) -> int:
     """Compact the built days before yesterday; returns how many. Takes the writer lock itself, day by day."""
     before_day = before_day or (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%d")
     days: dict[str, list[Load]] = defaultdict(list)
@@ -39,16 +39,16 @@ def compact_landing(settings: Settings, before_day: str | None = None, say: Say 
         days[load.files[0].split("/")[-2]].append(load)
     filesystem, root = fsspec.core.url_to_fs(settings.landing)
     return sum(
-        _compact(settings, filesystem, f"{root}/{LOADS}", loads, say)
+        _compact(settings, filesystem, f"{root}/{LOADS}", loads, report)
         for day, loads in sorted(days.items())
         if day < before_day and sum(len(load.files) for load in loads) > 1
     )
 
 
 @contextmanager
-def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnection]:
+def _warehouse(settings: Settings, report: Report) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
-        writer_lock(settings.home, "compaction of the landing", wait_s=LOCK_WAIT_S, say=say),
+        writer_lock(settings.home, "compaction of the landing", wait_s=LOCK_WAIT_S, report=report),
         connection(settings.warehouse, settings.build_resources) as con,
     ):
         yield con
@@ -73,10 +73,10 @@ def _abandoned(con: duckdb.DuckDBPyConnection, landing: str, files: list[str]) -
     return {file for file in files if MARK in file} - noted if noted <= set(files) else set()
 
 
-def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load], say: Say) -> bool:
+def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load], report: Report) -> bool:
     files = [file for load in loads for file in load.files]
     ids = [load.load_id for load in loads]
-    with _warehouse(settings, say) as con:
+    with _warehouse(settings, report) as con:
         known = _known(con, settings.landing, ids)
         abandoned = _abandoned(con, settings.landing, files)
     if len(known) < len(loads):
@@ -96,7 +96,7 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
         target = f"{folder}/{newest.load_id}{MARK}{now_ms()}.parquet"
         with ThreadPoolExecutor(1, initializer=_step_back) as aside:
             aside.submit(_write, sources, target, filesystem).result()
-    with _warehouse(settings, say) as con:
+    with _warehouse(settings, report) as con:
         if _known(con, settings.landing, ids) != known:
             # The warehouse was rebuilt meanwhile: the next upkeep sees what is built. It may know this file beside the
             # originals, which hold the same rows.

@@ -11,17 +11,17 @@ from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, Window, built_ticks, newest_tick, window_again
-from orchestration.warehouse.writer import Say, connection, writer_lock
+from orchestration.warehouse.writer import Report, connection, writer_lock
 
 # Minutes of one window. The writer lock is free between two windows: the minute's build waits for at most one, which
 # takes 40 s on the full universe.
 WINDOW_TICKS = 15
 
 
-def ticks_to_restate(settings: Settings, span: tuple[int, int] | None, say: Say = print) -> list[list[int]]:
+def ticks_to_restate(settings: Settings, span: tuple[int, int] | None, report: Report = print) -> list[list[int]]:
     """The built minutes of a span [begin, end) in ms, or the newest one without a span, cut into windows."""
     with (
-        writer_lock(settings.home, "restatement", say=say),
+        writer_lock(settings.home, "restatement", report=report),
         connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
     ):
         prepare(con)

@@ -24,7 +24,7 @@ from orchestration.warehouse.windows import (
     next_window,
     triggers_of,
 )
-from orchestration.warehouse.writer import WAIT_S, Say, UnreadableError, connection, writer_lock
+from orchestration.warehouse.writer import WAIT_S, Report, UnreadableError, connection, writer_lock
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,20 @@ def build(
     stop_after_s: float | None = None,
     rebuild: bool = False,
     wait_s: float = WAIT_S,
-    say: Say = print,
+    report: Report = print,
 ) -> BuildResult | None:
     """Build all waiting loads; None if there are none. With `rebuild`, everything ever landed is built again.
 
     After `stop_after_s` no further window is started, so that the built ones can be published meanwhile.
     """
     done: list[OpenWindow] = []
-    with writer_lock(settings.home, "build", wait_s=wait_s, say=say) as lock:
-        prepare_manifest(settings, say)
+    with writer_lock(settings.home, "build", wait_s=wait_s, report=report) as lock:
+        prepare_manifest(settings, report)
         if rebuild:
-            forget(settings, say)
+            forget(settings, report)
         bounds = {"max_ticks": max_ticks, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
         for opened in windows_to_build(settings, **bounds):  # type: ignore[arg-type]
-            say(f"building {_described(opened.window)}")
+            report(f"building {_described(opened.window)}")
             run_dbt(settings, opened.arguments, lock=lock)
             done.append(opened)
     return result(done)
@@ -137,7 +137,7 @@ def _arguments(project_changed: bool, seeds_changed: bool, idle: list[str]) -> l
     return arguments
 
 
-def forget(settings: Settings, say: Say) -> None:
+def forget(settings: Settings, report: Report) -> None:
     """Empty the warehouse, for a rebuild from the landing; an unreadable file is renamed and kept.
 
     The served edition stays until a publish has at least as much.
@@ -149,7 +149,7 @@ def forget(settings: Settings, say: Say) -> None:
         if not path.is_file():
             raise
         aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
-        say(f"the warehouse is damaged; it is kept as {aside}: {error}")
+        report(f"the warehouse is damaged; it is kept as {aside}: {error}")
         path.replace(aside)
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 

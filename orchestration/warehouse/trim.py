@@ -18,7 +18,7 @@ from orchestration.config import clock
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import DAY_MS, HOUR_MS, Trimmed, read_served
-from orchestration.warehouse.writer import POLL_S, Say, connection, writer_lock
+from orchestration.warehouse.writer import POLL_S, Report, connection, writer_lock
 
 # A replica that was not updated for this long is made anew.
 BUILDS_KEPT_DAYS = 3
@@ -32,12 +32,12 @@ LOCK_WAIT_S = 600.0
 _Forgotten = tuple[Trimmed, int]  # rows before this time are deleted
 
 
-def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = print) -> int:
+def trim_warehouse(settings: Settings, now_ms: int | None = None, report: Report = print) -> int:
     """Delete old rows; returns their number. Takes the writer lock itself, for a second at a time."""
     now_ms = clock.now_ms() if now_ms is None else now_ms
-    served = read_served(prepare_manifest(settings, say))
+    served = read_served(prepare_manifest(settings, report))
     finest = served.tiers[0]
-    with _warehouse(settings, say) as con:
+    with _warehouse(settings, report) as con:
         # First: from now on late rows cause builds of their whole day, even if only a part of it is deleted yet.
         days = _recorded_days(con, now_ms)
         con.execute(
@@ -53,7 +53,7 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None, say: Say = pri
     removed = 0
     while left:
         time.sleep(2 * POLL_S)  # a waiting build tries to take the lock this often
-        with _warehouse(settings, say) as con:
+        with _warehouse(settings, report) as con:
             removed += _slice(con, left)
     return removed
 
@@ -72,9 +72,9 @@ def _slice(con: duckdb.DuckDBPyConnection, left: deque[_Forgotten]) -> int:
 
 
 @contextmanager
-def _warehouse(settings: Settings, say: Say) -> Iterator[duckdb.DuckDBPyConnection]:
+def _warehouse(settings: Settings, report: Report) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
-        writer_lock(settings.home, "trim of the warehouse", wait_s=LOCK_WAIT_S, say=say),
+        writer_lock(settings.home, "trim of the warehouse", wait_s=LOCK_WAIT_S, report=report),
         connection(settings.warehouse, settings.build_resources) as con,
     ):
         yield con

@@ -14,7 +14,7 @@ import duckdb
 
 from orchestration.config import locks
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 WAIT_S = 120.0
 POLL_S = 0.1
 
@@ -32,7 +32,7 @@ class UnreadableError(PipelineError):
 
 
 @contextmanager
-def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, say: Say = print) -> Iterator[int]:
+def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, report: Report = print) -> Iterator[int]:
     """Hold the writer lock while the block runs; yields the descriptor that a writing child process must inherit."""
     path, note = home / "writer.lock", f"{purpose} (process {os.getpid()})"
     deadline, waiting = time.monotonic() + wait_s, False
@@ -41,7 +41,7 @@ def writer_lock(home: Path, purpose: str, *, wait_s: float = WAIT_S, say: Say = 
         if time.monotonic() >= deadline:
             raise WriterBusyError(f"one writer at a time: {holder} has held {path} for over {wait_s:.0f} s")
         if not waiting:
-            say(f"waiting for the writer lock, held by {holder}")
+            report(f"waiting for the writer lock, held by {holder}")
             waiting = True
         time.sleep(POLL_S)
     try:

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from orchestration.config.settings import REPOSITORY, Settings
 from orchestration.warehouse.dbt_runner import client as dbt_client
-from orchestration.warehouse.writer import PipelineError, Say
+from orchestration.warehouse.writer import PipelineError, Report
 
 PROJECT = REPOSITORY / "dbt_project"
 # The parsed project, which dbt runs, Dagster, publish and the API read, and the list of files that it was parsed from.
@@ -117,7 +117,7 @@ def _messages(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
             yield "info", text
 
 
-def prepare_manifest(settings: Settings, say: Say = print) -> Path:
+def prepare_manifest(settings: Settings, report: Report = print) -> Path:
     """Parse the dbt project unless its manifest exists and was made from exactly these files."""
     manifest = settings.dbt_target / PARSED[0]
     if is_current(manifest):
@@ -128,7 +128,7 @@ def prepare_manifest(settings: Settings, say: Say = print) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_current(manifest):
             return manifest
-        say("reading the dbt project")
+        report("reading the dbt project")
         with TemporaryDirectory(dir=settings.dbt_target.parent) as folder:
             (Path(folder) / PARSED[-1]).write_text(files_now())
             run_dbt(settings, ["parse"], target=Path(folder))

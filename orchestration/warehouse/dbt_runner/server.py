@@ -155,7 +155,7 @@ def _invoke(arguments: list[str], parsed: Any) -> int:
 
     # dbt's own logger formats every event and then drops most of them: half a millisecond each.
     os.environ["DBT_LOG_LEVEL"] = "none"
-    outcome = dbtRunner(manifest=parsed, callbacks=[_say]).invoke(arguments)
+    outcome = dbtRunner(manifest=parsed, callbacks=[_print_event]).invoke(arguments)
     # The fork exits without Python's clean-up: unwritten log lines stay in the log beside the warehouse.
     DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
     if outcome.exception is not None:
@@ -164,7 +164,7 @@ def _invoke(arguments: list[str], parsed: Any) -> int:
     return 0 if outcome.success else 1
 
 
-def _say(event: Any) -> None:
+def _print_event(event: Any) -> None:
     """Print an event as dbt's JSON log does, if it is one that callers read."""
     from dbt_common.events.functions import msg_to_dict
 

@@ -296,7 +296,7 @@ def test_a_minute_makes_no_statistics_of_an_hour(tmp_path: Path) -> None:
     made: list[Any] = []
     for minute in (3, 4, 5):
         land_minutes(settings, [T0 + minute * MINUTE])
-        build(settings, say=lambda text: None)
+        build(settings, report=lambda text: None)
         made.append(tables(settings.warehouse, ["fear_greed"])["fear_greed"])
     assert made[0] == made[1]
     assert made[1] != made[2]

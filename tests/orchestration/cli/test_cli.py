@@ -350,7 +350,7 @@ def test_the_demo_starts_serves_survives_a_crash_and_stops(tmp_path: Path) -> No
             "landed:",
             "built in",
             "published in",
-            "the API answers",
+            "the API serves data",
             "Dagster ready",
         ):
             assert step in said

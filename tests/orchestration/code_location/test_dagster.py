@@ -189,7 +189,7 @@ def test_minute_hour_and_day(
     assert wrong.metadata["venues"].value == "binance"
     page = str(wrong.metadata["report"].value).partition("/quality/")[2]
     assert "binance:perp:ETHUSDT" in (settings.quality_docs / page).read_text()
-    publish(settings, force=True, say=lambda _: None)
+    publish(settings, force=True, report=lambda _: None)
     marked = read_status(settings)["suspects"]
     assert [(row["venue"], row["rows"]) for row in marked if row["check"] == "minutes_in_range"] == [("binance", 1)]
 

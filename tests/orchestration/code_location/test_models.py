@@ -33,8 +33,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.environ().items():
             patch.setenv(name, value)
-        assert build(settings, say=quiet) is not None
-        publish(settings, say=quiet)
+        assert build(settings, report=quiet) is not None
+        publish(settings, report=quiet)
         yield settings
 
 
@@ -88,7 +88,7 @@ def test_an_hour_of_a_model_is_restated_and_nothing_else(settings: Settings, mod
     # What was selected together is restated together, and the next publish copies it.
     both = dg.AssetSelection.assets("series_market_5m", "series_market_1m").without_checks()
     assert run(models, both, HOUR)[0] == {"series_market_1m", "series_market_5m"}
-    edition = publish(settings, say=quiet)
+    edition = publish(settings, report=quiet)
     assert edition is not None
     assert tables(str(settings.serving / edition.replica), tuple(right)) == right
 

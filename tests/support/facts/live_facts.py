@@ -138,4 +138,4 @@ def publish_warehouse(path: Path, serving: Path, as_of_ms: int) -> None:
         con.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [T0, as_of_ms])
     manifest = path.with_name("manifest.json")
     write_manifest(manifest, CATALOG)
-    assert publish_locked(str(path), serving, manifest, say=lambda _: None)
+    assert publish_locked(str(path), serving, manifest, report=lambda _: None)

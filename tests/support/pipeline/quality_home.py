@@ -87,7 +87,7 @@ class QualityHome:
 
     def check(self, period: Period = "hourly") -> dict[str, dict[str, Any]]:
         """The outcomes of the failed checks by name, each with its words."""
-        outcomes = run(self.settings, period, now_ms=self.now_ms, say=lambda _: None)
+        outcomes = run(self.settings, period, now_ms=self.now_ms, report=lambda _: None)
         return {one["check"]: one | {"words": in_words(one)} for one in outcomes if not one["passed"]}
 
     def suspects(self) -> list[dict[str, Any]]:

@@ -33,13 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How many instants the tests of any start take, and which."""
+    """Options for the number of start instants that the `any start` tests use, and for naming them."""
     parser.addoption("--starts", type=int, default=3, help="instants in tests/product/test_any_start.py")
     parser.addoption("--starts-seed", type=int, default=1, help="draws those that are not special")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """What a run must be given to be run again."""
+    """The settings with which this run can be repeated."""
     seed = config.getoption("--starts-seed")
     return f"simulated markets: {VARIABLE}={to_text(start_ms())} --starts-seed={seed}"
 

@@ -1,14 +1,14 @@
-"""What the interface obliges the service to do, each obligation once: id → where it is written and the behaviour.
+"""The obligations of the service by its interface: id → the section that states it and the behaviour.
 
-Tests name the ids they prove with @pytest.mark.requirement("id"); test_requirements.py holds both sides together.
-A section is a page of docs/ and the number of its heading: "interface 4.1" is 4.1 in docs/interface.md.
+Tests name the ids they prove with @pytest.mark.requirement("id"); test_requirements.py compares both sides. A section
+is a page of docs/ and the number of its heading: "interface 4.1" is 4.1 in docs/interface.md.
 """
 
 from typing import NamedTuple
 
 
 class Requirement(NamedTuple):
-    """Where an obligation is written, and what it is."""
+    """The section that states an obligation, and the behaviour."""
 
     section: str
     behaviour: str

@@ -1,1 +1,1 @@
-"""What tests are made with: servers, small warehouses and replicas, recorded bodies, facts."""
+"""Support code of the tests: servers, small warehouses and replicas, recorded bodies, generated data."""

@@ -1,1 +1,2 @@
-"""A venue, a metric, an endpoint and a tool that no checkout has, and a run of a copy of the repository with them."""
+"""Additions for test_adding: a venue, a metric, an endpoint and a tool, and a run of a copy of the repository with
+them."""

@@ -1,4 +1,4 @@
-"""What each addition writes: new files, and lines put into files that are there."""
+"""The changes of each addition: new files, and lines inserted into existing files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Addition:
-    """The files of one addition: path → content of a new one, or path → (text that is there, what is put behind it).
+    """The files of one addition: path → content of a new file, or path → (existing text, text to insert after it).
 
-    Behind the empty text is the end of the file.
+    After the empty text means at the end of the file.
     """
 
     new: Mapping[str, str]

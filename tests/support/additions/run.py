@@ -1,4 +1,4 @@
-"""Records, builds, publishes and serves one minute of the venue `toy`, and prints the recorded body and the answers.
+"""Records, builds, publishes and serves one minute of the venue `toy`, and prints the recorded body and the responses.
 
 Arguments: the home, then paths of the API or names of tools.
 """

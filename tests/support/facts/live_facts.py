@@ -1,6 +1,6 @@
-"""Facts of one moment and the day before it: markets, liquidations and ratios by chance, for the live tables.
+"""Random rows of one moment and the day before it (markets, liquidations, ratios) for the live tables.
 
-Observations lie around the times that a change is measured from, so that each side of every bound is hit.
+Observations lie around the times from which changes are measured, so that both sides of every bound are tested.
 """
 
 import math
@@ -130,7 +130,7 @@ class Live:
 
 
 def publish_warehouse(path: Path, serving: Path, as_of_ms: int) -> None:
-    """Publish a warehouse that dbt has built, by the product's own publish."""
+    """Publish a warehouse that dbt has built, with the product's own publish."""
     with duckdb.connect(str(path)) as con:
         con.execute("drop table pipeline.window_ticks")
         prepare(con)

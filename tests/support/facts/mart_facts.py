@@ -1,4 +1,4 @@
-"""A warehouse with hand-written intermediate facts, and the real dbt project that builds the marts from them."""
+"""A warehouse with hand-written intermediate rows, and the real dbt project that builds the marts from them."""
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +35,9 @@ def fact_columns() -> dict[str, dict[str, str]]:
 
 
 class Warehouse:
-    """A DuckDB file with facts; `build` runs the marts for a window as the pipeline does.
+    """A DuckDB file with intermediate rows; `build` runs the marts for a window as the pipeline does.
 
-    Its first build makes the marts, or they are there without rows, as after a window without facts (`built`).
+    Its first build creates the marts, or they exist without rows, as after an empty window (`built`).
     """
 
     def __init__(self, folder: Path, built: bool = False) -> None:

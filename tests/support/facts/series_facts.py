@@ -1,6 +1,7 @@
-"""Some days of 1-minute facts as arrays, a warehouse built from them by dbt, and every metric said once more plainly.
+"""Some days of 1-minute values as arrays, a warehouse built from them by dbt, and a second, simpler computation of
+every metric.
 
-Nothing here shares code with what it proves: a bucket's value is taken from the minutes that lie in it.
+Nothing here shares code with what it tests: a bucket's value is computed from the minutes that lie in it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +54,7 @@ class Facts:
 
 
 def make_facts(seed: int) -> Facts:
-    """Facts with holes: unknown values, hours without anything, markets that begin late or end early, idle ones."""
+    """Values with holes: nulls, hours without data, markets that begin late or end early, markets without trades."""
     random = np.random.default_rng(seed)
     facts = {}
     down = np.zeros(MINUTES, bool)
@@ -205,7 +206,7 @@ def _insert_reported(con: duckdb.DuckDBPyConnection, identity: Row, reported: di
 def _insert_books(
     con: duckdb.DuckDBPyConnection, identity: Row, ticks: "np.ndarray[Any, Any]", values: dict[str, Array]
 ) -> None:
-    """Books with what rests within 0.5 and 1 %; where a book says no USD, it is of another quote."""
+    """Order books with the notional within 0.5 and 1 %; a book without a value in USD has another quote."""
     if identity["market_id"] not in BOOKS:
         return
     read = np.arange(MINUTES) % 2 == 0
@@ -239,7 +240,7 @@ def mean(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
 
 @dataclass
 class Selected:
-    """The markets that a request means (of long-short as a kind), in a bucket of minutes [start, start + width)."""
+    """The markets that a request selects (of long-short: of a kind), in a bucket of minutes [start, start + width)."""
 
     facts: Facts
     markets: list[dict[str, Any]]

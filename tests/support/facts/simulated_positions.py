@@ -1,7 +1,7 @@
-"""Positions that nobody reports, in the simulated market: who opens what, and where and when it is liquidated.
+"""Unpublished positions in the simulated market: who opens them, and where and when they are liquidated.
 
-The market's own prices, open interest and takers say when contracts are added and by which side. Their leverage is
-drawn from a distribution that no model knows, and a part of what is open changes hands all the time, which nobody sees.
+Added contracts and their side follow from the market's own prices, open interest and takers. Their leverage is drawn
+from a distribution that the model does not know, and a part of the positions changes hands all the time, unobserved.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ DRAWS = 2  # positions of each side a minute
 
 
 class Perp(NamedTuple):
-    """A perp's minutes, as anybody can record them."""
+    """A perp's minutes, as a recorder sees them."""
 
     symbol: str
     base: str

@@ -1,4 +1,4 @@
-"""What the simulated world says of a spot venue's markets: the truth that its staging views must come to."""
+"""The simulated market's values for a spot venue: the expected rows of its staging views."""
 
 from typing import Any
 

@@ -55,7 +55,7 @@ def _parsed() -> tuple[Manifest, dict[str, bytes]]:
 
 
 def manifest() -> Manifest:
-    """The project as dbt reads it. What a run says about a warehouse does not depend on where that lies."""
+    """The parsed project. It does not depend on the location of the warehouse."""
     return _parsed()[0]
 
 
@@ -81,7 +81,7 @@ def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]], models:
 
 @cache
 def served() -> Served:
-    """What the project's models say of what is served."""
+    """The served tables by the models' `meta`."""
     with TemporaryDirectory() as folder:
         manifest = Path(folder, PARSED[0])
         manifest.write_bytes(_parsed()[1][PARSED[0]])
@@ -121,9 +121,9 @@ def _ready() -> Path:
 
 
 def give_parsed(settings: Settings) -> None:
-    """Put into a home what the product would read out of the project first: that takes long, and is the same in all.
+    """Copy the parsed project into a home: parsing takes long and gives the same result everywhere.
 
-    dbt keeps a hash of where the warehouse lies, and reads everything again where that is another one.
+    dbt stores a hash of the warehouse's location, and parses again if it differs.
     """
     settings.dbt_target.mkdir(parents=True, exist_ok=True)
     old, new = (_place_hash(place).encode() for place in (NOWHERE, settings.warehouse))

@@ -33,7 +33,7 @@ def settings_for(home: Path) -> Settings:
 
 
 def minute_rows(tick_ms: int, late_bars: int = 2) -> list[Row]:
-    """What Binance answers in one minute for three perps: numbers that follow from the minute and the coin."""
+    """Binance's responses of one minute for three perps: numbers that follow from the minute and the coin."""
     n = (tick_ms - T0) // MINUTE
     names = [(f"{coin}USDT", 100.0 * (rank + 1) + n) for rank, coin in enumerate(COINS)]
     tickers = [
@@ -98,7 +98,7 @@ def command_env(settings: Settings) -> dict[str, str]:
 
 
 def run(settings: Settings, *words: str) -> str:
-    """A `tidemark` command, to its good end."""
+    """Run a `tidemark` command, which must succeed."""
     process = start(settings, *words)
     output = process.communicate(timeout=300)[0].decode()
     assert process.returncode == 0, output

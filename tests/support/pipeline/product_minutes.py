@@ -23,9 +23,9 @@ Fault = Mapping[str, Any]
 
 
 class Moment(NamedTuple):
-    """A minute to record, the faults that are on in it, and whether what has landed is built before the next one.
+    """A minute to record, its active faults, and whether the landed minutes are built before the next one.
 
-    What fails with a 500 is asked again until the minute is given up: a body that is cut short costs no time.
+    A request that fails with a 500 is retried until the minute ends, which takes time; a truncated body does not.
     """
 
     tick_ms: int
@@ -33,7 +33,7 @@ class Moment(NamedTuple):
     built: bool = False
 
     def down(self, venues: Iterable[Venue]) -> set[str]:
-        """The venues that answer nothing."""
+        """The venues that do not respond."""
         out = {fault["venue"] for fault in self.faults if fault["kind"] == "outage" and "path" not in fault}
         return {venue.name for venue in venues if out & {venue.name, "*"}}
 
@@ -69,7 +69,7 @@ class Product:
                     await asyncio.to_thread(self.build)
 
     def bodies(self, venue: str, endpoint: str) -> Iterator[tuple[Row, Any]]:
-        """The whole answers of a kind, oldest first."""
+        """The complete bodies of a kind, oldest first."""
         for row in self.rows:
             if (row.venue, row.endpoint, row.status) == (venue, endpoint, 200) and row.body:
                 with suppress(ValueError):

@@ -1,4 +1,5 @@
-"""Recorded minutes without waiting for them: the recorder's own parts ask the simulators, whose clock is moved on."""
+"""Recorded minutes without waiting: the recorder's own parts request them from the simulators, whose clock is
+advanced."""
 
 import asyncio
 import time
@@ -19,26 +20,27 @@ MINUTE = 60_000
 
 
 class Minute(Protocol):
-    """Records the minute of a tick and gives up after so many seconds. The rows are as if asked in that minute.
+    """Records the minute of a tick and gives up after this many seconds. The rows look as if requested in that minute.
 
-    Venues that are `down` are given up after a second: they would be asked again to the end.
+    Venues that are `down` are given up after a second: otherwise they would be retried until the deadline.
     """
 
     def __call__(self, tick_ms: int, patience_s: float = 600, down: Container[str] = ()) -> Awaitable[list[Row]]: ...
 
 
 def unhurried(venue: Venue, times: int = 1000) -> Venue:
-    """The venue with room for many minutes' requests in one: nobody waits for the minutes to pass."""
+    """The venue with rate limits large enough for many minutes at once, so that no test waits for a limit."""
     return replace(venue, pools=tuple(replace(pool, limit=pool.limit * times) for pool in venue.pools))
 
 
 def only(venue: Venue, kinds: set[str]) -> Venue:
-    """The venue, asked for these kinds alone."""
+    """The venue with these kinds only."""
     return replace(venue, endpoints=tuple(one for one in venue.endpoints if one.name in kinds))
 
 
 def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
-    """Leave the schedule as hours of recording do: what it asks in turn was asked and answered in its turn."""
+    """Bring the schedule into the state after an hour of recording: all keys that are requested in turns were
+    requested."""
     for endpoint in schedule.venue.endpoints:
         fan_out = endpoint.fan_out
         if fan_out is None or fan_out.rest_s is None:

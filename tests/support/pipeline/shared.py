@@ -1,4 +1,4 @@
-"""What takes long to make is made once in a test run: the first worker that needs it makes it, the others read it."""
+"""Expensive fixtures that are made once per test run: the first worker that needs one makes it, the others read it."""
 
 import atexit
 import fcntl
@@ -25,7 +25,7 @@ def shared_folder() -> Path:
 
 @contextmanager
 def shared(name: str) -> Iterator[Path]:
-    """A folder of the run that one process at a time is in: who finds it empty fills it."""
+    """A folder of the run that one process at a time may enter; the first one fills it."""
     folder = shared_folder() / name
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:

@@ -37,7 +37,8 @@ RESPONSES = pa.schema(COLUMNS)
 
 
 def response(tick_ms: int, venue: str, endpoint: str, body: Any, **other: Any) -> dict[str, Any]:
-    """One landed row: an answered request, 1 s after its tick; `body` is text or anything that JSON can say."""
+    """One landed row: a successful request, 1 s after its minute; `body` is text or anything that JSON can
+    represent."""
     row: dict[str, Any] = {
         "tick_ms": tick_ms,
         "venue": venue,
@@ -148,7 +149,8 @@ def built_empty() -> Path:
 
 
 def give_built(settings: Settings) -> None:
-    """A home without a warehouse has one whose first build was over nothing: the next is as cheap as any later."""
+    """Give a home a warehouse that was built over an empty window, so that its next build is as cheap as any later
+    one."""
     warehouse = Path(settings.warehouse)
     if not warehouse.exists():
         warehouse.parent.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ _EARLIEST, _LATEST = 1_262_304_000, 2_208_988_800
 
 @dataclass
 class _Shape:
-    """What was seen at one path."""
+    """The values seen at one path."""
 
     kinds: set[str] = field(default_factory=set)
     numbers: list[float] = field(default_factory=list)
@@ -68,7 +68,7 @@ def differences(
     ignored: Collection[str] = (),
     tolerance: float = 1e4,
 ) -> list[str]:
-    """Every difference in make between a real body and a simulated one; see above."""
+    """Every structural difference between a real body and a simulated one; see above."""
     options = _Options(optional, unscaled, maps, ignored, tolerance)
     shapes = (_Shape(), _Shape())
     for shape, value in zip(shapes, (real, simulated), strict=True):

@@ -1,4 +1,4 @@
-"""The venues whose spot books make up indices: what is asked for them, and how their answers are read."""
+"""The venues whose spot order books are components of indices: their requests, and how their responses are read."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ VENUES = {one.name: one for one in (BINANCE, BYBIT, OKX, GATE, KUCOIN, MEXC, BIT
 
 
 def reported(venue: str, body: Any) -> tuple[list[list[float]], list[list[float]], int | None]:
-    """Bids, asks and the time by the venues' documents."""
+    """Bids, asks and time, read as the venues' documents describe them."""
     inner: Any = body
     names = ("bids", "asks")
     if venue == "bybit":

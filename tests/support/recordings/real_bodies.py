@@ -1,7 +1,7 @@
-"""What becomes of each recorded file: which kinds it proves in which tests, or why it proves none.
+"""The use of each recorded file: the kinds that it proves in which tests, or the reason why it proves none.
 
-A pattern holds for the files below the folder of recordings; the first that fits counts. What a file is, its own index
-says: only files with bodies that a venue really sent can prove how they are read.
+A pattern applies to the files below the folder of recordings; the first match counts. Only files with bodies that a
+venue really sent can prove how they are read; each file's own index says whether it has such bodies.
 """
 
 SYMBOLS = "dbt_project.staging.test_symbols"

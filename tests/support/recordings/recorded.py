@@ -1,7 +1,8 @@
-"""Recorded bodies of the venues as landed rows, and what they say, worked out in Python from the venues' documents.
+"""Recorded bodies of the venues as landed rows, and their expected values, computed in Python from the venues'
+documents.
 
-The Python here shares nothing with the models: the multiple of a contract is read off its name, quotes off the symbol's
-end, and ccxt's parsers give the fields that ccxt reads.
+The Python here shares nothing with the models: the multiplier of a contract is read from its name, the quote from the
+end of the symbol, and ccxt's parsers give the fields that ccxt reads.
 """
 
 import gzip
@@ -53,7 +54,7 @@ def coins(symbol: str) -> int:
 
 @dataclass
 class Recorded:
-    """Landed rows and, per (tick, market), what must come out: field → number, None where null is right."""
+    """Landed rows and, per (tick, market), the expected values: field → number, None where null is right."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     minutes: dict[tuple[int, str], dict[str, float | None]] = field(default_factory=dict)

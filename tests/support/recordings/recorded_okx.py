@@ -24,7 +24,7 @@ HOURS = {"1h": 1, "2h": 2, "4h": 4, "8h": 8}
 
 @dataclass
 class RecordedOkx:
-    """Landed rows, and per kind what must come out: each row as (symbol, {column: value})."""
+    """Landed rows, and the expected rows per kind, each as (symbol, {column: value})."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     expected: dict[str, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)

@@ -68,9 +68,9 @@ class Api:
         return self.serving.parent / "keys.json"
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """Ask over a new connection. Header names with underscores for dashes.
+        """Send a request over a new connection. Header names have underscores for dashes.
 
-        Unless X_Forwarded_For says who asks, each request comes from an address of its own: budgets are by address.
+        Without X_Forwarded_For each request comes from a different address, because budgets are per address.
         """
         headers = {"X_Forwarded_For": some_address(), **headers}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -83,14 +83,14 @@ class Api:
             connection.close()
 
     def series(self, metric: str, **query: Any) -> Any:
-        """The JSON of a series that must be there."""
+        """The JSON of a series that must exist."""
         answer = self.get(f"/api/series/{metric}?" + "&".join(f"{name}={text}" for name, text in query.items()))
         assert answer.status == 200, answer
         return answer.json
 
 
 def until(ask: Callable[[], T], met: Callable[[T], bool], deadline_s: float = 30) -> T:
-    """Ask again and again until the answer is as wanted."""
+    """Repeat the request until the response is as wanted."""
     end = time.monotonic() + deadline_s
     while not met(answer := ask()):
         assert time.monotonic() < end, f"not met in {deadline_s} s: {answer}"
@@ -99,7 +99,8 @@ def until(ask: Callable[[], T], met: Callable[[T], bool], deadline_s: float = 30
 
 
 def in_one_minute(scenario: Callable[[], Any]) -> Any:
-    """What a scenario gives that lies within one minute of the clock, as budgets do; begun again where it does not."""
+    """The result of a scenario that must run within one minute of the clock, as budgets do; it is restarted
+    otherwise."""
     while True:
         minute = time.time() // 60
         result = scenario()

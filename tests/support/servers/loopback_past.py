@@ -1,4 +1,4 @@
-"""A small venue on loopback with a past of bars, and a process that fetches it, for the tests of the backfill."""
+"""A small venue on loopback with a history of bars, and a process that fetches it, for the tests of the backfill."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ def answer(seen: Seen, n: int) -> web.Response:
 
 
 def broken(seen: Seen, n: int) -> web.Response:
-    """Two markets that give nothing: one the venue does not know, one it fails at."""
+    """Two markets without data: one that the venue does not know, and one for which it fails."""
     status = {"coin03": 200, "wrong": 400, "down": 500}.get(seen.query["symbol"], 200)
     return answer(seen, n) if status == 200 else web.Response(status=status, text="no")
 

@@ -1,4 +1,5 @@
-"""Asks POST /mcp of a running server, by hand and byte for byte, and holds what comes against the tools' schemas."""
+"""Sends requests to POST /mcp of a running server, byte for byte, and validates the results against the tools'
+schemas."""
 
 import http.client
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ TOOLS = [
     "market_snapshot", "funding_history", "oi_history", "liquidations_history", "spike_feed", "spike_outcomes",
     "xray_risk_ranking", "xray_risk_history",
 ]  # fmt: skip
-# The least that each tool takes.
+# The smallest valid arguments of each tool.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "market_snapshot": {"base": "BTC"},
     "funding_history": {"base": "BTC"},
@@ -82,7 +83,7 @@ class Mcp:
         return envelope
 
     def wrong(self, name: str, arguments: Any, **headers: Any) -> Any:
-        """The error of a call whose arguments are wrong: the data says the same as the message."""
+        """The error of a call with invalid arguments: its data agrees with its message."""
         answer = self.ask("tools/call", {"name": name, "arguments": arguments}, **headers)
         assert (answer.status, answer.json["id"]) == (200, 7), answer
         error = answer.json["error"]

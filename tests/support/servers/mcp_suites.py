@@ -1,6 +1,6 @@
-"""What others wrote to judge MCP servers, against ours: `make conformance` runs it in the folder that has Node.js 22.
+"""Public test suites for MCP servers, run against ours: `make conformance` runs this in the folder that has Node.js 22.
 
-The official conformance suites' scenarios for a stateless server that has tools alone (the others need fixture tools,
+The official conformance suites' scenarios for a stateless server with tools only (the others need fixture tools,
 prompts, resources or sessions), the official Inspector's command line, and tdqs' lint of the tool definitions.
 """
 

@@ -1,4 +1,4 @@
-"""dbt by hand: the real command in a clone of the project, on a copy of the warehouse, as who knows dbt runs it."""
+"""dbt by hand: the real command in a clone of the project, on a copy of the warehouse, as a dbt user runs it."""
 
 import json
 import shutil

@@ -156,7 +156,7 @@ def arrow_table(body: bytes) -> pa.Table:
 
 @pytest.mark.requirement("series:ten-years")
 @pytest.mark.parametrize("selector", ["base=A", "base=A&venue=binance", "market=binance:perp:AUSDT"])
-def test_ten_years_without_a_key_come_by_three_days(api: Api, facts: Facts, selector: str) -> None:
+def test_ten_years_without_a_key_have_a_step_of_three_days(api: Api, facts: Facts, selector: str) -> None:
     asked = dict(part.split("=") for part in selector.split("&"))
     got = api.series("funding", **asked, range="10y")
     assert got["step"] == 3 * DAY

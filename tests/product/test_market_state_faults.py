@@ -1,7 +1,7 @@
-"""What the snapshots say after real faults: simulators that are down, answer less or change a contract.
+"""The snapshots after real faults: simulators that are down, return less or change a contract.
 
-Four moments of a day, which ends soon after an exchange listed a perp; then a quarter of an hour in which nobody
-answers. Premiums come without the won's rate, because nobody who publishes it is asked.
+Four moments of a day, which ends soon after an exchange listed a perp; then a quarter of an hour without responses.
+Premiums have no exchange rate for the won, because its sources are not requested.
 """
 
 import json
@@ -120,7 +120,7 @@ def test_a_change_from_an_hour_without_responses_is_null(served: Served) -> None
 
 
 @pytest.mark.requirement("long-short:values", "movers:values")
-def test_ratios_of_the_stand_ins_reach_the_snapshot_and_the_movers(served: Served) -> None:
+def test_simulated_ratios_reach_the_snapshot_and_the_movers(served: Served) -> None:
     coins = {coin["base"]: coin for coin in served.api.get("/api/long-short").json["coins"]}
     for name in ("binance_accounts", "binance_top_pos", "bybit_accounts"):
         ratio = coins["BTC"][name]

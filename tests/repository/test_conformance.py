@@ -1,4 +1,4 @@
-"""The comparison of bodies finds what it is there to find, and nothing in bodies of one make."""
+"""The comparison of bodies finds every structural difference, and none between bodies of the same structure."""
 
 from typing import Any
 

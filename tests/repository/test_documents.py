@@ -1,4 +1,4 @@
-"""The documents say what the code does: links lead somewhere, and what there is to set, call or ask is described."""
+"""The documents agree with the code: links work, and every setting, command, endpoint and tool is described."""
 
 import itertools
 import re

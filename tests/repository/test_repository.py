@@ -1,4 +1,4 @@
-"""The repository as a stranger gets it: nothing of one machine in it, names and licences in order."""
+"""The repository as a new contributor gets it: nothing specific to one machine, names and licences in order."""
 
 import ast
 import re

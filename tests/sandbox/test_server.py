@@ -1,4 +1,4 @@
-"""The sandbox as a process of its own."""
+"""The sandbox in its own process."""
 
 import json
 import socket

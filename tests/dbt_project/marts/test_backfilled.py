@@ -1,4 +1,4 @@
-"""What the venues' history adds: only where nothing was recorded, marked as such, and never a gap of its own."""
+"""Backfilled rows: used only for unrecorded time, marked as backfilled, and never counted as gaps."""
 
 import json
 from typing import Any

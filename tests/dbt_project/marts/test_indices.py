@@ -1,4 +1,4 @@
-"""Daily indices against plain Python, what late data may not change, and when statistics are made."""
+"""Daily indices against plain Python, days that late data must not change, and when statistics are built."""
 
 import random
 import shutil
@@ -181,7 +181,7 @@ def test_fear_and_greed_equals_a_plain_recomputation(facts: Facts, warehouse: Wa
 
 
 @pytest.mark.requirement("altcoin:delisted")
-def test_a_day_keeps_its_own_coins(facts: Facts, warehouse: Warehouse) -> None:
+def test_a_day_keeps_the_coins_of_its_own_ranking(facts: Facts, warehouse: Warehouse) -> None:
     """A coin that is gone was first while it was traded; one without 90 days is named, and counts later."""
     rows = warehouse.records("select (t - ?) // ? as day, * from altcoin_season_coins order by t, rank", T0, DAY)
     ranks = {(row["day"], row["base"]): row for row in rows}
@@ -289,7 +289,7 @@ def test_triggers() -> None:
 
 
 @pytest.mark.requirement("statistics:once")
-def test_a_minute_makes_no_statistics_of_an_hour(tmp_path: Path) -> None:
+def test_hourly_statistics_are_not_built_every_minute(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     give_dbt(settings)
     give_built(settings)

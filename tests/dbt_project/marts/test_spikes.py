@@ -1,4 +1,4 @@
-"""Volume spikes and their outcomes against a plain recomputation, and that what was written stays as it is."""
+"""Volume spikes and their outcomes against a plain recomputation, and that stored ones never change."""
 
 import math
 import random

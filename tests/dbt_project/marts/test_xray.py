@@ -1,4 +1,4 @@
-"""What would be liquidated in a band beside what rests in the books of the index: weights, legs, edges and ages."""
+"""Liquidation exposure within a band relative to the depth of the index: weights, legs, band edges and ages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""X-ray of recorded minutes: what the books of all legs cover is ranked; depth is what they hold, summed by hand."""
+"""X-ray of recorded minutes: perps with all order books are ranked; depth equals a sum by hand."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Books of the spot pairs that indices are made of, at every venue: as really sent, as simulated, as recorded."""
+"""Spot order books of index components, at every venue: real bodies, simulated bodies, a recorded minute."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_recorded_books_are_read_by_the_documents(warehouse: Warehouse, recordin
         assert bad == [(broken,), (broken,)], venue
 
 
-async def test_the_stand_ins_speak_as_the_venues(recordings: Path) -> None:
+async def test_the_simulators_use_the_venues_wire_formats(recordings: Path) -> None:
     real = bodies(recordings)
     asked: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         "binance": ("/api.binance.com/api/v3/depth", {"symbol": "DOGEUSDT", "limit": 1000}, {}),

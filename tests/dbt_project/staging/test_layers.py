@@ -1,4 +1,4 @@
-"""What holds the layers together: a staging view has its kind's columns; a venue is named in its own files alone."""
+"""Consistency of the layers: a staging view has its kind's columns; a venue is named in its own files only."""
 
 import ast
 import csv

@@ -1,4 +1,4 @@
-"""Staging and intermediate models against bodies that the venues really sent: every number by two routes."""
+"""Staging and intermediate models against real bodies: every number checked by two independent computations."""
 
 import math
 import re

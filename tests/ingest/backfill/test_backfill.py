@@ -87,7 +87,7 @@ def warehouse(fetched: Fetched, tmp_path_factory: pytest.TempPathFactory) -> Ite
     made.reset()
 
 
-def test_every_kind_of_every_venue_comes_whole(fetched: Fetched) -> None:
+def test_every_kind_of_every_venue_is_fetched_completely(fetched: Fetched) -> None:
     assert fetched.state.failed == []
     assert {name: part.last_error for name, part in fetched.state.venues.items() if part.last_error} == {}
     assert fetched.state.state == "done"
@@ -225,7 +225,7 @@ def start(tmp_path: Path, url: str, *keys: str) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.parametrize("requests", [3, 25, 61])
-def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path, requests: int) -> None:
+def test_a_kill_loses_nothing_and_the_next_start_continues(tmp_path: Path, requests: int) -> None:
     with loopback(loopback_past.answer) as server:
         process = start(tmp_path, server.url)
         until(lambda: server.count("/bars") >= requests)

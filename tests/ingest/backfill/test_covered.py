@@ -1,4 +1,4 @@
-"""Which spans of the past have been fetched: they merge, survive, and leave the right gaps."""
+"""The fetched spans of history: they merge, survive a restart, and leave the right gaps."""
 
 import itertools
 import tempfile

@@ -1,4 +1,4 @@
-"""The state file of a backfill: shares, what failed, and the word for how it ended."""
+"""The state file of a backfill: progress, failures, and the final state."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which part of the past is fetched: whole rows of the wanted kinds, and nothing that the venue no longer keeps."""
+"""The part of the history to fetch: whole rows of the wanted kinds, and none that the venue no longer keeps."""
 
 from dataclasses import replace
 from typing import Any

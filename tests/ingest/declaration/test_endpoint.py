@@ -1,4 +1,4 @@
-"""What every endpoint and stream that is declared keeps to, so that any of them can be recorded."""
+"""Rules for every declared endpoint and stream, so that each of them can be recorded."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def test_a_path_has_a_key_only_where_there_are_keys(endpoint: Endpoint) -> None:
 
 
 @each_endpoint
-def test_keys_in_turn_come_round_in_whole_steps(endpoint: Endpoint) -> None:
+def test_rotated_keys_divide_into_whole_steps(endpoint: Endpoint) -> None:
     fan_out = endpoint.fan_out
     if fan_out is not None and fan_out.rest_s is not None:
         assert fan_out.top is not None, "every key is requested each time: none is left for a turn"

@@ -1,4 +1,4 @@
-"""Which spot pairs are requested: quotes in dollars, and the coin behind a multiplied base."""
+"""The spot pairs that are requested: dollar quotes, and the coin behind a multiplied base."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ TIMES = st.sampled_from(["1000", "10000", "1000000"])
 
 
 @given(COINS, st.sampled_from(USD_LIKE), st.sampled_from(["", "-", "_", "/"]))
-def test_a_quote_in_dollars_is_seen_at_the_end_alone(coin: str, quote: str, between: str) -> None:
+def test_a_dollar_quote_is_recognized_at_the_end_of_the_symbol(coin: str, quote: str, between: str) -> None:
     assert in_dollars(f"{coin}{between}{quote}")
     assert not in_dollars(f"{quote}{between}{coin}BTC")
 

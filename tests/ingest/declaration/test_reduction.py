@@ -1,4 +1,4 @@
-"""Declared reductions: what stays of an answer that is too large to keep, whatever the chunks it comes in."""
+"""Declared reductions: the recorded part of a body that is too large to keep, for any chunks it arrives in."""
 
 import tracemalloc
 from collections.abc import Iterator

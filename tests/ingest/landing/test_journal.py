@@ -1,4 +1,4 @@
-"""The journal: what was received survives any crash and any full disk."""
+"""The journal: received rows survive any crash and any full disk."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""Journal and landing: what was received survives any crash and any full disk, and is landed once."""
+"""Journal and landing: received rows survive any crash and any full disk, and are landed once."""
 
 import json
 import string

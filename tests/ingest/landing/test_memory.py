@@ -1,4 +1,4 @@
-"""What keeps a recording process small, in a process of its own."""
+"""Memory of a recording process, measured in a separate process."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def resident():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, which only Linux has")
-def test_no_pandas_and_free_memory_goes_back() -> None:
+def test_pandas_is_not_imported_and_freed_memory_is_returned() -> None:
     """What is not used is not loaded, and what is freed is the system's; who needs pandas still finds it."""
     done = subprocess.run([sys.executable, "-c", RESIDENT + CHILD], capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr

@@ -17,7 +17,7 @@ PARAMS = st.dictionaries(st.text(), st.integers(-(2**53), 2**53) | st.text() | s
 
 
 @given(st.lists(ROWS, max_size=5))
-def test_a_batch_gives_back_its_rows(rows: list[Row]) -> None:
+def test_rows_survive_the_conversion_to_arrow(rows: list[Row]) -> None:
     batch = to_batch(rows)
     assert batch.schema.equals(SCHEMA)
     assert [Row(**values) for values in batch.to_pylist()] == rows

@@ -1,4 +1,4 @@
-"""The recorder's HTTP client against a real server: retries, bans, budgets, and what a row says."""
+"""The recorder's HTTP client against a real server: retries, bans, budgets, and the rows that it writes."""
 
 import asyncio
 import gzip
@@ -141,7 +141,7 @@ def test_damaged_text_is_kept_and_named() -> None:
     assert row.body == '{"a":"�"}'
 
 
-def test_a_client_error_is_asked_once_and_its_body_kept() -> None:
+def test_a_client_error_is_not_retried_and_its_body_is_kept() -> None:
     row, server = run(lambda *_: web.Response(status=400, text='{"code":-1121}'), lambda client, _: fetch(client))
     assert (row.status, row.error, row.body, row.attempts) == (400, "HTTP 400", '{"code":-1121}', 1)
     assert server.count("/tickers") == 1
@@ -163,7 +163,7 @@ def test_retry_after_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("status", [418, 403])
-def test_a_ban_is_kept_by_not_asking(status: int) -> None:
+def test_no_request_is_sent_during_a_ban(status: int) -> None:
     """The first row has the venue's answer, later ones say that and until when nothing was asked."""
 
     async def work(client: Client, server: Server) -> Any:

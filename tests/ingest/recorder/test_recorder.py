@@ -1,4 +1,5 @@
-"""The recorder: what is asked each minute, that no venue delays another, and that a kill loses nothing received."""
+"""The recorder: the requests of each minute, venues that do not delay each other, and kills that lose no received
+row."""
 
 import asyncio
 import json
@@ -90,7 +91,9 @@ def test_a_request_that_waits_for_its_rate_limit_delays_no_other(tmp_path: Path)
     assert all(row["error"] is None for row in rows)
 
 
-async def test_an_unusable_landing_is_said_and_keeps_the_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unusable_landing_is_reported_and_rows_are_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The minute is recorded all the same; with a landing that works the next start lands it."""
     (tmp_path / "file").touch()
     venue = Venue("test", (POOL,), (TICKERS,))

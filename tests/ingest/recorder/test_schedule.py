@@ -1,4 +1,4 @@
-"""What is requested of a venue in a minute: cadence, rotation of the rest, ranks, missing bars."""
+"""The requests of a venue in a minute: cadence, rotation of the other keys, ranks, missing bars."""
 
 import json
 from collections import Counter
@@ -35,7 +35,7 @@ def test_cadence() -> None:
     assert "instruments" in [endpoint.name for endpoint in schedule.due(start + 113 * MINUTE)]
 
 
-def test_the_rest_comes_round_once_an_hour_evenly() -> None:
+def test_other_keys_are_requested_once_an_hour_evenly() -> None:
     """The first by volume every minute; all others once an hour, as many in each minute."""
     schedule = Schedule(Venue("test", (POOL,), (TICKERS, BARS)), MINUTE)
     keys = [f"k{n:03d}" for n in range(302)]
@@ -46,7 +46,7 @@ def test_the_rest_comes_round_once_an_hour_evenly() -> None:
     assert Counter(key for asked in minutes for key in asked[2:]) == Counter(keys[2:])
 
 
-def test_a_rest_asked_every_five_minutes_comes_round_once_an_hour_too() -> None:
+def test_other_keys_requested_every_five_minutes_rotate_within_an_hour() -> None:
     ratios = replace(BARS, name="ratios", every_s=300)
     schedule = Schedule(Venue("test", (POOL,), (TICKERS, ratios)), MINUTE)
     keys = [f"k{n:03d}" for n in range(122)]

@@ -1,4 +1,5 @@
-"""A stream over several connections: topics are shared out and stay put, and a venue's limit on messages is kept."""
+"""A stream over several connections: topics are divided and keep their connection, and the limit on messages is
+kept."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""The listening time of a connection as rows: no gap or overlap, none across a minute, every frame in its own."""
+"""The listening time of a connection as rows: no gap or overlap, none across a minute, every frame in its own
+minute."""
 
 import asyncio
 import itertools

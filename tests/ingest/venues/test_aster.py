@@ -309,7 +309,7 @@ def test_a_recorded_minute_agrees_with_the_simulated_market(
     assert all(total == pytest.approx(1) for _, total in weights)
 
 
-async def test_liquidations_come_over_the_socket_and_are_the_worlds(staged: Warehouse) -> None:
+async def test_liquidations_over_the_websocket_equal_the_simulated_markets(staged: Warehouse) -> None:
     (stream,) = ASTER.streams
     rows: list[Landed] = []
     async with sandbox(now_ms=NOW_MS) as venue:

@@ -137,7 +137,7 @@ def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
     assert {kind for kind, count in counts.items() if count} == {"order_books", "settlements"}
 
 
-async def test_the_stand_in_speaks_as_the_venue(recordings: Path) -> None:
+async def test_the_simulator_uses_the_venues_wire_format(recordings: Path) -> None:
     paths = {**{kind: f"/futures/data/{FILES[kind].split('.')[0].removeprefix('futures_data_')}" for kind in FILES},
              "order_books": "/fapi/v1/depth", "settlements": "/fapi/v1/fundingRate"}  # fmt: skip
     async with sandbox(now_ms=ANCHOR_MS + 37_500) as client:
@@ -193,7 +193,7 @@ async def test_the_past_is_asked_by_time() -> None:
         assert own == newest
 
 
-async def test_a_recorded_minute_is_whole_and_true(warehouse: Warehouse) -> None:
+async def test_a_recorded_minute_is_complete_and_equals_the_simulated_market(warehouse: Warehouse) -> None:
     rows, world = await recorded_minute(BINANCE, ANCHOR_MS + 2_000)
     warehouse.build(rows, "raw_window")
     assert [row for row in rows if row["error"] or row["status"] != 200] == []

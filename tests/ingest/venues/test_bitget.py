@@ -159,7 +159,7 @@ def test_ratios_are_read_as_a_fraction_also_from_an_empty_response(warehouse: Wa
         assert warehouse.rows(query) == [("BTCUSDT", 1758603000000, 300_000, *values, None)]
 
 
-async def test_a_minute_of_the_stand_in_is_read_without_a_reject(warehouse: Warehouse) -> None:
+async def test_a_simulated_minute_is_staged_without_rejected_rows(warehouse: Warehouse) -> None:
     rows, world = await recorded_minute(BITGET, NOW)
     assert [row for row in rows if row["error"] or row["status"] != 200] == []
     assert {row["endpoint"] for row in rows} == {endpoint.name for endpoint in BITGET.endpoints}

@@ -68,7 +68,7 @@ def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, bithumb: Ware
     assert bithumb.rows("select * from stg_bithumb__spot_tickers where reject is not null") == []
 
 
-async def test_the_stand_in_sends_bodies_of_the_recorded_make(client: SandboxClient, recordings: Path) -> None:
+async def test_simulated_bodies_have_the_recorded_structure(client: SandboxClient, recordings: Path) -> None:
     _, older, newer = bodies(recordings / "bithumb")
     assert differences(older, (await client.get(f"{HOST}/public/ticker/ALL_KRW")).json, maps={"data"}) == []
     ours = (await client.get(f"{HOST}/v1/ticker", markets="KRW-BTC")).json

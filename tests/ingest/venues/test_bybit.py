@@ -131,7 +131,7 @@ def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
         assert found == [("A", True), ("B", True), ("C", True)], kind
 
 
-async def test_the_stand_in_speaks_as_the_venue(bodies: Bodies) -> None:
+async def test_the_simulator_uses_the_venues_wire_format(bodies: Bodies) -> None:
     async with sandbox(now_ms=ANCHOR_MS + 37_500) as client:
 
         async def asked(path: str, **params: Any) -> Any:
@@ -180,7 +180,7 @@ async def test_the_past_is_asked_by_time_and_cursor() -> None:
         assert alone["retCode"] == 10001
 
 
-async def test_a_recorded_minute_is_whole_and_true(warehouse: Warehouse) -> None:
+async def test_a_recorded_minute_is_complete_and_equals_the_simulated_market(warehouse: Warehouse) -> None:
     rows, world = await recorded_minute(BYBIT, ANCHOR_MS + 2_000)
     assert [row for row in rows if row["error"] or row["status"] != 200] == []
     warehouse.build(rows, "raw_window")

@@ -73,7 +73,7 @@ def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, coinbase: War
     assert len(reported) == 51
 
 
-async def test_the_stand_in_sends_bodies_of_the_recorded_make(client: SandboxClient, recordings: Path) -> None:
+async def test_simulated_bodies_have_the_recorded_structure(client: SandboxClient, recordings: Path) -> None:
     lists, tickers = bodies(recordings / "coinbase")
     ours = (await client.get(f"{HOST}/products")).json
     assert differences(lists[-1], ours, optional=NEWER | DROPPED, unscaled={"[].quote_increment"}) == []

@@ -131,7 +131,7 @@ def test_recorded_instruments_are_read_by_the_documents(recordings: Path, deribi
         assert side.startswith({"C": "call", "P": "put"}[found[4]])
 
 
-async def test_the_stand_in_sends_bodies_of_the_recorded_make(recordings: Path) -> None:
+async def test_simulated_bodies_have_the_recorded_structure(recordings: Path) -> None:
     folder = recordings / "deribit"
     async with sandbox(now_ms=NOW) as client:
         ours = (await client.get(f"{HOST}/get_book_summary_by_currency", currency="BTC", kind="option")).json

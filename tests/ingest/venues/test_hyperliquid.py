@@ -166,7 +166,7 @@ def test_wallets_and_annotations_are_read(warehouse: Warehouse) -> None:
     ]  # fmt: skip
 
 
-async def test_the_stand_in_speaks_as_the_venue(recordings: Path) -> None:
+async def test_the_simulator_uses_the_venues_wire_format(recordings: Path) -> None:
     folder = recordings / "hyperliquid"
     nautilus = {one["file"]: one["json"] for one in read(folder / "samples.nautilus.json")}
     async with sandbox(now_ms=NOW, rate_limits=False) as client:

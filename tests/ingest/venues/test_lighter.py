@@ -367,7 +367,7 @@ async def test_liquidations_of_every_market_come_over_three_connections(staged: 
     assert sum(row[3] for row in found) == pytest.approx(sum(event.size * event.price for event in sent), rel=1e-6)
 
 
-async def test_the_stand_in_refuses_as_the_venue_does() -> None:
+async def test_the_simulator_refuses_like_the_venue() -> None:
     async with sandbox(now_ms=NOW_MS) as venue:
         root = "/mainnet.zklighter.elliot.ai/api/v1"
         assert (await venue.get(f"{root}/candles", market_id=1)).json["code"] == 20001

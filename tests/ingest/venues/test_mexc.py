@@ -191,7 +191,7 @@ def test_the_rest_of_the_real_bodies(built: tuple[Bodies, Warehouse]) -> None:
     ]
 
 
-async def test_a_minute_of_the_stand_in_is_read_without_a_reject(warehouse: Warehouse) -> None:
+async def test_a_simulated_minute_is_staged_without_rejected_rows(warehouse: Warehouse) -> None:
     rows, world = await recorded_minute(MEXC, NOW)
     assert [row for row in rows if row["error"] or row["status"] != 200] == []
     assert {row["endpoint"] for row in rows} == {endpoint.name for endpoint in MEXC.endpoints}

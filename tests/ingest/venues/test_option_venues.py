@@ -118,7 +118,7 @@ def test_the_documents_bodies_are_read(warehouse: Warehouse, recordings: Path) -
     assert warehouse.rows(index) == [("BTC", 16600.55, 1672376592395), ("ETH", 16600.55, None)]
 
 
-async def test_the_stand_ins_speak_as_the_venues(recordings: Path) -> None:
+async def test_the_simulators_use_the_venues_wire_formats(recordings: Path) -> None:
     async with sandbox(now_ms=NOW) as client:
         eapi = "/eapi.binance.com/eapi/v1"
         info = (await client.get(f"{eapi}/exchangeInfo")).json

@@ -73,7 +73,7 @@ def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, upbit: Wareho
     assert upbit.rows("select * from stg_upbit__spot_tickers where reject is not null") == []
 
 
-async def test_the_stand_in_sends_bodies_of_the_recorded_make(client: SandboxClient, recordings: Path) -> None:
+async def test_simulated_bodies_have_the_recorded_structure(client: SandboxClient, recordings: Path) -> None:
     lists, tickers = bodies(recordings / "upbit")
     ours = (await client.get(f"{HOST}/ticker/all", quote_currencies="KRW")).json
     won = [row for body in tickers for row in body if row["market"].startswith("KRW-")]

@@ -1,4 +1,4 @@
-"""The `tidemark` command as a person runs it: help, wrong usage, what is in the way, status."""
+"""The `tidemark` command from a shell: help, wrong usage, errors before the start, status."""
 
 import json
 import os

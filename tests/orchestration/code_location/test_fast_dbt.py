@@ -1,4 +1,4 @@
-"""What `fast_dbt` relies on inside dagster-dbt, checked first: an upgrade that changes it fails here."""
+"""The parts of dagster-dbt that `fast_dbt` relies on: an upgrade that changes them fails here first."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Models in Dagster, run by dagster-dbt's own resource: what is selected is built and tested, and nothing else."""
+"""Models in Dagster, run by dagster-dbt's own resource: exactly the selected ones are built and tested."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -117,7 +117,7 @@ def test_a_view_and_a_seed_need_no_window(settings: Settings, models: dg.AssetsD
         assert con.execute("select count(*) from pipeline.builds").fetchone() == builds
 
 
-def test_checks_alone_run_those_checks_alone(models: dg.AssetsDefinition) -> None:
+def test_selected_checks_run_without_their_models(models: dg.AssetsDefinition) -> None:
     key = next(check.key for check in models.check_specs if check.asset_key == dg.AssetKey("series_market_1m"))
     assert run(models, dg.AssetSelection.checks(key)) == (set(), {key.name})
 

@@ -1,4 +1,4 @@
-"""What `quality.pages` relies on inside Great Expectations, checked first: an upgrade that changes it fails here."""
+"""The parts of Great Expectations that `quality.pages` relies on: an upgrade that changes them fails here first."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_a_failed_expectation_is_rendered_by_our_renderers() -> None:
 
 
 @pytest.mark.usefixtures("loaded_pages")
-def test_a_page_takes_our_templates_first() -> None:
+def test_a_page_uses_our_templates_first() -> None:
     from orchestration.quality.pages import TEMPLATES, IndexPage, Page
 
     for view in (Page, IndexPage):

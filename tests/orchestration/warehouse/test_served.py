@@ -1,4 +1,4 @@
-"""What is served: the meta of dbt's models, and one clear sentence for each that cannot be served."""
+"""Served tables: the `meta` of dbt's models, and one clear sentence for each wrong one."""
 
 import json
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_meta_that_cannot_be_served_is_refused_by_model_value_and_what_is_allowe
     assert said in str(refused.value)
 
 
-def test_tables_of_one_step_are_kept_alike() -> None:
+def test_tables_of_one_step_have_the_same_retention() -> None:
     with pytest.raises(ServedError, match=r"more has meta period week, keep_days 3, .* another model of step 1h has"):
         served_by({"hours": model(HOURS), "more": model({**HOURS, "keep_days": 3})})
 

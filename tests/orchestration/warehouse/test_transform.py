@@ -47,7 +47,7 @@ def test_a_built_file_that_is_gone_is_named_with_the_remedy(undisturbed: Setting
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
 
 
-def test_a_moved_home_goes_on(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:
+def test_a_moved_home_continues(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:
     """What was built before the move is needed after it, also where a whole day is built from its landed files."""
     before = ready_to_build(landed, tmp_path / "before")
     assert build(before, say=quiet) is not None

@@ -1,4 +1,4 @@
-"""Faults of the simulators: switched at run time, for one venue alone, over after a count or a time."""
+"""Faults of the simulators: switched on at run time, for one venue only, ended by a count or a time."""
 
 from typing import Any
 

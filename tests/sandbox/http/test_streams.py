@@ -1,4 +1,4 @@
-"""Frames of liquidations: exactly those that the truth calls sent."""
+"""Liquidation frames: exactly the liquidations that the simulated truth marks as sent."""
 
 from typing import Any
 

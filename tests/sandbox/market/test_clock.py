@@ -22,7 +22,7 @@ def test_a_fixed_time_stays_until_wall_time_is_set() -> None:
     assert clock.shown()["offset_ms"] == 0
 
 
-def test_a_start_goes_on_from_its_time() -> None:
+def test_a_clock_with_a_start_time_continues_from_it() -> None:
     clock = Clock(fixed_ms=5)
     before = wall_ms()
     clock.set({"start_ms": 1_600_000_000_000})

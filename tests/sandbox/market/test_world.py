@@ -1,4 +1,4 @@
-"""The simulated market at a minute: what is cached equals what is computed."""
+"""The simulated market at a minute: cached values equal computed ones."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""OKX's simulator: of the same make as what OKX sends, and its declaration records the simulated market's truth."""
+"""OKX's simulator: its bodies have the structure of OKX's, and a recorded minute equals the simulated market."""
 
 import asyncio
 import json
@@ -203,7 +203,7 @@ def test_settlements_index_legs_and_options_are_the_worlds(minute: Minute, built
             assert volume <= coins + size
 
 
-async def test_liquidations_come_over_the_socket_and_are_the_worlds(views: Warehouse) -> None:
+async def test_liquidations_over_the_websocket_equal_the_simulated_markets(views: Warehouse) -> None:
     (stream,) = OKX.streams
     rows: list[Landed] = []
     async with sandbox(now_ms=NOW_MS) as venue:

@@ -58,7 +58,7 @@ def test_every_page_exists_and_its_links_work(api: Api) -> None:
 
 
 @pytest.mark.requirement("guide:served", "http:etag", "http:304", "http:coding", "http:head", "http:json-errors")
-def test_pages_are_served_as_others_are(api: Api) -> None:
+def test_guide_pages_are_served_like_other_pages(api: Api) -> None:
     plain, packed = api.get("/guide/"), api.get("/guide/", Accept_Encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip"
     assert len(packed.body) < len(plain.body)

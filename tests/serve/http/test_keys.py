@@ -60,7 +60,7 @@ def test_a_bad_key_is_a_401_everywhere(api: Api, wrong: str) -> None:
 
 
 @pytest.mark.requirement("keys:once")
-def test_a_key_is_given_once(api: Api, key: str) -> None:
+def test_a_key_is_shown_once(api: Api, key: str) -> None:
     assert "once" in api.get(f"{SERIES}&api_key={key}&api_key={key}").error
     assert api.get(f"{SERIES}&api_key={key}", X_API_Key=key).status == 400
 

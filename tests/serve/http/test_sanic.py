@@ -1,4 +1,4 @@
-"""What serve/http/sanic.py relies on in Sanic: fails first when an upgrade changes it."""
+"""The parts of Sanic that serve/http/sanic.py relies on: an upgrade that changes them fails here first."""
 
 import multiprocessing
 import re

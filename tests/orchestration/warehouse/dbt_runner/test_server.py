@@ -1,4 +1,4 @@
-"""The dbt that is kept ready: same results as a dbt of its own, the same lock, and ends with its caller."""
+"""The dbt server: its runs have the same results as dbt, hold the same lock, and end with their caller."""
 
 import os
 import signal

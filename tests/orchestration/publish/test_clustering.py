@@ -82,7 +82,7 @@ def until(
     raise AssertionError(found)
 
 
-def test_a_replica_made_anew_lies_as_one_that_grew(few: MartWarehouse) -> None:
+def test_a_refilled_replica_has_the_row_order_of_an_updated_one(few: MartWarehouse) -> None:
     for hour in (1, 2, 3, 30):
         few.build(T0 + hour * HOUR_MS)
     few.publish()

@@ -58,7 +58,7 @@ def test_nothing_new_is_no_edition_unless_forced(warehouse: MartWarehouse) -> No
 
 
 def test_nothing_built_is_no_edition(tmp_path: Path) -> None:
-    assert publish_locked(str(tmp_path / "none.duckdb"), tmp_path, tmp_path / "none.json", say=quiet) is None
+    assert publish_locked(str(tmp_path / "none.duckdb"), tmp_path, tmp_path / "none.json", report=quiet) is None
     assert MartWarehouse(tmp_path).publish() is None
 
 
@@ -69,7 +69,7 @@ def test_an_interrupted_build_is_not_published(few: MartWarehouse) -> None:
         few.publish()
 
 
-def test_other_columns_or_another_warehouse_make_the_replica_anew(warehouse: MartWarehouse) -> None:
+def test_other_columns_or_another_warehouse_refill_the_replica(warehouse: MartWarehouse) -> None:
     warehouse.publish()
     warehouse.publish(force=True)
     with duckdb.connect(warehouse.path) as con:
@@ -122,7 +122,7 @@ def test_the_served_edition_stays_while_the_warehouse_is_rebuilt(few: MartWareho
     before = (few.serving / "current.json").read_text()
     few.write(f"delete from pipeline.builds where as_of_ms > {T0 + HOUR_MS}")
     said: list[str] = []
-    assert publish_locked(few.path, few.serving, few.manifest, say=said.append) is None
+    assert publish_locked(few.path, few.serving, few.manifest, report=said.append) is None
     assert (few.serving / "current.json").read_text() == before
     assert "edition 1 stays" in said[-1]
     assert few.publish(force=True) is not None

@@ -12,9 +12,7 @@ from orchestration.supervise.preflight import lock_home
 from tests.support.processes import SLEEPER, python, until, words
 
 
-async def test_the_dbt_of_the_builds_is_kept_also_where_nothing_lands_for_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_dbt_server_runs_even_if_nothing_is_landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
     monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
     lock = lock_home(tmp_path)

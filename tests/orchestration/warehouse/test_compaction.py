@@ -65,7 +65,7 @@ def test_a_day_is_compacted_again_after_late_loads_and_a_move(settings: Settings
     assert set(before) < set(landed_rows(settings))
 
 
-def test_days_that_go_on_are_left_alone(settings: Settings) -> None:
+def test_unfinished_days_are_not_compacted(settings: Settings) -> None:
     assert compact_landing(settings) == 0
     assert len(committed_loads(settings.landing)) == len(MINUTES)
 

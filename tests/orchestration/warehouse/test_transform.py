@@ -22,7 +22,7 @@ def undisturbed(landed: Settings, tmp_path_factory: pytest.TempPathFactory) -> S
     """The same landing, built in one go and from nothing."""
     settings = ready_to_build(landed, tmp_path_factory.mktemp("undisturbed"))
     Path(settings.warehouse).unlink()
-    assert build(settings, say=quiet) is not None
+    assert build(settings, report=quiet) is not None
     assert all(rows for name, rows in tables(settings.warehouse).items() if name != "gaps")
     return settings
 
@@ -32,7 +32,7 @@ def test_a_missing_or_broken_file_is_named(landed: Settings, tmp_path: Path) -> 
     file = Path(load_files(settings)[2][1])
     file.write_bytes(b"PAR1 cut off")
     with pytest.raises(LandingFileError, match=file.name):
-        build(settings, say=quiet)
+        build(settings, report=quiet)
     assert not _built(settings)
 
 
@@ -42,20 +42,20 @@ def test_a_built_file_that_is_gone_is_named_with_the_remedy(undisturbed: Setting
     gone.unlink()
     land_minutes(settings, [MINUTES[1]])
     with pytest.raises(LandingFileError, match=rf"(?s){gone}.*tidemark build --rebuild"):
-        build(settings, say=quiet)
-    assert build(settings, rebuild=True, say=quiet) is not None
+        build(settings, report=quiet)
+    assert build(settings, rebuild=True, report=quiet) is not None
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
 
 
 def test_a_moved_home_continues(landed: Settings, undisturbed: Settings, tmp_path: Path) -> None:
     """What was built before the move is needed after it, also where a whole day is built from its landed files."""
     before = ready_to_build(landed, tmp_path / "before")
-    assert build(before, say=quiet) is not None
+    assert build(before, report=quiet) is not None
     before.home.rename(tmp_path / "after")
     settings = settings_for(tmp_path / "after")
     give_dbt(settings)
     land_minutes(settings, [MINUTES[1]])
-    assert build(settings, say=quiet) is not None
+    assert build(settings, report=quiet) is not None
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
     with connection(settings.warehouse) as con:
         con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
@@ -71,7 +71,7 @@ def test_a_failing_model_is_named_and_the_watermark_stays(landed: Settings, tmp_
     with connection(settings.warehouse) as con:
         con.execute("alter table int_market_minutes rename column price to cost")
     with pytest.raises(PipelineError, match="int_market_minutes"):
-        build(settings, say=quiet)
+        build(settings, report=quiet)
     assert not _built(settings)
 
 
@@ -83,9 +83,9 @@ def _built(settings: Settings) -> list[tuple[int, list[int]]]:
 def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
     landed: Settings, undisturbed: Settings, tmp_path: Path
 ) -> None:
-    assert build(undisturbed, say=quiet) is None
+    assert build(undisturbed, report=quiet) is None
     settings = ready_to_build(landed, tmp_path)
-    result = build(settings, max_ticks=2, say=quiet)
+    result = build(settings, max_ticks=2, report=quiet)
     assert result is not None
     assert [len(made.ticks) for made in result.builds] == [2, 2]
     assert (result.ticks, result.loads, result.more) == (4, 4, False)
@@ -99,7 +99,7 @@ def test_a_rebuild_renames_a_damaged_warehouse(undisturbed: Settings, tmp_path: 
     # DuckDB takes an empty file for a new database.
     warehouse.write_bytes(content or warehouse.read_bytes()[:20_000])
     with pytest.raises(PipelineError, match="tidemark build --rebuild"):
-        build(settings, say=quiet)
+        build(settings, report=quiet)
     said: list[str] = []
     # What a rebuild begins with. What follows is a build from nothing, whatever the damage was.
     forget(settings, said.append)
@@ -141,7 +141,7 @@ def test_a_build_that_dies_at_a_seam_is_done_again(
         == -9
     )
     assert not _built(settings)
-    assert build(settings, say=quiet) is not None
+    assert build(settings, report=quiet) is not None
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
 
 

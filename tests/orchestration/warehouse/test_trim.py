@@ -60,7 +60,7 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["nothing recorded", "minutes recorded"])
-def test_a_clock_that_is_far_ahead_takes_nothing_that_is_served(settings: Settings, recorded: bool) -> None:
+def test_a_clock_far_ahead_trims_nothing_that_is_served(settings: Settings, recorded: bool) -> None:
     now, ahead = T0 + 40 * DAY_MS, T0 + 4000 * DAY_MS
     note_days(settings.warehouse, now)
     if recorded:

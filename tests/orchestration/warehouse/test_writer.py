@@ -15,25 +15,25 @@ from tests.support.pipeline.landed import quiet
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     with (
-        writer_lock(tmp_path, "build", say=quiet),
+        writer_lock(tmp_path, "build", report=quiet),
         pytest.raises(WriterBusyError, match="build"),
-        writer_lock(tmp_path, "publish", wait_s=0, say=quiet),
+        writer_lock(tmp_path, "publish", wait_s=0, report=quiet),
     ):
         pass
-    with writer_lock(tmp_path, "publish", wait_s=0, say=quiet):
+    with writer_lock(tmp_path, "publish", wait_s=0, report=quiet):
         pass
 
 
 def test_a_child_that_outlives_its_parent_is_still_the_writer(tmp_path: Path) -> None:
-    with writer_lock(tmp_path, "build", say=quiet) as lock:
+    with writer_lock(tmp_path, "build", report=quiet) as lock:
         child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock,))
-    with pytest.raises(WriterBusyError), writer_lock(tmp_path, "publish", wait_s=0, say=quiet):
+    with pytest.raises(WriterBusyError), writer_lock(tmp_path, "publish", wait_s=0, report=quiet):
         pass
     child.communicate()
     deadline = time.monotonic() + 10
     while True:
         try:
-            with writer_lock(tmp_path, "publish", wait_s=0, say=quiet):
+            with writer_lock(tmp_path, "publish", wait_s=0, report=quiet):
                 return
         except WriterBusyError:
             assert time.monotonic() < deadline

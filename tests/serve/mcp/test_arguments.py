@@ -76,6 +76,6 @@ def test_an_end_before_the_start_and_a_long_value_get_short_errors(mcp: Mcp) -> 
 
 
 @pytest.mark.requirement("mcp:arguments")
-def test_null_is_as_good_as_not_given(mcp: Mcp) -> None:
+def test_null_counts_as_not_given(mcp: Mcp) -> None:
     nulls = dict.fromkeys(("market", "range", "start", "end", "step", "venue", "type"))
     assert mcp.call("oi_history", {"base": "BTC", **nulls}) == mcp.call("oi_history", {"base": "BTC"})

@@ -197,7 +197,7 @@ def test_the_definitions_of_all_tools_stay_small(mcp: Mcp) -> None:
 
 
 @pytest.mark.requirement("mcp:key")
-def test_a_key_comes_in_the_header_alone(mcp: Mcp) -> None:
+def test_a_key_is_read_from_the_header_only(mcp: Mcp) -> None:
     _, key = create_key(mcp.api.keys, "mcp")
     until(lambda: mcp.ask("ping", X_API_Key=key).status, lambda status: status == 200)
     for url in (f"/mcp?api_key={key}", "/mcp?api_key=x", f"/mcp?%61pi_key={key}"):

@@ -56,7 +56,7 @@ def test_markets(api: Api) -> None:
 
 
 @pytest.mark.requirement("series:venue:never", "series:type:fixed")
-def test_a_metric_where_it_never_is(api: Api) -> None:
+def test_a_metric_for_a_selector_that_never_has_it(api: Api) -> None:
     bad(api, "liquidations?base=BTC&venue=hyperliquid", "venue", "'hyperliquid'", "binance, bybit")
     bad(api, "liquidations?market=hyperliquid:perp:BTC", "market", "'hyperliquid:perp:BTC'", "binance, bybit")
     bad(api, "price?base=BTC&venue=okx&format=csv", "venue", "'okx'", "hyperliquid")

@@ -170,7 +170,7 @@ class MartWarehouse:
 
     def publish(self, served: Served | None = None, **options: Any) -> Edition | None:
         of = served or self.served
-        return publish_locked(self.path, self.serving, self.manifest, ONE_THREAD, served=of, say=quiet, **options)
+        return publish_locked(self.path, self.serving, self.manifest, ONE_THREAD, served=of, report=quiet, **options)
 
 
 def served(warehouse: MartWarehouse) -> Path:

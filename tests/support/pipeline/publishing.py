@@ -24,4 +24,4 @@ def publishing(warehouse: str, serving: Path, manifest: Path, seam: str = "") ->
 
 def _publish(warehouse: str, serving: Path, manifest: Path, seam: str) -> None:
     exec(seam, {"os": os, "Path": Path, "p": publish})
-    publish.publish_locked(warehouse, serving, manifest, say=lambda _: None)
+    publish.publish_locked(warehouse, serving, manifest, report=lambda _: None)

@@ -1,5 +1,6 @@
 """Publishing under readers: editions swap without an error, and readers recover from whatever happens to a replica."""
 
+import asyncio
 import contextlib
 import shutil
 import threading
@@ -223,6 +224,19 @@ async def test_a_query_without_end_is_ended(tmp_path: Path) -> None:
         assert await store.execute(edition, lambda db: db.value("select edition_id from edition")) == 1
     await store.stop()
     wait_for_lock(serving / "replica_b.duckdb")
+
+
+async def test_a_query_without_end_does_not_keep_a_store_from_stopping(tmp_path: Path) -> None:
+    publish(tmp_path / "serving", 1)
+    store = Store(tmp_path / "serving", lambda: None, query_limit_s=0.1)
+    await store.start()
+    with store.current() as edition:
+        query = "select count(*) from range(100000000000) where range % 7 = 3"
+        asked = asyncio.create_task(store.execute(edition, lambda db: db.value(query)))
+        await asyncio.sleep(0)  # it is with the worker threads before the store is stopped
+        await store.stop()
+    with pytest.raises(Unavailable, match="longer than"):
+        await asked
 
 
 @pytest.mark.requirement("edition:recovers")

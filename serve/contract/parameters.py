@@ -96,6 +96,15 @@ def kind(description: str) -> Param:
     return Param(description, _word("use a kind of the metric"), lambda catalog: word_of(catalog.kinds))
 
 
+def step(description: str, *others: str, default: str | None = None) -> Param:
+    """A bucket width that the edition has, or one of the other words."""
+
+    def schema(catalog: Catalog) -> Schema:
+        return word_of((*catalog.steps, *others) if catalog.steps else ())
+
+    return Param(description, _word("use a step"), schema, default)
+
+
 def word_of(names: Iterable[str]) -> Schema:
     """The schema of one of these words; of any before the first edition, which brings them."""
     listed = list(names)

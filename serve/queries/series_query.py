@@ -18,6 +18,9 @@ from serve.replica.catalog import Metric
 from serve.replica.edition import Edition
 from serve.replica.units import Span
 
+# The step that gives as many points as the limits allow.
+AUTO = "auto"
+
 
 @dataclass(frozen=True)
 class SeriesQuery:
@@ -71,6 +74,9 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
     check_length(span, asked, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
     limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
+    if values["step"] not in (None, AUTO, *edition.catalog.steps):
+        known = (*edition.catalog.steps, AUTO) if points_wanted is None else edition.catalog.steps
+        raise BadParameter("step", values["step"], "use one of " + ", ".join(known), known)
     usual = step_for_points(edition.tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
     tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from serve.replica.units import UNIT_MS
+
 VENUES = ("binance", "bybit", "hyperliquid", "bitget", "okx", "gate", "mexc", "kucoin", "aster", "lighter")
 READS = {"market": "series_market", "venue": "series_venue", "base": "series_base", "all": "series_base"}
 log = logging.getLogger("tidemark.serve")
@@ -104,6 +106,7 @@ class Catalog:
 
     metrics: tuple[Metric, ...] = ()
     by_name: dict[str, Metric] = field(default_factory=dict)
+    tiers: tuple[Tier, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,12 +114,17 @@ class Catalog:
         return tuple(sorted(self.by_name))
 
     @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps that a request may give: those that divide a day. Coarser ones are for ranges of years."""
+        return tuple(tier.step for tier in self.tiers if UNIT_MS["d"] % tier.step_ms == 0)
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The values that a request may give as `kind`."""
         return tuple(dict.fromkeys(kind for metric in self.metrics for kind in metric.kinds))
 
 
-def read_catalog(rows: Iterable[tuple[str, str]]) -> Catalog:
+def read_catalog(rows: Iterable[tuple[str, str]], tiers: tuple[Tier, ...] = ()) -> Catalog:
     """The catalog from the replica's (metric, definition JSON) rows. An unusable row leaves out its own metric only."""
     metrics = []
     for name, definition in rows:
@@ -125,7 +133,7 @@ def read_catalog(rows: Iterable[tuple[str, str]]) -> Catalog:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("metric %s is not served: %s", name, error)
     by_name = {name: metric for metric in metrics for name in (metric.name, *metric.aliases)}
-    return Catalog(tuple(metrics), by_name)
+    return Catalog(tuple(metrics), by_name, tiers)
 
 
 def _metric(name: str, definition: dict[str, Any]) -> Metric:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from serve.replica.catalog import Catalog, Tier, read_catalog
-from serve.replica.units import UNIT_MS
 
 # With this limit and that of the response cache, a worker had 450 MB after 3,800 different series in half a minute.
 DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -69,7 +68,7 @@ class Edition:
     @property
     def day_step(self) -> str:
         """The coarsest step that divides a day: coarser ones may have to be computed."""
-        return next(tier.step for tier in reversed(self.tiers) if UNIT_MS["d"] % tier.step_ms == 0)
+        return self.catalog.steps[-1]
 
     def base(self, asked: str) -> str | None:
         """The canonical spelling of a coin given in any case; None if it is not tracked."""
@@ -138,7 +137,8 @@ def open_edition(path: Path) -> Edition:
     markets = {market_id: Market(*rest) for market_id, *rest in index}
     names = dict.fromkeys(market.base for market in markets.values())
     bases = {**{name.upper(): name for name in names}, **{name: name for name in names}}
-    catalog, kept = read_catalog(definitions), tuple(Tier(*tier) for tier in tiers)
+    kept = tuple(Tier(*tier) for tier in tiers)
+    catalog = read_catalog(definitions, kept)
     edition_id, as_of_ms, published_ms, recorded_since_ms = row
     return Edition(
         connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,

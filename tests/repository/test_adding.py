@@ -17,7 +17,7 @@ from orchestration.config.settings import REPOSITORY
 from tests.repository.test_repository import committed
 from tests.support.additions.changes import ADDITIONS
 from tests.support.pipeline.shared import VARIABLE
-from tests.support.start import MINUTE, start_ms
+from tests.support.start import HOUR, MINUTE, start_ms
 
 # A path of the API, or the name of a tool.
 ASKED = {
@@ -26,6 +26,7 @@ ASKED = {
         f"/api/series/toy-oi-coins?base=BTC&step=1m&start={start_ms()}&end={start_ms() + MINUTE}"
     ),
     "an endpoint": "/api/toy-totals",
+    "a rollup step": f"/api/series/oi?base=BTC&step=8h&start={start_ms()}&end={start_ms() + MINUTE}",
     "a tool": "toy_perps",
 }
 PATH = re.compile(r"`([^`]+)`")
@@ -91,6 +92,13 @@ def test_a_metric_s_number_is_served(answers: dict[str, Any]) -> None:
 def test_an_endpoint_s_number_is_served(answers: dict[str, Any]) -> None:
     [coin] = answers["a venue"]["coins"]
     assert answers["an endpoint"] == {"n_perps": 1, "oi_usd": coin["perps"][0]["oi_usd"]}
+
+
+def test_a_step_s_number_is_served(answers: dict[str, Any]) -> None:
+    [coin] = answers["a venue"]["coins"]
+    series = answers["a rollup step"]
+    assert (series["step"], series["t"]) == (8 * HOUR, [start_ms() - start_ms() % (8 * HOUR)])
+    assert series["v"] == [pytest.approx(coin["perps"][0]["oi_usd"])]
 
 
 def test_a_tool_s_number_is_served(answers: dict[str, Any]) -> None:

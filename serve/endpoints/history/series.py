@@ -8,11 +8,23 @@ import pyarrow as pa
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Values, coin, duration, epoch_ms, kind, market, metric, one_of, venue, word_of
+from serve.contract.parameters import (
+    Values,
+    coin,
+    duration,
+    epoch_ms,
+    kind,
+    market,
+    metric,
+    one_of,
+    step,
+    venue,
+    word_of,
+)
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
 from serve.queries.series import check_venue, describe_series, read_series, series_gaps
-from serve.queries.series_query import SeriesQuery, resolve_series
+from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader
@@ -66,8 +78,10 @@ def schema(catalog: Catalog) -> Schema:
 def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """Empty arrays, marked as unavailable: unreadable data is not zero activity."""
     # Before the first edition no metric is known, and none can be refused.
-    for name, known in (("metric", fallback.catalog.names), ("kind", fallback.catalog.kinds)):
-        if known and values[name] is not None and values[name] not in known:
+    catalog = fallback.catalog
+    allowed = {"metric": catalog.names, "kind": catalog.kinds, "step": (*catalog.steps, AUTO)}
+    for name, known in allowed.items() if catalog.metrics else ():
+        if values[name] is not None and values[name] not in known:
             raise BadParameter(name, values[name], "use one of " + ", ".join(known), known)
     if values["format"] == "csv":
         return Body(b"# source: unavailable\ntime_utc,unix_ms\n", CSV, degraded=True)
@@ -100,10 +114,10 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
         "range": duration("Length of the range: a number and m, h, d, w or y (1d without it).", "30d"),
         "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
         "end": epoch_ms("End (exclusive), UTC epoch ms; the edition's as_of without it."),
-        "step": one_of(
+        "step": step(
             "Bucket width; raised to stay under 1500 points (6000 with a key) and within what the tier keeps.",
-            *("1m", "5m", "15m", "1h", "4h", "1d", "auto"),
-            default="auto",
+            AUTO,
+            default=AUTO,
         ),
         "venue": venue("One exchange; all of them without it."),
         "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),

@@ -1,18 +1,17 @@
-"""The tools of /mcp, in the order in which they are listed."""
+"""The tools of /mcp: every `Tool` that a file of this folder defines, found by being there."""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from serve.mcp.tool import Tool
-from serve.mcp.tools.history import FUNDING_HISTORY, LIQUIDATIONS_HISTORY, OI_HISTORY
-from serve.mcp.tools.markets import MARKET_SNAPSHOT
-from serve.mcp.tools.spikes import SPIKE_FEED, SPIKE_OUTCOMES
-from serve.mcp.tools.xray import XRAY_RISK_HISTORY, XRAY_RISK_RANKING
 
-TOOLS: tuple[Tool, ...] = (
-    MARKET_SNAPSHOT,
-    FUNDING_HISTORY,
-    OI_HISTORY,
-    LIQUIDATIONS_HISTORY,
-    SPIKE_FEED,
-    SPIKE_OUTCOMES,
-    XRAY_RISK_RANKING,
-    XRAY_RISK_HISTORY,
-)
+# Listed first, because the instructions to agents begin with it. The others follow in the order of files and lines.
+FIRST = "market_snapshot"
+
+
+def _all_tools() -> list[Tool]:
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    return [found for module in modules for found in vars(module).values() if isinstance(found, Tool)]
+
+
+TOOLS: tuple[Tool, ...] = tuple(sorted(_all_tools(), key=lambda tool: tool.name != FIRST))

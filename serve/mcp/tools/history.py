@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from serve.contract.parameters import Param, Values, coin, duration, market, one_of, venue
+from serve.contract.parameters import Param, Values, coin, duration, market, one_of, step, venue
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import significant
 from serve.mcp.arguments import check_order, find_coin, find_market, iso, string, utc_time
@@ -15,7 +15,6 @@ from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
 
 DEFAULT_POINTS = 200
-STEPS = ("1m", "5m", "15m", "1h", "4h", "1d")
 TYPES = ("perp", "spot", "all")
 # Further figures in the summary of a metric's fields.
 EXTRA_FIGURES = {"oi": ("change_fraction",), "liquidations": ("total",)}
@@ -78,10 +77,7 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
         "start": utc_time("Start in UTC, ending in Z; together with end (or range), instead of range alone."),
         "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
         "step": string(
-            one_of(
-                "Bucket width; without it about 200 buckets. One that is too fine for the range is raised.",
-                *STEPS,
-            )
+            step("Bucket width; without it about 200 buckets. One that is too fine for the range is raised.")
         ),
         "venue": string(venue("One exchange; all of them together without it.")),
         "type": _types(metric),
@@ -126,17 +122,17 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
         gaps=content["gaps"],
         venue=asked.venue,
         warnings=warnings,
-        rest=f"/api/series/{asked.metric}?{_rest(asked, definition)}",
+        rest=f"/api/series/{asked.metric}?{_rest(asked, definition, db.edition.catalog.steps)}",
     )
 
 
-def _rest(asked: SeriesQuery, metric: Metric) -> str:
+def _rest(asked: SeriesQuery, metric: Metric, steps: tuple[str, ...]) -> str:
     """The same request to the JSON API, as CSV."""
     if asked.market:
         chosen = {"market": asked.market}
     else:
         chosen = {"base": asked.base or "", "type": asked.type, **({"venue": asked.venue} if asked.venue else {})}
-    step = {"step": asked.step} if asked.step in STEPS else {}
+    step = {"step": asked.step} if asked.step in steps else {}
     start = asked.start
     for most in (metric.max_range_d, metric.max_range_with_key_d):
         # The query begins with its first bucket, which may lie before the longest allowed range.

@@ -1,2 +1,1 @@
-"""Additions for test_adding: a venue, a metric, an endpoint and a tool, and a run of a copy of the repository with
-them."""
+"""Additions for test_adding: a venue, a metric, an endpoint, a rollup step and a tool, and a run of a copy with them."""

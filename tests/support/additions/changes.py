@@ -218,10 +218,6 @@ TOY_PERPS = Tool(
 ''',
     },
     edited={
-        "serve/mcp/tools/__init__.py": (
-            "",
-            "\nfrom serve.mcp.tools.toy import TOY_PERPS  # noqa: E402\n\nTOOLS += (TOY_PERPS,)\n",
-        ),
         "dbt_project/models/metrics/_exposures.yml": (
             "",
             """
@@ -234,10 +230,65 @@ TOY_PERPS = Tool(
     },
 )
 
+STEP = Addition(
+    new={
+        "dbt_project/models/marts/series/series_market_8h.sql": '{{ rollup_market("8h") }}\n',
+        "dbt_project/models/marts/series/series_base_8h.sql": '{{ rollup_base("8h") }}\n',
+        "dbt_project/models/marts/series/series_venue_8h.sql": '{{ rollup_venue("8h") }}\n',
+        "dbt_project/models/marts/series/series_ratios_8h.sql": '{{ ratio_view("8h", tier="1h") }}\n',
+        "dbt_project/models/marts/series/series_venue_ratios_8h.sql": '{{ venue_ratios("8h") }}\n',
+        "dbt_project/models/marts/series/series_depth_8h.sql": '{{ depth_view("8h", tier="1h") }}\n',
+    },
+    edited={
+        "dbt_project/macros/time.sql": ('"4h": 14400000, ', '"8h": 28800000, '),
+        "dbt_project/models/marts/series/_series.yml": (
+            "      series_market_3d together, computed when it is read.\n    columns: *venue_columns\n",
+            """
+  - name: series_market_8h
+    config: {meta: {served: tier, step: 8h, period: month, <<: *by_market, late: late_rows}}
+    description: One row per market and 8 hours, rolled up from series_market_4h.
+    columns: *market_columns
+  - name: series_base_8h
+    config: {meta: {served: tier, step: 8h, period: month, <<: *by_coin, late: late_rows}}
+    description: One row per coin, type and 8 hours.
+    columns: *base_columns
+  - name: series_venue_8h
+    config: {meta: {served: tier, step: 8h}}
+    description: One row per coin, type, venue and 8 hours, computed when it is read.
+    columns: *venue_columns
+""",
+        ),
+        "dbt_project/models/marts/series/_positioning.yml": (
+            "    description: One row per perp and 3 days, the last one of series_depth_1h, computed when it is read.\n"
+            "    columns: *depth_view_columns\n",
+            """
+  - name: series_ratios_8h
+    config: {meta: {served: tier, step: 8h}}
+    description: One row per market and 8 hours, computed from series_ratios_1h when it is read.
+    columns: *ratio_view_columns
+  - name: series_venue_ratios_8h
+    config: {meta: {served: tier, step: 8h}}
+    description: One row per coin, venue and 8 hours, computed when it is read.
+    columns: *venue_ratio_columns
+  - name: series_depth_8h
+    config: {meta: {served: tier, step: 8h}}
+    description: One row per perp and 8 hours, computed when it is read.
+    columns: *depth_view_columns
+""",
+        ),
+        "dbt_project/models/metrics/_exposures.yml": (
+            "      metric('bid_ask_ratio'), ref('series_base_1m'),",
+            " ref('series_base_8h'), ref('series_venue_8h'), ref('series_market_8h'), ref('series_ratios_8h'),"
+            " ref('series_venue_ratios_8h'), ref('series_depth_8h'),",
+        ),
+    },
+)
+
 # By the words of the guide's table.
 ADDITIONS = {
     "a venue": VENUE,
     "a metric from a column of the series": METRIC,
     "an endpoint": ENDPOINT,
+    "a rollup step": STEP,
     "a tool": TOOL,
 }

@@ -101,7 +101,7 @@ def backfill(
     """
     chosen = settings()
     from ingest.landing.memory import stay_small
-    from orchestration.code_location import history
+    from orchestration.supervise import backfill as history
 
     log_to_stderr()
     stay_small()

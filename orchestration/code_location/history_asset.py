@@ -8,10 +8,10 @@ import dagster as dg
 from pydantic import Field
 
 from ingest.recorder.state import RecorderBusy
-from orchestration.code_location.history import WrongRequest, fetch, offered, sentence, wanted
 from orchestration.code_location.lineage import HISTORY, venue_key
 from orchestration.code_location.upkeep import mark_alive
 from orchestration.config.settings import Settings
+from orchestration.supervise.backfill import WrongRequest, fetch, offered, sentence, wanted
 
 # A backfill takes hours: its pool has a single slot of its own.
 FETCHING = "history"

@@ -3,10 +3,16 @@ crash.
 
 The `filelock` library does not serve here: its descriptors cannot be passed to child processes, and a dbt whose parent
 was killed must still count as the writer.
+
+Every lock of orchestration is taken here. The recorder's lock on its folder (`ingest.recorder.state`) and the server's
+on the file of keys (`serve.http.keys`) are their own, because those packages import nothing of orchestration or of each
+other.
 """
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -34,3 +40,12 @@ def note_of(path: Path) -> str:
         return path.read_text().strip()
     except FileNotFoundError:
         return ""
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a lock for the block, after waiting for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -17,7 +17,7 @@ from orchestration.config.places import SettingsError, text_of
 REPOSITORY = Path(__file__).resolve().parents[2]
 UNIVERSES = ("small", "full")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
-MEMORY = re.compile(r"[1-9][0-9]*(\.[0-9]+)?([KMGT]i?B)")
+MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
@@ -50,11 +50,16 @@ SETTINGS = (
         "<home>/warehouse.duckdb",
         "The warehouse that dbt builds: a DuckDB file, or `md:<name>` for MotherDuck.",
     ),
-    Setting("TIDEMARK_BUILD_THREADS", "all cores", "DuckDB's threads in a build, a publish and upkeep."),
+    Setting(
+        "TIDEMARK_BUILD_THREADS",
+        "all cores",
+        "DuckDB's threads in a build, a publish and upkeep; quality checks have half.",
+    ),
     Setting(
         "TIDEMARK_BUILD_MEMORY",
         "a quarter of the memory",
-        "DuckDB's memory in a build, a publish and upkeep, such as `4GB`; beyond it DuckDB goes to disk.",
+        "DuckDB's memory in a build, a publish and upkeep, such as `4GB`; beyond it DuckDB goes to disk. "
+        "Quality checks have half.",
     ),
     Setting(
         "TIDEMARK_VENUES_URL",
@@ -160,6 +165,14 @@ class Settings:
     def build_resources(self) -> Mapping[str, str | int]:
         """DuckDB's configuration for a connection to the warehouse: threads and memory."""
         return {"threads": self.build_threads, "memory_limit": self.build_memory}
+
+    @property
+    def quality_resources(self) -> Mapping[str, str | int]:
+        """DuckDB's configuration for the quality checks: half of a build's, because a build may run meanwhile."""
+        memory = MEMORY.fullmatch(self.build_memory)
+        assert memory
+        half = f"{float(memory['number']) / 2:f}{memory['unit']}"
+        return {"threads": max(1, self.build_threads // 2), "memory_limit": half}
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":

@@ -22,7 +22,6 @@ from orchestration.warehouse.writer import PipelineError
 
 # An hourly run reads a little more than an hour, so that rows that arrived late are checked once too.
 LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
-MEMORY = "1GB"
 # A backfill's requests belong to no minute, so they are not checked for punctuality.
 RECORDED = f"not {HISTORY_SQL}"
 ANSWERED = "error is null and coalesce(status between 200 and 299 or status = 101, false)"
@@ -57,7 +56,7 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         if left.stat().st_mtime < time.time() - 3600:
             left.unlink(missing_ok=True)  # left by a killed run
     path = settings.quality / f"facts_{period}_{time.time_ns()}.duckdb"
-    with duckdb.connect(str(path), config={"memory_limit": MEMORY, "threads": 2}) as con:
+    with duckdb.connect(str(path), config=dict(settings.quality_resources)) as con:
         con.execute("set preserve_insertion_order = false")
         newest_ms = _attach_replica(con, settings.serving)
         step_ms = MINUTE_MS if period == "hourly" else HOUR_MS

@@ -22,7 +22,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from orchestration.config.clock import HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
-from orchestration.quality.facts import MEMORY, Span
+from orchestration.quality.facts import Span
 from orchestration.quality.pages import ExpectInRange, ExpectNoSuspects, ExpectNotBefore
 from orchestration.quality.suites import Between, Check, Expected, NotBefore, Period, Rows, checks_of
 from orchestration.quality.suspects import Suspect
@@ -80,7 +80,7 @@ def validate(settings: Settings, period: Period, facts: Path, span: Span) -> lis
         connection_string=f"duckdb:///{facts}",
         create_temp_table=False,
         kwargs={
-            "connect_args": {"read_only": True, "config": {"memory_limit": MEMORY, "threads": "2"}},
+            "connect_args": {"read_only": True, "config": dict(settings.quality_resources)},
         },
     )
     checks = checks_of(period)

@@ -5,7 +5,6 @@ lock, so that a dbt whose parent was killed still counts as the writer. While th
 dbt process that is already started (see `server`).
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from orchestration.config import locks
 from orchestration.config.settings import REPOSITORY, Settings
 from orchestration.warehouse.dbt_runner import client as dbt_client
 from orchestration.warehouse.writer import PipelineError, Report
@@ -124,8 +124,7 @@ def prepare_manifest(settings: Settings, report: Report = print) -> Path:
         return manifest
     settings.dbt_target.mkdir(parents=True, exist_ok=True)
     # Two processes may start at once: one parses while the other waits and then finds the manifest up to date.
-    with (settings.dbt_target.parent / "parse.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locks.held(settings.dbt_target.parent / "parse.lock"):
         if is_current(manifest):
             return manifest
         report("reading the dbt project")

@@ -16,9 +16,9 @@ import pytest
 from ingest.declaration.history import DAY_MS
 from ingest.landing.landing import committed_loads
 from ingest.recorder.state import lock
-from orchestration.code_location.history import offered
 from orchestration.code_location.history_asset import history_asset
 from orchestration.config.settings import Settings
+from orchestration.supervise.backfill import offered
 from tests.orchestration.cli.test_cli import environment, sentence, tidemark
 from tests.support.servers.api_server import free_port, until
 from tests.support.start import start_ms, to_text

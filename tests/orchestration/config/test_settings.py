@@ -26,6 +26,16 @@ def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.Mo
         assert con.execute("select current_setting('threads')").fetchall() == [(settings.build_threads,)]
 
 
+@pytest.mark.parametrize(("threads", "memory", "half"), [("1", "3GB", (1, 1.5e9)), ("5", "1500MB", (2, 7.5e8))])
+def test_quality_checks_have_half_of_a_build(threads: str, memory: str, half: tuple[int, float]) -> None:
+    settings = Settings.from_env({"TIDEMARK_BUILD_THREADS": threads, "TIDEMARK_BUILD_MEMORY": memory})
+    with duckdb.connect(config=dict(settings.quality_resources)) as con:
+        [(count, limit)] = con.execute("select current_setting('threads'), current_setting('memory_limit')").fetchall()
+    number, unit = limit.split(" ")
+    assert count == half[0]
+    assert float(number) * {"GiB": 2**30, "MiB": 2**20}[unit] == pytest.approx(half[1], rel=0.1)
+
+
 def test_every_folder_of_the_state_is_in_the_home() -> None:
     settings = Settings.from_env({"TIDEMARK_HOME": "/srv/tidemark"})
     folders = (settings.serving, settings.recorder, settings.dbt_target, settings.dbt_logs, settings.docs)

@@ -74,8 +74,8 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
     check_length(span, asked, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
     limit = POINT_LIMIT_WITH_KEY if keyed else POINT_LIMIT
-    if values["step"] not in (None, AUTO, *edition.catalog.steps):
-        known = (*edition.catalog.steps, AUTO) if points_wanted is None else edition.catalog.steps
+    known = edition.catalog.steps if points_wanted else (*edition.catalog.steps, AUTO)
+    if values["step"] is not None and values["step"] not in known:
         raise BadParameter("step", values["step"], "use one of " + ", ".join(known), known)
     usual = step_for_points(edition.tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))

@@ -1,6 +1,7 @@
 """The documents agree with the code: links work, and every setting, command, endpoint and tool is described."""
 
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -14,13 +15,19 @@ from serve.contract.endpoint import Endpoint
 from serve.endpoints import all_endpoints
 from serve.guide.guide import LOCAL, START, Page, page_order, read_page
 from serve.mcp.tools import TOOLS
-from serve.replica.catalog import Catalog
+from serve.replica.catalog import Tier, read_catalog
 from tests.requirements import REQUIREMENTS
+from tests.support.replica.replica import CATALOG, TIERS
 
 DOCS = REPOSITORY / "docs"
 ROOMS = ("benchmarks", "dbt_project", "docs", "ingest", "orchestration", "sandbox", "serve", "tests")
 # What the server has beside its endpoints.
 SERIES = "/api/series/{metric}"
+# What an edition of this project has.
+PUBLISHED = read_catalog(
+    ((name, json.dumps(definition)) for name, definition in CATALOG.items()),
+    tuple(Tier(step, width, keep) for step, width, _, keep in TIERS),
+)
 ROUTES = ("/docs", "/guide/", "/dbt/", "/quality/", "/mcp")
 
 
@@ -72,7 +79,7 @@ def endpoints() -> dict[str, Endpoint]:
 
 def choices(path: str, name: str) -> set[str]:
     """The values that a parameter may have, where they are a fixed set."""
-    return set(endpoints()[path].params[name].schema_for(Catalog()).get("enum", ()))
+    return set(endpoints()[path].params[name].schema_for(PUBLISHED).get("enum", ()))
 
 
 def is_served(path: str) -> bool:

@@ -126,12 +126,12 @@ def give_parsed(settings: Settings) -> None:
     dbt stores a hash of the warehouse's location, and parses again if it differs.
     """
     settings.dbt_target.mkdir(parents=True, exist_ok=True)
-    old, new = (_place_hash(place).encode() for place in (NOWHERE, settings.warehouse))
+    old, new = (place_hash(place).encode() for place in (NOWHERE, settings.warehouse))
     for name, content in _parsed()[1].items():
         (settings.dbt_target / name).write_bytes(content.replace(old, new))
 
 
-def _place_hash(warehouse: str) -> str:
+def place_hash(warehouse: str) -> str:
     """As ManifestLoader.build_manifest_state_check makes it of a profile."""
     profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())["tidemark"]["outputs"]["warehouse"]
     del profile["type"]

@@ -4,12 +4,20 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import duckdb
 import pytest
+from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+from dbt.adapters.duckdb.credentials import DuckDBCredentials
+from dbt.clients.jinja import MacroGenerator
+from dbt_common.clients.jinja import template_cache
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import DbtError, run_dbt, start_dbt
 from orchestration.warehouse.writer import writer_lock
+from tests.support.pipeline.dbt_project import give_parsed, place_hash
 from tests.support.pipeline.dbt_server import holders, runs, wait_until, zombies
 
 
@@ -57,3 +65,33 @@ def test_a_run_whose_reader_was_killed_ends(settings: Settings, server: subproce
     caller.wait(60)
     wait_until(lambda: not holders(settings.home / "writer.lock"))
     wait_until(lambda: not runs(server))
+
+
+# What follows is of the parts of dbt that no document of dbt promises: an upgrade that changes one fails here first.
+
+
+def test_a_run_takes_macros_from_the_cache_that_the_server_fills() -> None:
+    macro: Any = SimpleNamespace(macro_sql="{% macro one() %}1{% endmacro %}", name="one")
+    compiled = template_cache.get_node_template(macro)
+    assert MacroGenerator(macro).get_template() is compiled
+
+
+def test_a_closed_connection_manager_releases_the_warehouse(tmp_path: Path) -> None:
+    path = str(tmp_path / "warehouse.duckdb")
+    place: Any = DuckDBCredentials.from_dict({"path": path, "schema": "main", "database": "warehouse"})
+    DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+    connection: Any = SimpleNamespace(state="init", credentials=place, handle=None)
+    DuckDBConnectionManager.open(connection)
+    with pytest.raises(duckdb.ConnectionException, match="different configuration"):
+        duckdb.connect(path, read_only=True)
+    connection.handle = None
+    DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+    duckdb.connect(path, read_only=True).close()
+
+
+def test_a_parsed_project_names_the_warehouse_by_this_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests replace it in a copy; if dbt made it otherwise, it would read the project again in every test."""
+    monkeypatch.setenv("TIDEMARK_HOME", str(tmp_path))
+    settings = Settings.from_env()
+    give_parsed(settings)
+    assert place_hash(settings.warehouse).encode() in (settings.dbt_target / "partial_parse.msgpack").read_bytes()

@@ -17,17 +17,15 @@ from ingest.landing.rows import Row as Landed
 from ingest.recorder.schedule import Catalogue
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.aster import ASTER
-from sandbox.derived.truth import truth
 from sandbox.http.streams import liquidations_of
 from sandbox.market.clock import Clock
-from sandbox.market.derivatives import FUNDING_CAP
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.listings.aster import DOLLAR, SHIELD
 from sandbox.market.universe import build_universe
-from sandbox.market.world import World, build_world
+from sandbox.market.world import build_world
 from sandbox.venues.aster import WINDOW_MS, endpoints
 from sandbox.wire.endpoint import Request
-from tests.support.pipeline.venue_minute import recorded_minute
+from tests.ingest.venues.conftest import FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample as body_of
 from tests.support.recordings.conformance import differences
@@ -209,17 +207,11 @@ def test_index_components_and_bodies_that_must_be_rejected(staged: Warehouse) ->
     assert staged.rows("select reject from stg_aster__instruments") == [("unreadable",)]
 
 
-@pytest.fixture(scope="module")
-def minute(tmp_path_factory: pytest.TempPathFactory, staged: Warehouse) -> tuple[list[dict[str, Any]], World]:
-    """What the declaration records from the simulator in its first minute."""
-    return asyncio.run(recorded_minute(ASTER, NOW_MS))
-
-
 INDEX = {"symbol": "BTCUSDT", "time": 1774077572319,
          "references": [{"exchange": "binance", "symbol": "BTCUSDT", "weight": "0.41441441"}]}  # fmt: skip
 
 
-def test_the_simulator_responds_like_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
+def test_the_simulator_responds_like_the_venue(recordings: Path, first_minute: FirstMinute) -> None:
     docs, spot = "Endpoints/Futures/ExchangeData/", "Endpoints/Spot/ExchangeData/"
     real = {
         "funding": read(recordings / "aster" / "fapi_premiumIndex.2026-07.json"),
@@ -242,71 +234,10 @@ def test_the_simulator_responds_like_the_venue(recordings: Path, minute: tuple[l
         "spot_instruments": {"ignored": {"filters"}, "unscaled": {"limit"}},
         "settlements": {"tolerance": 1e6},
     }  # fmt: skip
-    asked = {row["endpoint"]: json.loads(row["body"]) for row in minute[0]}
-    assert set(asked) == {endpoint.name for endpoint in ASTER.endpoints} == set(real)
+    asked = {row["endpoint"]: json.loads(row["body"]) for row in first_minute.rows["aster"]}
+    assert set(asked) - {"liquidations"} == {endpoint.name for endpoint in ASTER.endpoints} == set(real)
     for kind, body in real.items():
         assert differences(body, asked[kind], **options.get(kind, {})) == [], kind
-
-
-def test_a_recorded_minute_agrees_with_the_simulated_market(
-    minute: tuple[list[dict[str, Any]], World], staged: Warehouse
-) -> None:
-    rows, world = minute
-    assert [row for row in rows if row["error"] or row["status"] != 200] == []
-    staged.reset().build(rows, "raw_window")
-    kinds = {row["endpoint"] for row in rows}
-    for kind in kinds:
-        assert staged.rows(f"select * from stg_aster__{kind} where reject is not null") == [], kind
-        assert staged.rows(f"select distinct endpoint from stg_aster__{kind}") == [(kind,)]
-    state, listings = world.minute(NOW_MS // MINUTE), world.universe.listings
-    live = {listings[row].symbol: row for row in world.universe.rows("aster", "perp").tolist() if state.listed[row]}
-    books = {symbol: row for symbol, row in live.items() if not listings[row].group}
-    assert {listings[row].group for row in live.values()} >= {""}
-    found = staged.rows("""
-        select symbol, mark_price, index_price, funding_rate, interval_h, next_funding_ms, last_price, vol24h_quote,
-            open_interest
-        from stg_aster__funding
-        left join stg_aster__funding_intervals using (symbol)
-        left join stg_aster__perp_tickers using (symbol)
-        left join stg_aster__open_interest using (symbol)""")
-    assert {row[0] for row in found} == set(live)
-    for symbol, mark, index, rate, hours, following, last, turnover, held in found:
-        row = live[symbol]
-        said = truth(
-            world, "aster", "perp", symbol, NOW_MS // MINUTE * MINUTE, NOW_MS // MINUTE * MINUTE + 1, WINDOW_MS
-        )
-        (point,) = said["minutes"]
-        units = listings[row].units
-        assert mark / units == pytest.approx(point["mark_price"], rel=1e-5)
-        assert index == pytest.approx(state.index[row], rel=1e-5)
-        assert rate == pytest.approx(point["funding_rate"], abs=1e-8)
-        assert rate * 8 / hours == pytest.approx(point["funding_rate"] * 8 / point["funding_interval_h"], abs=1e-7)
-        assert hours == point["funding_interval_h"]
-        assert (following - NOW_MS) / 3_600_000 <= hours
-        if symbol in books:
-            assert (
-                min(point["price"], point["close"]) * 0.999999
-                <= last / units
-                <= max(point["price"], point["close"]) * 1.000001
-            )
-            assert turnover == pytest.approx(state.quote_24h[row], rel=1e-6)
-            assert held * units == pytest.approx(point["oi_base"], rel=1e-9)
-        else:
-            assert last is None
-            assert held is None
-    assert abs(max(found, key=lambda row: abs(row[3]))[3]) <= FUNDING_CAP
-    instruments = dict(staged.rows("select symbol, status from stg_aster__instruments"))
-    assert {symbol for symbol, status in instruments.items() if status == "trading"} == set(books)
-    bars = staged.rows("""
-        select symbol, opened_ms, turnover, taker_buy_turnover, volume from stg_aster__perp_bars
-        where closed_ms < ? and symbol = 'BTCUSDT' order by opened_ms""", [NOW_MS])  # fmt: skip
-    assert len(bars) == 98
-    first = world.bars(live["BTCUSDT"], bars[0][1] // MINUTE, len(bars))
-    assert [row[2] for row in bars] == pytest.approx(first.quote_volume[0].tolist(), rel=1e-6)
-    assert [row[3] for row in bars] == pytest.approx((first.quote_volume * first.taker_buy)[0].tolist(), rel=1e-6)
-    weights = staged.rows("select symbol, sum(weight) from stg_aster__index_components group by symbol")
-    assert weights
-    assert all(total == pytest.approx(1) for _, total in weights)
 
 
 async def test_liquidations_over_the_websocket_equal_the_simulated_markets(staged: Warehouse) -> None:

@@ -9,10 +9,8 @@ import ccxt
 import pytest
 
 from ingest.venues.bitget import API, BITGET, PERPS, STREAMS, category
-from sandbox.derived.truth import truth
-from sandbox.market.world import World
 from sandbox.venues.bitget import streams as bitget_streams
-from tests.support.pipeline.venue_minute import recorded_minute
+from tests.ingest.venues.conftest import FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
@@ -159,60 +157,10 @@ def test_ratios_are_read_as_a_fraction_also_from_an_empty_response(warehouse: Wa
         assert warehouse.rows(query) == [("BTCUSDT", 1758603000000, 300_000, *values, None)]
 
 
-async def test_a_simulated_minute_is_staged_without_rejected_rows(warehouse: Warehouse) -> None:
-    rows, world = await recorded_minute(BITGET, NOW)
-    assert [row for row in rows if row["error"] or row["status"] != 200] == []
-    assert {row["endpoint"] for row in rows} == {endpoint.name for endpoint in BITGET.endpoints}
-    assert {row["key"] for row in rows if row["endpoint"] == "perp_tickers"} == set(PERPS)
-    frames = [json.loads(frame) for _, _, frame in bitget_streams.frames(world, NOW // MINUTE - 1)]
-    tick = NOW // MINUTE * MINUTE
-    warehouse.build([*rows, span(tick, "bitget", frames)], "raw_window")
-    kinds = [endpoint.name for endpoint in BITGET.endpoints] + ["liquidations"]
-    for kind in kinds:
-        query = f"select count(*), count(*) filter (reject is not null), min(endpoint) from stg_bitget__{kind}"
-        count, rejected, endpoint = warehouse.rows(query)[0]
-        assert (count > 0, rejected, endpoint) == (True, 0, kind)
-    _compare_markets(world, warehouse)
-    _compare_liquidations(world, warehouse)
-
-
-def _compare_markets(world: World, warehouse: Warehouse) -> None:
-    state, last = world.minute(NOW // MINUTE), world.last(NOW)
-    columns = "last_price, mark_price, index_price, vol24h_quote, open_interest, funding_rate"
-    found = {row[0]: row[1:] for row in column(warehouse, "perp_tickers", columns)}
-    listings = world.universe.listings
-    live = [row for row in world.universe.rows("bitget", "perp").tolist() if state.listed[row]]
-    assert set(found) == {listings[row].symbol for row in live}
-    assert {category(symbol) for symbol in found} == set(PERPS)
-    for row in live:
-        true = (last[row], state.mark[row], state.index[row], state.quote_24h[row], state.oi[row], state.rate[row])
-        assert found[listings[row].symbol] == pytest.approx(true, rel=2e-5), listings[row].symbol
-    hours = dict(column(warehouse, "funding", "interval_h"))
-    assert hours == {listings[row].symbol: state.hours[row] for row in live}
-    known = column(warehouse, "instruments", "base_raw, quote, settle, inverse, status", "status <> 'prelaunch'")
-    trading = {row[0]: row[1:5] for row in known if row[5] == "trading"}
-    assert set(trading) == set(found)
-    for row in live:
-        one = listings[row]
-        settle = one.base_raw if one.inverse else one.quote
-        assert trading[one.symbol] == (one.base_raw, one.quote, settle, one.inverse)
-    bars = column(warehouse, "perp_bars", "opened_ms, close, volume, turnover, closed_ms", "symbol = 'BTCUSDT'")
-    row = world.universe.row["bitget", "perp", "BTCUSDT"]
-    for _, opened, close, volume, turnover, closed in bars[:-1]:
-        bar = world.bars(row, opened // MINUTE, 1)
-        traded = (bar.close[0, 0], bar.volume[0, 0], bar.quote_volume[0, 0])
-        assert (close, volume, turnover) == pytest.approx(traded, rel=1e-5)
-        assert closed == opened + MINUTE - 1
-
-
-def _compare_liquidations(world: World, warehouse: Warehouse) -> None:
-    before = (NOW // MINUTE - 1) * MINUTE
-    found = column(warehouse, "liquidations", "side, ts, size_quote")
-    assert len(found) > 1
-    for symbol in {row[0] for row in found}:
-        events = truth(world, "bitget", "perp", symbol, before, before + MINUTE, bitget_streams.WINDOW_MS)
-        sent = [(one["side"], one["ts"], one["usd"]) for one in events["liquidations"] if one["sent"]]
-        assert sorted(sent) == sorted((side, ts, pytest.approx(usd)) for name, side, ts, usd in found if name == symbol)
+def test_every_category_of_perpetuals_is_asked_and_has_markets(first_minute: FirstMinute) -> None:
+    asked = {row["key"] for row in first_minute.rows["bitget"] if row["endpoint"] == "perp_tickers"}
+    symbols = first_minute.warehouse.rows("select symbol from stg_bitget__perp_tickers")
+    assert asked == {category(symbol) for (symbol,) in symbols} == set(PERPS)
 
 
 async def test_the_simulator_responds_like_the_venue(recordings: Path) -> None:

@@ -10,14 +10,12 @@ import pytest
 from ingest.venues.bithumb import BITHUMB
 from ingest.venues.upbit import COVERED
 from sandbox.market.listing import ANCHOR_MS
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.facts.spot_truth import (
-    assert_all_answered,
     assert_bars_are_true,
-    assert_nothing_rejected,
     bars,
     rows_of,
 )
-from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged
 from tests.support.recordings.conformance import differences
@@ -81,23 +79,14 @@ async def test_simulated_bodies_have_the_recorded_structure(client: SandboxClien
         assert ticker["timestamp"] == ticker["trade_timestamp"]
 
 
-async def test_a_recorded_minute_is_the_truth(bithumb: Warehouse) -> None:
-    rows, world = await recorded_minute(BITHUMB, NOW)
-    assert_all_answered(rows)
-    bithumb.build(rows, "raw_window")
-    views = [f"stg_bithumb__{kind}" for kind in ("spot_instruments", "spot_tickers", "spot_bars")]
-    assert_nothing_rejected(bithumb, views)
-    markets, state = rows_of(world, "bithumb", NOW), world.minute(NOW // MINUTE)
-    last = world.last(NOW)
-    listed = bithumb.rows("select symbol, base_raw, quote from stg_bithumb__spot_instruments")
+def test_bars_are_asked_of_the_covered_and_the_busiest(first_minute: FirstMinute) -> None:
+    staged, markets = first_minute.warehouse, rows_of(first_minute.world, "bithumb", NOW_MS)
+    listed = staged.rows("select symbol, base_raw, quote from stg_bithumb__spot_instruments")
     assert set(listed) == {(symbol, symbol[4:], "KRW") for symbol in markets}
-    reported = bithumb.rows("select symbol, last_price, vol24h_quote from stg_bithumb__spot_tickers")
-    assert {symbol for symbol, *_ in reported} == set(markets)
-    for symbol, price, volume in reported:
-        assert (price, volume) == pytest.approx((last[markets[symbol]], state.quote_24h[markets[symbol]]), rel=1e-6)
+    reported = staged.rows("select symbol, last_price, vol24h_quote from stg_bithumb__spot_tickers")
     others = sorted((volume, symbol) for symbol, _, volume in reported if symbol not in COVERED)
     wanted = {*COVERED, *(symbol for _, symbol in others[-20:])}
-    assert_bars_are_true(bithumb, "bithumb", world, NOW, wanted)
+    assert_bars_are_true(first_minute.warehouse, "bithumb", first_minute.world, NOW_MS, wanted)
 
 
 async def test_history_is_asked_by_the_clock_of_seoul(client: SandboxClient) -> None:

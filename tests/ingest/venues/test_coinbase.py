@@ -7,16 +7,14 @@ from typing import Any
 import ccxt
 import pytest
 
-from ingest.venues.coinbase import COINBASE, COVERED
+from ingest.venues.coinbase import COVERED
 from sandbox.market.listing import ANCHOR_MS
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.facts.spot_truth import (
-    assert_all_answered,
     assert_bars_are_true,
-    assert_nothing_rejected,
     bars,
     rows_of,
 )
-from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged
 from tests.support.recordings.conformance import differences
@@ -80,28 +78,18 @@ async def test_simulated_bodies_have_the_recorded_structure(client: SandboxClien
     assert differences(tickers["BTC-USD"], (await client.get(f"{HOST}/products/BTC-USD/ticker")).json) == []
 
 
-async def test_a_recorded_minute_is_the_truth(coinbase: Warehouse) -> None:
-    rows, world = await recorded_minute(COINBASE, NOW)
-    assert_all_answered(rows)
-    coinbase.build(rows, "raw_window")
-    views = [f"stg_coinbase__{kind}" for kind in ("spot_instruments", "spot_tickers", "spot_bars")]
-    assert_nothing_rejected(coinbase, views)
-    markets, state = rows_of(world, "coinbase", NOW), world.minute(NOW // MINUTE)
-    last = world.last(NOW)
-    trading = coinbase.rows("select symbol from stg_coinbase__spot_instruments where status = 'trading'")
+def test_bars_are_asked_of_the_covered_and_the_busiest(first_minute: FirstMinute) -> None:
+    staged, markets = first_minute.warehouse, rows_of(first_minute.world, "coinbase", NOW_MS)
+    trading = staged.rows("select symbol from stg_coinbase__spot_instruments where status = 'trading'")
     assert {symbol for (symbol,) in trading} == set(markets)
-    reported = coinbase.rows("select endpoint, symbol, last_price, vol24h_quote from stg_coinbase__spot_tickers")
-    assert {symbol for _, symbol, *_ in reported} == set(markets)
+    reported = staged.rows("select endpoint, symbol, last_price, vol24h_quote from stg_coinbase__spot_tickers")
     assert {symbol for endpoint, symbol, *_ in reported if endpoint == "product_tickers"} == set(COVERED)
-    for _, symbol, price, volume in reported:
-        coins = state.base_24h[markets[symbol]]
-        assert (price, volume) == pytest.approx((last[markets[symbol]], coins * price), rel=1e-6)
     others = sorted(
         (volume, symbol) for _, symbol, _, volume in reported if symbol[-4:] == "-USD" and symbol not in COVERED
     )
-    asked = {row["key"] for row in rows if row["endpoint"] == "spot_bars"}
+    asked = {row["key"] for row in first_minute.rows["coinbase"] if row["endpoint"] == "spot_bars"}
     assert {*COVERED, *(symbol for _, symbol in others[-40:])} <= asked
-    assert_bars_are_true(coinbase, "coinbase", world, NOW, asked)
+    assert_bars_are_true(first_minute.warehouse, "coinbase", first_minute.world, NOW_MS, asked)
 
 
 async def test_history_reaches_years_back_in_windows_of_300(client: SandboxClient) -> None:

@@ -14,8 +14,7 @@ from ingest.venues.deribit import DERIBIT
 from sandbox.derived.chain import chain
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.deribit import HELD
-from tests.support.facts.spot_truth import assert_all_answered, assert_nothing_rejected
-from tests.support.pipeline.venue_minute import recorded_minute
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged, raw
 from tests.support.recordings.conformance import differences
@@ -149,15 +148,11 @@ async def test_simulated_bodies_have_the_recorded_structure(recordings: Path) ->
         assert DERIBIT.fault((await client.get(f"{HOST}/get_index_price", index_name="btc_usd")).text) is None
 
 
-async def test_a_recorded_minute_is_the_truth(deribit: Warehouse) -> None:
-    rows, world = await recorded_minute(DERIBIT, NOW)
-    assert_all_answered(rows)
-    deribit.build(rows, "raw_window")
-    views = [f"stg_deribit__{kind}" for kind in ("option_tickers", "option_instruments", "option_index")]
-    assert_nothing_rejected(deribit, views)
+def test_a_recorded_chain_is_the_worlds(first_minute: FirstMinute) -> None:
+    deribit, world = first_minute.warehouse, first_minute.world
     tickers = "select {} from stg_deribit__option_tickers where key = '{}' order by expiry_ms, strike, option_type"
     for coin, held in HELD.items():
-        true = chain(world, "deribit", coin, NOW // MINUTE, held)
+        true = chain(world, "deribit", coin, NOW_MS // MINUTE, held)
         columns = (true.expiry_ms, true.strike, true.call, true.mark_iv, true.forward, true.price, true.open_interest)
         expected = sorted(
             zip(*(column.tolist() for column in columns), strict=True), key=lambda row: (*row[:2], not row[2])

@@ -6,17 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import ccxt
-import numpy as np
 import pytest
 
 from ingest.venues.gate import GATE
-from sandbox.derived.positioning import long_fraction, takers
-from sandbox.http.streams import liquidations_of
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.world import World
 from sandbox.venues.gate import SIMULATED
-from sandbox.wire.settlements import settlements
-from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_gate import TICK, Bodies
@@ -239,108 +233,6 @@ def test_the_simulator_responds_like_the_venue(bodies: Bodies) -> None:
     assert not differences(bodies.spot_candles, answers["spot/candlesticks"])
     assert not differences(bodies.settled, answers["funding_rate"])
     assert not differences(bodies.constituents, answers["index_constituents"])
-
-
-@pytest.fixture(scope="module")
-def minute(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], World, Warehouse]:
-    """A minute that the declaration recorded from the simulator, with the minute's liquidation frames, staged."""
-    rows, world = asyncio.run(recorded_minute(GATE, NOW))
-    pushed = [json.loads(text) for _, _, text in SIMULATED.frames(world, NOW // MINUTE)] if SIMULATED.frames else []
-    rows.append(span(NOW // MINUTE * MINUTE, "gate", pushed))
-    warehouse = seeded(tmp_path_factory.mktemp("gate_minute"))
-    warehouse.build(rows, "raw_window")
-    return rows, world, warehouse
-
-
-KINDS = ("instruments", "perp_tickers", "spot_instruments", "spot_tickers", "perp_bars", "spot_bars", *STATS,
-         "index_components", "settlements", "liquidations")  # fmt: skip
-
-
-def test_a_recorded_minute_has_no_failure_and_no_reject(
-    minute: tuple[list[dict[str, Any]], World, Warehouse],
-) -> None:
-    rows, _, warehouse = minute
-    assert [(row["endpoint"], row["key"], row["status"], row["error"]) for row in rows if row["error"]] == []
-    assert {row["endpoint"] for row in rows} == {
-        *(endpoint.name for endpoint in GATE.endpoints),
-        *(stream.name for stream in GATE.streams),
-    }
-    for kind in KINDS:
-        total, rejected = warehouse.rows(f"select count(*), count(reject) from stg_gate__{kind}")[0]
-        assert total > 0, kind
-        assert rejected == 0, kind
-
-
-def test_staged_rows_equal_the_simulated_market(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
-    """Prices, open interest, funding per 8 hours: every perp, the inverse one too, is the world's."""
-    _, world, warehouse = minute
-    state, universe = world.minute(NOW // MINUTE), world.universe
-    query = """
-        select t.symbol, t.last_price, t.mark_price, t.vol24h_quote, t.funding_rate * 8 / i.interval_h,
-            t.open_contracts * i.contract_size * case when i.inverse then 1 else t.mark_price end,
-            i.base_raw, i.listed_ms, i.contract_size * case when i.inverse then 1 else t.mark_price end
-        from stg_gate__perp_tickers as t join stg_gate__instruments as i using (symbol)
-    """
-    rows = warehouse.rows(query)
-    listed = [row for row in universe.rows("gate", "perp").tolist() if state.listed[row]]
-    assert {row[0] for row in rows} == {universe.listings[row].symbol for row in listed}
-    for symbol, last, mark, volume, funding, usd, base, since, contract_usd in rows:
-        row = universe.row["gate", "perp", symbol]
-        one = universe.listings[row]
-        assert (base, since) == (one.base_raw, one.listed_ms)
-        assert last == pytest.approx(float(world.last(NOW)[row]), rel=1e-9)
-        assert mark == pytest.approx(float(state.mark[row]), rel=1e-6)
-        assert volume == pytest.approx(float(state.quote_24h[row]), abs=0.5)
-        # Rates have six decimals there.
-        assert funding == pytest.approx(float(state.rate[row]) * 8 / int(state.hours[row]), abs=4.01e-6)
-        assert usd == pytest.approx(float(state.oi[row] * state.mark[row]), rel=1e-6, abs=contract_usd * 0.51)
-
-
-def test_liquidations_are_true(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
-    _, world, warehouse = minute
-    true = [one for one in liquidations_of(world, "gate", NOW // MINUTE) if not one.listing.inverse]
-    expected = sorted((one.ts, one.listing.symbol, "long" if one.long else "short") for one in true)
-    query = """
-        select l.ts, l.symbol, l.side, l.size_contracts * i.contract_size * l.price
-        from stg_gate__liquidations as l join stg_gate__instruments as i using (symbol) order by 1, 2, 3
-    """
-    rows = warehouse.rows(query)
-    assert [row[:3] for row in rows] == expected
-    assert expected
-    usd = sorted((one.ts, one.listing.symbol, one.size * one.price) for one in true)
-    assert [row[3] for row in rows] == pytest.approx([value for *_, value in usd], rel=1e-9)
-
-
-def test_bars_and_positioning_are_true(minute: tuple[list[dict[str, Any]], World, Warehouse]) -> None:
-    _, world, warehouse = minute
-    row = world.universe.row["gate", "perp", "BTC_USDT"]
-    at = warehouse.rows("select max(opened_ms) from stg_gate__perp_bars where closed_ms < ?", [NOW])[0][0]
-    bars = world.bars(row, at // MINUTE, 1)
-    query = "select open, high, low, close, volume_contracts * 0.0001, turnover from stg_gate__perp_bars"
-    got = warehouse.rows(query + " where symbol = 'BTC_USDT' and opened_ms = ?", [at])[0]
-    expected = [float(part[0, 0]) for part in (bars.open, bars.high, bars.low, bars.close, bars.volume)]
-    assert got[:5] == pytest.approx(expected, rel=1e-4)
-    assert got[5] == pytest.approx(float(bars.quote_volume[0, 0]), abs=1e-4)
-    for kind, name in zip(STATS[:3], ("accounts", "top_accounts", "top_positions"), strict=True):
-        query = f"select t, long_fraction from stg_gate__{kind} where symbol = 'BTC_USDT' order by t"
-        times, shares = zip(*warehouse.rows(query), strict=True)
-        minutes = np.array(times) // MINUTE
-        true = long_fraction(world, np.array([row]), name, minutes)[0]
-        # Whole users: of the fewest accounts, some hundreds, one is half a percent.
-        assert list(shares) == pytest.approx(true.tolist(), abs=5e-3)
-    flow = warehouse.rows(
-        "select t, taker_buy, taker_sell from stg_gate__taker_ratio where symbol = 'BTC_USDT' order by t"
-    )
-    true_flow = takers(world, np.array([row]), flow[0][0] // MINUTE, len(flow))
-    assert [line[1] * 0.0001 for line in flow] == pytest.approx(true_flow.buy[0].tolist(), rel=1e-3)
-    assert [line[2] * 0.0001 for line in flow] == pytest.approx(true_flow.sell[0].tolist(), rel=1e-3)
-    query = "select settled_ms, funding_rate from stg_gate__settlements where symbol = ? order by 1 desc limit 5"
-    symbol = warehouse.rows("select min(symbol) from stg_gate__settlements")[0][0]
-    past = settlements(world, world.universe.row["gate", "perp", symbol], NOW, 5)
-    assert [line[0] for line in warehouse.rows(query, [symbol])] == [time for time, _, _ in past]
-    assert [line[1] for line in warehouse.rows(query, [symbol])] == pytest.approx(
-        [rate for _, rate, _ in past], abs=6e-7
-    )
 
 
 async def test_the_declared_stream_receives_the_simulated_frames() -> None:

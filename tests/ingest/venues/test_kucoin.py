@@ -8,11 +8,7 @@ from typing import Any
 import ccxt
 import pytest
 
-from ingest.venues.kucoin import KUCOIN
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.world import World
-from sandbox.wire.settlements import settlements
-from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_kucoin import TICK, Bodies
@@ -36,7 +32,6 @@ PATHS: dict[str, tuple[str, dict[str, Any]]] = {
 PRICES = {"markPrice", "indexPrice", "lastTradePrice", "lowPrice", "highPrice", "priceChg", "changePrice", "buy",
           "sell", "high", "low", "last", "averagePrice"}  # fmt: skip
 VOLUMES = {"data[][5]", "data[][6]"}  # a week's
-Minute = tuple[list[dict[str, Any]], World, Warehouse]
 KINDS = ("instruments", "perp_tickers", "spot_instruments", "spot_tickers", "perp_bars", "spot_bars",
          "index_components", "settlements")  # fmt: skip
 
@@ -51,15 +46,6 @@ def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehous
     warehouse = seeded(tmp_path_factory.mktemp("kucoin"))
     warehouse.build(bodies.rows(), "raw_window")
     return warehouse
-
-
-@pytest.fixture(scope="module")
-def minute(tmp_path_factory: pytest.TempPathFactory) -> Minute:
-    """A minute that the declaration recorded from the simulator, staged."""
-    rows, world = asyncio.run(recorded_minute(KUCOIN, NOW))
-    warehouse = seeded(tmp_path_factory.mktemp("kucoin_minute"))
-    warehouse.build(rows, "raw_window")
-    return rows, world, warehouse
 
 
 def test_every_number_of_a_contract_is_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
@@ -198,62 +184,3 @@ def test_the_simulator_responds_like_the_venue(bodies: Bodies) -> None:
     assert not differences(bodies.index, answers["index"])
     settled = {name: bodies.settled[name] for name in ("code", "data")}
     assert not differences(settled, answers["settled"])
-
-
-def test_a_recorded_minute_has_no_failure_and_no_reject(minute: Minute) -> None:
-    rows, _, warehouse = minute
-    assert [(row["endpoint"], row["key"], row["status"], row["error"]) for row in rows if row["error"]] == []
-    assert {row["endpoint"] for row in rows} == {one.name for one in KUCOIN.endpoints}
-    for kind in KINDS:
-        total, rejected = warehouse.rows(f"select count(*), count(reject) from stg_kucoin__{kind}")[0]
-        assert total > 0, kind
-        assert rejected == 0, kind
-
-
-def test_staged_rows_equal_the_simulated_market(minute: Minute) -> None:
-    """Prices, open interest, funding per 8 hours: every perp, the inverse ones too, is the world's."""
-    _, world, warehouse = minute
-    state, universe = world.minute(NOW // MINUTE), world.universe
-    query = """
-        select t.symbol, t.last_price, t.mark_price, t.vol24h_quote, t.funding_rate * 8 / t.interval_h,
-            t.open_contracts * i.contract_size * case when i.inverse then 1 else t.mark_price end,
-            i.base_raw, i.listed_ms, t.interval_h = i.interval_h,
-            i.contract_size * case when i.inverse then 1 else t.mark_price end
-        from stg_kucoin__perp_tickers as t join stg_kucoin__instruments as i using (symbol)
-    """
-    rows = warehouse.rows(query)
-    listed = [row for row in universe.rows("kucoin", "perp").tolist() if state.listed[row]]
-    assert {row[0] for row in rows} == {universe.listings[row].symbol for row in listed}
-    for symbol, last, mark, volume, funding, usd, base, since, agreed, lot_usd in rows:
-        row = universe.row["kucoin", "perp", symbol]
-        one = universe.listings[row]
-        assert (base, since, agreed) == (one.base_raw, one.listed_ms, True)
-        assert last == pytest.approx(float(world.last(NOW)[row]), rel=1e-9)
-        assert mark == pytest.approx(float(state.mark[row]), rel=1e-5)
-        assert volume == pytest.approx(float(state.quote_24h[row]), abs=0.5)
-        # Rates have six decimals there.
-        assert funding == pytest.approx(float(state.rate[row]) * 8 / int(state.hours[row]), abs=4.01e-6)
-        assert usd == pytest.approx(float(state.oi[row] * state.mark[row]), rel=1e-5, abs=lot_usd * 0.51)
-
-
-def test_bars_components_and_settlements_are_true(minute: Minute) -> None:
-    _, world, warehouse = minute
-    row, pair = world.universe.row["kucoin", "perp", "XBTUSDTM"], world.universe.row["kucoin", "spot", "BTC-USDT"]
-    for kind, symbol, at, volume in (("perp", "XBTUSDTM", row, "volume_contracts * 0.001"),
-                                     ("spot", "BTC-USDT", pair, "volume")):  # fmt: skip
-        opened = NOW // MINUTE * MINUTE - MINUTE
-        query = f"select open, high, low, close, {volume} from stg_kucoin__{kind}_bars"
-        bars = world.bars(at, opened // MINUTE, 1)
-        expected = [float(part[0, 0]) for part in (bars.open, bars.high, bars.low, bars.close, bars.volume)]
-        got = warehouse.rows(f"{query} where symbol = ? and opened_ms = ?", [symbol, opened])
-        assert got[0] == pytest.approx(expected, rel=1e-3)
-    legs = warehouse.rows("select symbol, sum(weight), count(*) from stg_kucoin__index_components group by 1")
-    assert legs
-    assert all(total == pytest.approx(1, abs=1e-3) for _, total, _ in legs)
-    query = "select symbol, settled_ms, funding_rate from stg_kucoin__settlements order by 1, 2 desc"
-    settled = warehouse.rows(query)
-    since = NOW // MINUTE * MINUTE - 2 * 86_400_000
-    for symbol in {line[0] for line in settled}:
-        past = settlements(world, world.universe.row["kucoin", "perp", symbol], NOW // MINUTE * MINUTE, 100)
-        true = [(time, round(rate, 6)) for time, rate, _ in past if time >= since]
-        assert [line[1:] for line in settled if line[0] == symbol] == true

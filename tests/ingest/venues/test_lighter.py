@@ -21,16 +21,15 @@ from ingest.recorder.schedule import Catalogue, Schedule
 from ingest.recorder.shares import Shares
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues.lighter import LIGHTER
-from sandbox.derived.truth import truth
 from sandbox.http.streams import liquidations_of
 from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.universe import build_universe
-from sandbox.market.world import World, build_world
+from sandbox.market.world import build_world
 from sandbox.venues.lighter.market import endpoints
 from sandbox.venues.lighter.streams import frames
 from sandbox.wire.endpoint import Request
-from tests.support.pipeline.venue_minute import recorded_minute
+from tests.ingest.venues.conftest import FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -223,15 +222,9 @@ def test_unreadable_bodies_are_rejected_with_a_reason(staged: Warehouse) -> None
     assert rejects == [(TICK, "incomplete"), (TICK + MINUTE, "unreadable")]
 
 
-@pytest.fixture(scope="module")
-def minute() -> tuple[list[dict[str, Any]], World]:
-    """What the declaration records from the simulator in its first minute."""
-    return asyncio.run(recorded_minute(LIGHTER, NOW_MS))
-
-
-def test_the_simulator_responds_like_the_venue(recordings: Path, minute: tuple[list[dict[str, Any]], World]) -> None:
-    asked = {row["endpoint"]: json.loads(row["body"]) for row in minute[0]}
-    assert set(asked) == {endpoint.name for endpoint in LIGHTER.endpoints}
+def test_the_simulator_responds_like_the_venue(recordings: Path, first_minute: FirstMinute) -> None:
+    asked = {row["endpoint"]: json.loads(row["body"]) for row in first_minute.rows["lighter"]}
+    assert set(asked) - {"liquidations"} == {endpoint.name for endpoint in LIGHTER.endpoints}
     details = nautilus(recordings, "http_order_book_details")
     # The recorded body is older than the mark and index prices, and lists no spot pair.
     newer = {"order_book_details[].mark_price", "order_book_details[].index_price"}
@@ -247,56 +240,15 @@ def test_the_simulator_responds_like_the_venue(recordings: Path, minute: tuple[l
     # The documented time is a text in one place and a number in the capture: the capture counts.
     assert differences(nautilus(recordings, "http_fundings"), asked["settlements"]) == []
     trades = [frame for frame in ws(recordings, "update/trade") if "liquidation_trades" in frame]
-    shown = [json.loads(text) for _, _, text in frames(minute[1], NOW_MS // MINUTE - 1)]
-    shown += [json.loads(text) for at in range(2, 30) for _, _, text in frames(minute[1], NOW_MS // MINUTE - at)]
+    world, now = first_minute.world, NOW_MS // MINUTE
+    shown = [json.loads(text) for at in range(1, 30) for _, _, text in frames(world, now - at)]
     assert differences(trades, shown, optional={"taker_fee", "taker_position_sign_changed"}, tolerance=1e9) == []
 
 
-def test_a_recorded_minute_agrees_with_the_simulated_market(
-    minute: tuple[list[dict[str, Any]], World], staged: Warehouse
-) -> None:
-    rows, world = minute
-    assert [row for row in rows if row["error"] or row["status"] != 200] == []
-    staged.reset().build(rows, "raw_window")
-    kinds = ("instruments", "spot_instruments", "perp_tickers", "spot_tickers", "funding", "perp_bars", "spot_bars",
-             "settlements")  # fmt: skip
-    for kind in kinds:
-        assert staged.rows(f"select * from stg_lighter__{kind} where reject is not null") == [], kind
-    state, listings = world.minute(NOW_MS // MINUTE), world.universe.listings
-    for kind in ("perp", "spot"):
-        found = {row: listings[row] for row in world.universe.rows("lighter", kind).tolist() if state.listed[row]}
-        columns = "symbol, last_price, vol24h_quote" + (", mark_price, open_interest" if kind == "perp" else "")
-        said = {row[0]: row[1:] for row in staged.rows(f"select {columns} from stg_lighter__{kind}_tickers")}
-        assert set(said) == {one.symbol for one in found.values()}
-        for row, one in found.items():
-            start = NOW_MS // MINUTE * MINUTE
-            (point,) = truth(world, "lighter", kind, one.symbol, start, start + 1, 0)["minutes"]
-            last, turnover, *more = said[one.symbol]
-            low, high = sorted((point["price"], point["close"]))
-            assert low * (1 - 1e-9) <= last / one.units <= high * (1 + 1e-9)
-            assert turnover == pytest.approx(state.quote_24h[row], rel=1e-6)
-            if more:
-                assert more[0] / one.units == pytest.approx(point["mark_price"], rel=1e-4)
-                assert more[1] * one.units == pytest.approx(point["oi_base"], rel=1e-9)
-    rates = {
-        row[0]: row[1:] for row in staged.rows("select symbol, funding_rate, interval_h from stg_lighter__funding")
-    }
-    for row in world.universe.rows("lighter", "perp").tolist():
-        if state.listed[row]:
-            rate, hours = rates[listings[row].symbol]
-            # The venue holds a rate as percent with four decimals.
-            assert rate * 8 / hours == pytest.approx(state.rate[row] * 8, abs=4.1e-6)
-    settled = staged.rows("select symbol, settled_ms, funding_rate from stg_lighter__settlements")
-    assert len(settled) == 13 * len({row[0] for row in settled}) > 0
-    assert {row[1] for row in settled} == {ANCHOR_MS - back * 3_600_000 for back in range(13)}
-    bars = staged.rows("""
-        select symbol, opened_ms, turnover, close from stg_lighter__perp_bars
-        where closed_ms < ? and symbol = 'BTC' order by opened_ms""", [NOW_MS])  # fmt: skip
-    btc = world.universe.row["lighter", "perp", "BTC"]
-    truly = world.bars(btc, bars[0][1] // MINUTE, len(bars))
-    assert len(bars) > 190
-    assert [row[2] for row in bars] == pytest.approx(truly.quote_volume[0].tolist(), rel=1e-6)
-    assert [row[3] for row in bars] == pytest.approx(truly.close[0].tolist())
+def test_settlements_are_asked_of_a_few_markets_and_twelve_hours_back(first_minute: FirstMinute) -> None:
+    settled = first_minute.warehouse.rows("select symbol, settled_ms from stg_lighter__settlements")
+    assert len(settled) == 13 * len({symbol for symbol, _ in settled}) > 0
+    assert {at for _, at in settled} == {ANCHOR_MS - back * 3_600_000 for back in range(13)}
 
 
 async def test_a_minute_stays_within_the_venues_limit() -> None:

@@ -8,8 +8,6 @@ import ccxt
 import pytest
 
 from ingest.venues.mexc import API, MEXC
-from sandbox.market.world import World
-from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import raw, sample
 from tests.support.recordings.conformance import differences
@@ -189,63 +187,6 @@ def test_the_rest_of_the_real_bodies(built: tuple[Bodies, Warehouse]) -> None:
     assert bars == [
         ("BTCUSDT", *exchange.parse_ohlcv(row), float(row[7]), row[0] + MINUTE - 1) for row in bodies.spot_klines
     ]
-
-
-async def test_a_simulated_minute_is_staged_without_rejected_rows(warehouse: Warehouse) -> None:
-    rows, world = await recorded_minute(MEXC, NOW)
-    assert [row for row in rows if row["error"] or row["status"] != 200] == []
-    assert {row["endpoint"] for row in rows} == {endpoint.name for endpoint in MEXC.endpoints}
-    warehouse.build(rows, "raw_window")
-    for kind in [*(endpoint.name for endpoint in MEXC.endpoints), "index_components"]:
-        query = f"select count(*), count(*) filter (reject is not null) from stg_mexc__{kind}"
-        count, rejected = warehouse.rows(query)[0]
-        assert (count > 0, rejected) == (True, 0), kind
-    _compare_markets(world, warehouse)
-    _compare_bars(world, warehouse)
-
-
-def _compare_markets(world: World, warehouse: Warehouse) -> None:
-    state, last = world.minute(NOW // MINUTE), world.last(NOW)
-    listings = world.universe.listings
-    live = [row for row in world.universe.rows("mexc", "perp").tolist() if state.listed[row]]
-    columns = "last_price, mark_price, index_price, vol24h_quote, funding_rate, open_contracts"
-    found = {row[0]: row[1:] for row in column(warehouse, "perp_tickers", columns)}
-    known = column(warehouse, "instruments", "contract_size, inverse, base_raw, quote, settle", "status = 'trading'")
-    sizes = {row[0]: row[1:] for row in known}
-    assert set(found) == set(sizes) == {listings[row].symbol for row in live}
-    assert any(inverse for _, inverse, *_ in sizes.values())
-    for row in live:
-        one = listings[row]
-        true = (last[row], state.mark[row], state.index[row], state.quote_24h[row], state.rate[row])
-        *got, contracts = found[one.symbol]
-        # The turnover of a coin-margined contract is coins at the mark price of now, not the day's.
-        assert got == pytest.approx(true, rel=0.1 if one.inverse else 2e-5), one.symbol
-        size, inverse, base_raw, quote, settle = sizes[one.symbol]
-        held = contracts * size / (state.mark[row] if inverse else 1.0)
-        assert held == pytest.approx(state.oi[row], rel=1e-3 if inverse else 1e-9), one.symbol
-        assert (inverse, base_raw, quote) == (one.inverse, one.base_raw, one.quote)
-        assert settle == (base_raw if inverse else quote)
-    hours = dict(column(warehouse, "funding", "interval_h"))
-    assert hours == {listings[row].symbol: state.hours[row] for row in live}
-
-
-def _compare_bars(world: World, warehouse: Warehouse) -> None:
-    sizes = dict(column(warehouse, "instruments", "contract_size"))
-    for symbol in ("BTC_USDT", "BTC_USD"):
-        row = world.universe.row["mexc", "perp", symbol]
-        bars = column(warehouse, "perp_bars", "opened_ms, close, volume_contracts, turnover", f"symbol = '{symbol}'")
-        assert len(bars) > 100
-        assert bars[-1][1] == (NOW // MINUTE - 1) * MINUTE
-        for _, opened, close, contracts, turnover in bars:
-            bar = world.bars(row, opened // MINUTE, 1)
-            sized = bar.quote_volume[0, 0] if symbol == "BTC_USD" else bar.volume[0, 0]
-            assert close == bar.close[0, 0]
-            assert contracts * sizes[symbol] == pytest.approx(sized, abs=sizes[symbol])
-            assert turnover == (None if symbol == "BTC_USD" else pytest.approx(bar.quote_volume[0, 0]))
-    row = world.universe.row["mexc", "spot", "BTCUSDT"]
-    opened, volume, turnover = column(warehouse, "spot_bars", "opened_ms, volume, turnover", "symbol='BTCUSDT'")[-2][1:]
-    bar = world.bars(row, opened // MINUTE, 1)
-    assert (volume, turnover) == pytest.approx((bar.volume[0, 0], bar.quote_volume[0, 0]), rel=1e-4)
 
 
 async def test_the_simulator_responds_like_the_venue(recordings: Path) -> None:

@@ -1,19 +1,16 @@
 """Options of Binance and Bybit: staging of the documented bodies, the simulators, and a recorded minute."""
 
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ingest.venues.binance import BINANCE
-from ingest.venues.bybit import BYBIT
 from sandbox.derived.chain import Chain, chain
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.binance import options as binance_options
 from sandbox.venues.bybit import options as bybit_options
-from tests.support.pipeline.venue_minute import recorded_minute
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
@@ -149,17 +146,9 @@ def truth(true: Chain, names: list[str]) -> dict[str, tuple[Any, ...]]:
     return dict(zip(names, zip(*(column.tolist() for column in columns), strict=True), strict=True))
 
 
-async def test_a_recorded_minute_is_the_truth(warehouse: Warehouse) -> None:
-    landed = []
-    for declared in (BINANCE, BYBIT):
-        chosen = tuple(one for one in declared.endpoints if one.name.startswith("option_"))
-        rows, world = await recorded_minute(replace(declared, endpoints=chosen, streams=()), NOW)
-        assert [row["error"] for row in rows if row["error"]] == []
-        landed += rows
-    warehouse.build(landed, "raw_window")
-    for view in VIEWS:
-        assert warehouse.rows(f"select * from {view} where reject is not null") == [], view
-    minute = NOW // MINUTE
+def test_a_recorded_chain_is_the_worlds(first_minute: FirstMinute) -> None:
+    warehouse, world = first_minute.warehouse, first_minute.world
+    minute = NOW_MS // MINUTE
     for coin in ("BTC", "ETH"):
         for venue, module in (("binance", binance_options), ("bybit", bybit_options)):
             true = chain(world, venue, coin, minute, module.HELD[coin])

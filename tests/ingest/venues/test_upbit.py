@@ -6,16 +6,14 @@ from typing import Any
 import ccxt
 import pytest
 
-from ingest.venues.upbit import COVERED, UPBIT
+from ingest.venues.upbit import COVERED
 from sandbox.market.listing import ANCHOR_MS
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.facts.spot_truth import (
-    assert_all_answered,
     assert_bars_are_true,
-    assert_nothing_rejected,
     bars,
     rows_of,
 )
-from tests.support.pipeline.venue_minute import recorded_minute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.captures import logged, sample
 from tests.support.recordings.conformance import differences
@@ -88,20 +86,11 @@ async def test_simulated_bodies_have_the_recorded_structure(client: SandboxClien
     assert differences(candle, ours, optional={"unit"}) == []
 
 
-async def test_a_recorded_minute_is_the_truth(upbit: Warehouse) -> None:
-    rows, world = await recorded_minute(UPBIT, NOW)
-    assert_all_answered(rows)
-    upbit.build(rows, "raw_window")
-    assert_nothing_rejected(upbit, [f"stg_upbit__{kind}" for kind in ("spot_instruments", "spot_tickers", "spot_bars")])
-    markets, state = rows_of(world, "upbit", NOW), world.minute(NOW // MINUTE)
-    last = world.last(NOW)
-    reported = upbit.rows("select symbol, last_price, vol24h_quote from stg_upbit__spot_tickers")
-    assert {symbol for symbol, *_ in reported} == set(markets)
-    for symbol, price, volume in reported:
-        assert (price, volume) == pytest.approx((last[markets[symbol]], state.quote_24h[markets[symbol]]), rel=1e-9)
+def test_bars_are_asked_of_the_covered_and_the_busiest(first_minute: FirstMinute) -> None:
+    reported = first_minute.warehouse.rows("select symbol, last_price, vol24h_quote from stg_upbit__spot_tickers")
     others = sorted((volume, symbol) for symbol, _, volume in reported if symbol not in COVERED)
     wanted = {*COVERED, *(symbol for _, symbol in others[-20:])}
-    assert_bars_are_true(upbit, "upbit", world, NOW, wanted)
+    assert_bars_are_true(first_minute.warehouse, "upbit", first_minute.world, NOW_MS, wanted)
 
 
 async def test_history_reaches_years_back_and_ends_before_its_end(client: SandboxClient) -> None:

@@ -1,9 +1,10 @@
-"""Venues are found by their files: each declares the venue that it is named after, recorded and simulated alike."""
+"""All venues held to one table: declarations that hold together, and a recorded minute that is whole, read and true."""
 
 import ast
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ingest.venues
@@ -11,6 +12,29 @@ import sandbox.venues
 from ingest.declaration.endpoint import Endpoint, Request
 from ingest.declaration.venue import Venue
 from ingest.venues import VENUES
+from sandbox.derived.constituents import constituents
+from sandbox.derived.positioning import long_fraction, takers
+from sandbox.http.streams import liquidations_of
+from sandbox.market.world import World
+from sandbox.venues import SIMULATED_VENUES
+from sandbox.wire.settlements import settlements
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
+
+MACRO = Path(__file__).parents[3] / "dbt_project" / "macros" / "recording.sql"
+LONGEST_S = 3600
+"""Keys that come round more seldom than this count as requested hourly: a share of them is requested in between."""
+STAGING = MACRO.parents[1] / "models" / "staging"
+HOUR = 60 * MINUTE
+NOW = NOW_MS // MINUTE
+EMPTY = {"binance": {"open_interest_history"}, "bybit": {"open_interest_history"}, "hyperliquid": {"liquidation_fills"},
+         "kucoin": {"open_interest_history"}, "okx": {"open_interest_history"}}  # fmt: skip
+"""Views that a minute does not fill: of the past alone, or of fills that are liquidations."""
+UNREAD = {"hyperliquid": {"dex_positions", "wallet_fills"}}
+"""Endpoints whose first bodies have nothing to read: no liquidation, no position on a builder's dex."""
+CLOSED_ALONE = {("hyperliquid", "perp_bars"), ("kucoin", "spot_bars"), ("mexc", "perp_bars"), ("okx", "perp_bars"),
+                ("okx", "spot_bars")}  # fmt: skip
+"""Bars that a venue sends, or that are asked for, once they are closed."""
 
 
 def test_each_file_declares_the_venue_that_it_is_named_after() -> None:
@@ -70,13 +94,6 @@ def test_a_full_minute_fits_the_budget(venue: Venue) -> None:
         assert used[pool.name] <= (pool.limit - pool.history) * max(1, 60 / pool.window_s)
 
 
-MACRO = Path(__file__).parents[3] / "dbt_project" / "macros" / "recording.sql"
-
-
-LONGEST_S = 3600
-"""Keys that come round more seldom than this count as requested hourly: a share of them is requested in between."""
-
-
 def minutes_between(endpoint: Endpoint) -> int:
     """Minutes after which the endpoint, or the last of its rotating keys, is requested again."""
     fan_out = endpoint.fan_out
@@ -97,3 +114,334 @@ def test_gaps_count_a_response_until_the_kind_is_requested_again() -> None:
         for endpoint in venue.endpoints:
             declared[endpoint.name] = max(declared.get(endpoint.name, 0), minutes_between(endpoint))
     assert {kind: declared[kind] for kind in counted} == counted
+
+
+# What each venue publishes of its perpetuals: last, mark and index price, quote volume of 24 h, funding rate, its
+# interval in hours, open interest in raw base units, and the base units of one contract where it counts contracts.
+COINS = "open_interest, 0 from"
+CONTRACTS = """open_contracts * contract_size / if(inverse, mark_price, 1),
+               contract_size / if(inverse, mark_price, 1), inverse from"""
+PRICES = "symbol, last_price, mark_price, index_price"
+PERPS = {
+    "aster": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {COINS} stg_aster__funding
+                 left join stg_aster__funding_intervals using (symbol) left join stg_aster__perp_tickers using (symbol)
+                 left join stg_aster__open_interest using (symbol)""",
+    "binance": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {COINS} stg_binance__perp_tickers
+                   join stg_binance__funding using (symbol) join stg_binance__open_interest using (symbol)""",
+    "bitget": f"""{PRICES}, vol24h_quote, t.funding_rate, interval_h, {COINS} stg_bitget__perp_tickers as t
+                  join stg_bitget__funding using (symbol)""",
+    "bybit": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, single_{COINS} stg_bybit__perp_tickers""",
+    "gate": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {CONTRACTS} stg_gate__perp_tickers
+                join stg_gate__instruments using (symbol)""",
+    "hyperliquid": f"""{PRICES}, vol24h_usd, funding_rate, interval_h, open_interest / 2, 0
+                       from stg_hyperliquid__perp_tickers""",  # it counts both sides
+    "kucoin": f"""{PRICES}, vol24h_quote, funding_rate, t.interval_h, {CONTRACTS} stg_kucoin__perp_tickers as t
+                  join stg_kucoin__instruments as i using (symbol)""",
+    "lighter": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {COINS} stg_lighter__perp_tickers
+                   join stg_lighter__funding using (symbol)""",
+    "mexc": f"""{PRICES}, vol24h_quote, f.funding_rate, interval_h, {CONTRACTS} stg_mexc__perp_tickers
+                join stg_mexc__instruments using (symbol) join stg_mexc__funding as f using (symbol)""",
+    "okx": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {COINS} stg_okx__perp_tickers
+               join stg_okx__funding using (symbol) join stg_okx__open_interest using (symbol)
+               join stg_okx__marks using (symbol)""",
+}
+# Beyond these: OKX has the day's coins, here at the last price; MEXC's coin-margined turnover is coins at the mark.
+VOLUMES = {"okx": 0.1, "mexc": 0.1}
+RATES_8H = {"gate": 4.01e-6, "kucoin": 4.01e-6, "lighter": 4.1e-6}  # rates with six decimals, or percents with four
+SPOT = [path.parent.name for path in sorted(STAGING.glob("*/stg_*__spot_tickers.sql"))]
+each_venue = pytest.mark.parametrize("venue", VENUES, ids=lambda venue: venue.name)
+
+
+def listed(world: World, venue: str, kind: str) -> dict[str, int]:
+    """Symbol → row of what trades in the minute."""
+    state, listings = world.minute(NOW), world.universe.listings
+    return {listings[row].symbol: row for row in world.universe.rows(venue, kind).tolist() if state.listed[row]}
+
+
+def columns_of(warehouse: Warehouse, view: str) -> list[str]:
+    """The names of a view's columns."""
+    return [name for (name,) in warehouse.rows(f"select column_name from (describe {view})")]
+
+
+def views(venue: str, suffix: str = "") -> list[str]:
+    """The kinds of a venue's staging views."""
+    return sorted(path.stem.partition("__")[2] for path in (STAGING / venue).glob(f"*__*{suffix}.sql"))
+
+
+def pairs_of(suffix: str) -> list[tuple[str, str]]:
+    """(venue, kind) of all views whose name ends so."""
+    return [(venue.name, kind) for venue in VENUES for kind in views(venue.name, suffix)]
+
+
+@each_venue
+def test_a_minute_is_answered_whole(first_minute: FirstMinute, venue: Venue) -> None:
+    """Each endpoint is asked, every request answered, and the frames of the stream are there."""
+    rows = first_minute.rows[venue.name]
+    assert [row for row in rows if row["error"] or row["status"] not in (200, 101)] == []
+    streams = {stream.name for stream in venue.streams} & {"liquidations"}
+    assert {row["endpoint"] for row in rows} == {endpoint.name for endpoint in venue.endpoints} | streams
+
+
+@each_venue
+def test_every_view_reads_its_bodies_and_rejects_none(first_minute: FirstMinute, venue: Venue) -> None:
+    read: set[str] = set()
+    for kind in views(venue.name):
+        query = f"select count(*), count(reject), list(distinct endpoint) from stg_{venue.name}__{kind}"
+        [(count, rejected, endpoints)] = first_minute.warehouse.rows(query)
+        assert rejected == 0, kind
+        assert count > 0 or kind in EMPTY.get(venue.name, ()), kind
+        read |= set(endpoints or ())
+        assert kind not in {endpoint.name for endpoint in venue.endpoints} or kind in endpoints, kind
+    assert read >= {endpoint.name for endpoint in venue.endpoints} - UNREAD.get(venue.name, set())
+
+
+@pytest.mark.parametrize("venue", PERPS)
+def test_perpetuals_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
+    """Every perpetual that trades, and no other: prices, the day's volume, funding per 8 hours, open interest."""
+    world = first_minute.world
+    state, last, listings = world.minute(NOW), world.last(NOW_MS), world.universe.listings
+    rows = listed(world, venue, "perp")
+    found = {row[0]: row[1:] for row in first_minute.warehouse.rows(f"select {PERPS[venue]}")}
+    assert set(found) == set(rows)
+    for symbol, (price, mark, index, volume, rate, hours, held, lot, *inverse) in found.items():
+        row = rows[symbol]
+        if venue == "aster" and listings[row].group:
+            assert (price, held) == (None, None), "a market of another book has neither a ticker nor open interest"
+        else:
+            assert price == pytest.approx(last[row], rel=1e-9), symbol
+            assert volume == pytest.approx(state.quote_24h[row], rel=VOLUMES.get(venue, 1e-6), abs=0.5), symbol
+            assert held == pytest.approx(state.oi[row], rel=1e-3 if inverse and inverse[0] else 1e-9, abs=0.51 * lot)
+        assert mark == pytest.approx(state.mark[row], rel=1e-4), symbol
+        assert index == pytest.approx(state.index[row], rel=1e-4), symbol
+        assert hours == state.hours[row], symbol
+        assert rate * 8 / hours == pytest.approx(state.rate[row] * 8 / hours, abs=RATES_8H.get(venue, 1e-7)), symbol
+
+
+@pytest.mark.parametrize(
+    ("venue", "kind"),
+    [
+        ("aster", "funding"),
+        ("binance", "funding"),
+        ("bitget", "funding"),
+        ("kucoin", "perp_tickers"),
+        ("mexc", "funding"),
+        ("okx", "funding"),
+    ],
+)
+def test_the_next_funding_ends_the_interval_in_force(first_minute: FirstMinute, venue: str, kind: str) -> None:
+    state, rows = first_minute.world.minute(NOW), listed(first_minute.world, venue, "perp")
+    found = first_minute.warehouse.rows(f"select symbol, next_funding_ms from stg_{venue}__{kind}")
+    funded = {symbol: at for symbol, at in found if at is not None}
+    assert set(funded) == set(rows)
+    for symbol, at in funded.items():
+        interval_ms = int(state.hours[rows[symbol]]) * HOUR
+        assert (at % interval_ms, NOW_MS < at <= NOW_MS + interval_ms) == (0, True), symbol
+
+
+@pytest.mark.parametrize("venue", SPOT)
+def test_spot_markets_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
+    """Every spot market that trades, and no other: the last price, and the day's volume in the quote currency."""
+    world = first_minute.world
+    state, last = world.minute(NOW), world.last(NOW_MS)
+    rows = listed(world, venue, "spot")
+    query = f"select symbol, last_price, vol24h_quote from stg_{venue}__spot_tickers"
+    found = first_minute.warehouse.rows(query)
+    assert {symbol for symbol, *_ in found} == set(rows)
+    for symbol, price, volume in found:
+        row = rows[symbol]
+        day = state.base_24h[row] * price if venue == "coinbase" else state.quote_24h[row]
+        assert price == pytest.approx(last[row], rel=1e-6), symbol
+        assert volume == pytest.approx(day, rel=1e-6, abs=0.5), symbol
+
+
+@pytest.mark.parametrize("venue", [venue for venue, kind in pairs_of("instruments") if kind == "instruments"])
+def test_contracts_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
+    """What trades is what is listed, under its own base and quote. Aster lists its other books' markets nowhere."""
+    world, view = first_minute.world, f"stg_{venue}__instruments"
+    rows, listings = listed(world, venue, "perp"), world.universe.listings
+    columns = columns_of(first_minute.warehouse, view)
+    dated = () if venue in ("bitget", "mexc") else ("listed_ms",)  # of some or by another clock there
+    more = [name for name in ("contract_size", "inverse", "settle", *dated) if name in columns]
+    query = f"select {', '.join(['symbol', 'base_raw', 'quote', *more])} from {view} where status = 'trading'"
+    found = {symbol: values for symbol, *values in first_minute.warehouse.rows(query)}
+    expected = {symbol for symbol, row in rows.items() if venue != "aster" or not listings[row].group}
+    assert {symbol for symbol in found if (venue, "perp", symbol) in world.universe.row} == expected
+    for symbol in expected:
+        one = listings[rows[symbol]]
+        base = f"{one.group}:{one.base_raw}" if venue == "hyperliquid" and one.group else one.base_raw
+        true = {"contract_size": one.contract_size, "inverse": one.inverse, "listed_ms": one.listed_ms,
+                "settle": base if one.inverse else one.quote}  # fmt: skip
+        assert found[symbol] == [base, one.quote, *(true[name] for name in more)], symbol
+
+
+@pytest.mark.parametrize(("venue", "kind"), pairs_of("_bars"))
+def test_closed_bars_are_the_worlds(first_minute: FirstMinute, venue: str, kind: str) -> None:
+    """Some markets, from the busiest to the quietest: every figure of every closed minute, and the current one open."""
+    world, warehouse = first_minute.world, first_minute.warehouse
+    view, rows = f"stg_{venue}__{kind}", listed(world, venue, kind.removesuffix("_bars"))
+    columns = columns_of(warehouse, view)
+    volumes = [name for name in ("volume", "volume_contracts", "turnover", "taker_buy_turnover") if name in columns]
+    symbols = [row[0] for row in warehouse.rows(f"select symbol from {view} group by 1 order by sum(close) desc, 1")]
+    assert set(symbols) <= set(rows)
+    for symbol in symbols[:: max(1, len(symbols) // 5)]:
+        query = (
+            f"select opened_ms, closed_ms, open, high, low, close, {', '.join(volumes)} from {view} where symbol = ?"
+        )
+        bars = warehouse.rows(f"{query} order by 1", [symbol])
+        one = world.universe.listings[rows[symbol]]
+        assert {end - start for start, end, *_ in bars} == {MINUTE - 1}
+        assert (bars[-1][1] // MINUTE == NOW) == ((venue, kind) not in CLOSED_ALONE), symbol
+        true = world.bars(rows[symbol], bars[0][0] // MINUTE, NOW - bars[0][0] // MINUTE)
+        for start, end, *prices_and_volumes in bars:
+            if end >= NOW_MS:
+                continue
+            prices, traded = prices_and_volumes[:4], dict(zip(volumes, prices_and_volumes[4:], strict=True))
+            n = start // MINUTE - true.first_minute
+            assert prices == pytest.approx(
+                [part[0, n] for part in (true.open, true.high, true.low, true.close)], rel=1e-6
+            )
+            base, quote = float(true.volume[0, n]), float(true.quote_volume[0, n])
+            size = one.contract_size
+            counted = (quote if one.inverse else base) / size
+            expected = {"volume": base, "volume_contracts": counted, "turnover": quote,
+                        "taker_buy_turnover": quote * float(true.taker_buy[0, n])}  # fmt: skip
+            for name, value in traded.items():
+                if value is None:
+                    assert (name, one.inverse) == ("turnover", True), "settled in coins: no turnover in USD"
+                    continue
+                # Volumes come in lots, or in whole contracts; turnover in cents.
+                least = {"volume": 10.0**-one.lot_decimals, "volume_contracts": 1.0}.get(name, 0.01)
+                assert value == pytest.approx(expected[name], rel=1e-6, abs=least), (symbol, name)
+
+
+@pytest.mark.parametrize("venue", [venue for venue, _ in pairs_of("settlements")])
+def test_settlements_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
+    """Of each market without a hole, the newest first; times may be some ms late."""
+    world = first_minute.world
+    found: dict[str, list[tuple[int, float]]] = {}
+    query = f"select symbol, settled_ms, funding_rate from stg_{venue}__settlements order by 1, 2 desc"
+    for symbol, at, rate in first_minute.warehouse.rows(query):
+        assert at % HOUR < 100
+        found.setdefault(symbol, []).append((at // HOUR * HOUR, rate))
+    assert found
+    for symbol, paid in found.items():
+        true = settlements(world, world.universe.row[venue, "perp", symbol], paid[0][0], len(paid))
+        assert [at for at, _ in paid] == [at for at, _, _ in true], symbol
+        assert [rate for _, rate in paid] == pytest.approx([rate for _, rate, _ in true], abs=6e-7), symbol
+
+
+@pytest.mark.parametrize(("venue", "kind"), [
+    (venue, kind) for venue, kind in pairs_of("") if kind.startswith("long_short_")])  # fmt: skip
+def test_shares_of_longs_are_the_worlds(first_minute: FirstMinute, venue: str, kind: str) -> None:
+    """Of ten markets and bitcoin. Gate counts users: of the fewest accounts, some tens, one is a few percent."""
+    world, warehouse = first_minute.world, first_minute.warehouse
+    symbols = [row[0] for row in warehouse.rows(f"select distinct symbol from stg_{venue}__{kind} order by 1")]
+    for symbol in {*symbols[:: max(1, len(symbols) // 10)], *(one for one in symbols if one[:3] == "BTC")}:
+        users = {"gate": 5e-3 if symbol == "BTC_USDT" else 2e-2}
+        query = f"select t, long_fraction from stg_{venue}__{kind} where symbol = ? order by 1"
+        times, shares = zip(*warehouse.rows(query, [symbol]), strict=True)
+        row = np.array([world.universe.row[venue, "perp", symbol]])
+        true = long_fraction(world, row, kind.removeprefix("long_short_"), np.array(times) // MINUTE)[0]
+        assert list(shares) == pytest.approx(true.tolist(), abs=users.get(venue, 1e-4)), symbol
+
+
+@pytest.mark.parametrize("venue", [venue for venue, _ in pairs_of("taker_ratio")])
+def test_taker_volumes_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
+    """Of ten markets, in the unit that the venue counts."""
+    world, warehouse = first_minute.world, first_minute.warehouse
+    symbols = [row[0] for row in warehouse.rows(f"select distinct symbol from stg_{venue}__taker_ratio order by 1")]
+    for symbol in symbols[:: max(1, len(symbols) // 10)]:
+        query = f"select t, period_ms, unit, taker_buy, taker_sell from stg_{venue}__taker_ratio where symbol = ?"
+        found = warehouse.rows(f"{query} order by 1", [symbol])
+        row = world.universe.row[venue, "perp", symbol]
+        [(period, unit)] = {line[1:3] for line in found}
+        flow = takers(world, np.array([row]), found[0][0] // MINUTE, len(found), period // MINUTE)
+        size = world.universe.listings[row].contract_size if unit == "contracts" else 1.0
+        bought, sold = (flow.buy_quote, flow.sell_quote) if unit == "usd" else (flow.buy / size, flow.sell / size)
+        for column, true in ((3, bought), (4, sold)):
+            least = 0.51 if unit == "contracts" else 1e-3
+            assert [line[column] for line in found] == pytest.approx(true[0].tolist(), rel=1e-3, abs=least), symbol
+
+
+@pytest.mark.parametrize(("venue", "kind"), pairs_of("_books"))
+def test_books_surround_the_last_price(first_minute: FirstMinute, venue: str, kind: str) -> None:
+    world = first_minute.world
+    rows, last = listed(world, venue, "perp" if kind == "order_books" else "spot"), world.last(NOW_MS)
+    books = first_minute.warehouse.rows(f"select symbol, bids, asks from stg_{venue}__{kind}")
+    assert books
+    for symbol, bids, asks in books:
+        assert bids[0][0] < asks[0][0] == pytest.approx(last[rows[symbol]], rel=1e-6), symbol
+        assert [price for price, *_ in bids] == sorted((price for price, *_ in bids), reverse=True)
+        assert [price for price, *_ in asks] == sorted(price for price, *_ in asks)
+        assert min(size for _, size, *_ in [*bids, *asks]) > 0
+
+
+@pytest.mark.parametrize("venue", [venue for venue, _ in pairs_of("index_components")])
+def test_the_weights_of_an_index_are_those_of_its_coins_spot_markets(first_minute: FirstMinute, venue: str) -> None:
+    world = first_minute.world
+    query = f"select symbol, exchange, weight from stg_{venue}__index_components"
+    found: dict[str, dict[str, float | None]] = {}
+    for symbol, exchange, weight in first_minute.warehouse.rows(query):
+        found.setdefault(symbol, {})[exchange] = weight
+    assert found
+    for symbol, weights in found.items():
+        if venue == "mexc":  # it names the exchanges of an index, many of them, without weights
+            assert set(weights.values()) == {None}
+            continue
+        row = world.universe.row[venue, "perp", symbol]
+        true = {ALIASES.get(venue, {}).get(name, name): weight for name, _, _, weight in constituents(world, row, NOW)}
+        assert set(weights) == set(true), symbol
+        assert set(weights.values()) == {None} or weights == pytest.approx(true, abs=1e-3), symbol
+
+
+ALIASES = {"bitget": {"gate": "gateio"}}
+SHOWN = {"aster": lambda one: not one.group, "gate": lambda one: not one.inverse}
+# The quote of a liquidation in USD, as the venue counts sizes.
+WORTH = {"bitget": "size_quote", "gate": "size_contracts * contract_size * price",
+         "okx": "size_contracts * contract_size * if(inverse, 1, price)"}  # fmt: skip
+
+
+@pytest.mark.parametrize("venue", [venue for venue, kind in pairs_of("liquidations") if kind == "liquidations"])
+def test_liquidations_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
+    """Those of the minute that the venue sends: whose, which side, and how much."""
+    world, warehouse = first_minute.world, first_minute.warehouse
+    simulated = next(one for one in SIMULATED_VENUES if one.venue == venue)
+    window_ms = simulated.liquidation_window_ms or 0
+    every = liquidations_of(world, venue, NOW, window_ms)
+    sent = [one for one in every if venue not in SHOWN or SHOWN[venue](one.listing)]
+    worth = WORTH.get(venue, "size * price")
+    join = f" join stg_{venue}__instruments using (symbol)" if "contract_size" in worth else ""
+    found = warehouse.rows(f"select ts, symbol, side, {worth} from stg_{venue}__liquidations{join} order by 1, 2, 3")
+    expected = sorted(
+        (one.ts, one.listing.symbol, "long" if one.long else "short", one.size * one.price) for one in sent
+    )
+    assert expected
+    assert [row[:3] for row in found] == [row[:3] for row in expected]
+    assert [row[3] for row in found] == pytest.approx([row[3] for row in expected], rel=1e-6, abs=60)
+
+
+BROKEN = {"cut off": '[{"symbol":"A","longAcc', "another format": "<html>"}
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """The staging views over bodies that cannot be read, of every endpoint of every venue."""
+    warehouse = seeded(tmp_path_factory.mktemp("broken"))
+    asked = [(venue.name, endpoint.name) for venue in VENUES for endpoint in venue.endpoints]
+    warehouse.build(
+        [response(NOW * MINUTE, *names, body, key=key) for names in asked for key, body in BROKEN.items()], "raw_window"
+    )
+    return warehouse
+
+
+@each_venue
+def test_a_body_that_cannot_be_read_is_one_rejected_row_of_each_view(broken: Warehouse, venue: Venue) -> None:
+    """Nothing is taken from it, and it is counted: by every view that reads the endpoint."""
+    rejected: dict[str, list[str]] = {}
+    for kind in views(venue.name):
+        query = f"select endpoint, key, reject from stg_{venue.name}__{kind} order by 1, 2"
+        for endpoint, key, reject in broken.rows(query):
+            assert reject == "unreadable", (kind, endpoint, key)
+            rejected.setdefault(f"{kind} of {endpoint}", []).append(key)
+    assert rejected == {name: sorted(BROKEN) for name in rejected}
+    assert {name.rpartition(" of ")[2] for name in rejected} == {endpoint.name for endpoint in venue.endpoints}

@@ -1,0 +1,77 @@
+"""The first minute of every venue, recorded from the simulator by its declaration and staged, once in a test run."""
+
+import asyncio
+import json
+import pickle
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ingest.landing.rows import Row
+from ingest.recorder.client import Client
+from ingest.recorder.minute import record_minute
+from ingest.recorder.schedule import Schedule
+from ingest.venues import VENUES
+from sandbox.http.streams import Frame
+from sandbox.market.clock import Clock
+from sandbox.market.listing import ANCHOR_MS
+from sandbox.market.universe import build_universe
+from sandbox.market.world import World, build_world
+from sandbox.server import create_app, serving
+from sandbox.venues import SIMULATED_VENUES
+from tests.support.pipeline.recorder_minutes import unhurried
+from tests.support.pipeline.shared import shared
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded, span
+
+NOW_MS = ANCHOR_MS + 37_500
+
+
+@dataclass(frozen=True)
+class FirstMinute:
+    """The landed rows by venue, the world that they are of, and the staging views over them."""
+
+    rows: dict[str, list[dict[str, Any]]]
+    world: World
+    warehouse: Warehouse
+
+
+async def _recorded() -> list[dict[str, Any]]:
+    rows: list[Row] = []
+    async with serving(create_app(now_ms=NOW_MS, rate_limits=False)) as url:
+        deadline = asyncio.get_running_loop().time() + 300
+        for venue in VENUES:
+            async with Client(unhurried(venue), url) as client:
+                await record_minute(
+                    client, Schedule(client.venue, MINUTE), NOW_MS // MINUTE * MINUTE, deadline, rows.append
+                )
+    return [row._asdict() for row in rows]
+
+
+def _frames(world: World) -> list[dict[str, Any]]:
+    """A span per venue with the minute's liquidations."""
+    spans = []
+    for one in SIMULATED_VENUES:
+        if one.frames is not None and one.holders is None:
+            sent: list[Frame] = one.frames(world, NOW_MS // MINUTE)
+            spans.append(span(NOW_MS // MINUTE * MINUTE, one.venue, [json.loads(text) for _, _, text in sent]))
+    return spans
+
+
+@pytest.fixture(scope="session")
+def first_minute(tmp_path_factory: pytest.TempPathFactory) -> FirstMinute:
+    """The minute; a test that builds something else takes a warehouse of its own."""
+    world = build_world(build_universe("small"), 1, Clock(fixed_ms=NOW_MS))
+    with shared("first_minute") as folder:
+        kept = folder / "rows.pickle"
+        if not kept.exists():
+            rows = asyncio.run(_recorded()) + _frames(world)
+            made = seeded(folder)
+            made.build(rows, "raw_window")
+            kept.write_bytes(pickle.dumps(rows))
+        rows = pickle.loads(kept.read_bytes())
+        warehouse = Warehouse(tmp_path_factory.mktemp("first_minute"))
+        shutil.copyfile(folder / "warehouse.duckdb", warehouse.path)
+    by_venue = {venue.name: [row for row in rows if row["venue"] == venue.name] for venue in VENUES}
+    return FirstMinute(by_venue, world, warehouse)

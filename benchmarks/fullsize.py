@@ -10,11 +10,12 @@ from pathlib import Path
 
 import duckdb
 
+from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.publish.clustering import period_to_fill
 from orchestration.publish.replica import KEYED, copy_views, number_coins
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
-from orchestration.warehouse.served import DAY_MS, Served, Tier, period_at, read_served
+from orchestration.warehouse.served import Served, Tier, period_at, read_served
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.replica.replica import ACROSS_SQL, CATALOG, TABLES_SQL

@@ -24,11 +24,12 @@ from benchmarks.product import Product, table
 from ingest.landing.dlt_files import LOADS, commit_file
 from ingest.landing.landing import committed_loads
 from orchestration.code_location.models import TESTS_AT_ONCE, in_turns
+from orchestration.config.clock import DAY_MS, HOUR_MS
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.dbt_runner.docs import make_docs
 from orchestration.warehouse.dbt_runner.process import DbtError, prepare_manifest, run_dbt
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, Served, read_served
+from orchestration.warehouse.served import Served, read_served
 from orchestration.warehouse.trim import MARGIN_DAYS, trim_warehouse
 from orchestration.warehouse.writer import POLL_S, writer_lock
 

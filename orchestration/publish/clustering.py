@@ -13,7 +13,8 @@ from typing import Any
 
 import duckdb
 
-from orchestration.warehouse.served import HOUR_MS, MINUTE_MS, Served, Table, Tier, period_at
+from orchestration.config.clock import HOUR_MS, MINUTE_MS
+from orchestration.warehouse.served import Served, Table, Tier, period_at
 from orchestration.warehouse.writer import literals
 
 # A period is clustered shortly after its end, and once more when late bars (requested once an hour) have arrived; after

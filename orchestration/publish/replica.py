@@ -6,8 +6,9 @@ has the warehouse attached as `warehouse`. The order of rows on disk is decided 
 
 import duckdb
 
+from orchestration.config.clock import DAY_MS, HOUR_MS
 from orchestration.publish.clustering import note_dropped, note_filled, note_histories, note_touched, periods_to_fill
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, Served, Table
+from orchestration.warehouse.served import Served, Table
 from orchestration.warehouse.writer import literals
 
 # A hash of a coin's name: filtering by this number is ten times as fast as by the name. It is the same in all editions

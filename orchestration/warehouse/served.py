@@ -21,9 +21,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.warehouse.writer import PipelineError
 
-MINUTE_MS, HOUR_MS, DAY_MS, WEEK_MS = 60_000, 3_600_000, 86_400_000, 604_800_000
+WEEK_MS = 7 * DAY_MS
 UNITS = {"m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
 # The epoch was a Thursday; weeks begin on Mondays.
 MONDAY_MS = 4 * DAY_MS

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 import duckdb
 
 from orchestration.config import clock
+from orchestration.config.clock import DAY_MS, HOUR_MS
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, Trimmed, read_served
+from orchestration.warehouse.served import Trimmed, read_served
 from orchestration.warehouse.writer import POLL_S, Report, connection, writer_lock
 
 # A replica that was not updated for this long is made anew.

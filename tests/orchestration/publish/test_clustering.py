@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.publish import clustering
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import duckdb
 
+from orchestration.config.clock import MINUTE_MS
 from orchestration.publish.edition import Edition, newest_replica, point_to, read_current
-from orchestration.warehouse.served import MINUTE_MS
 from tests.support.pipeline.marts import T0, MartWarehouse, assert_same, served
 
 

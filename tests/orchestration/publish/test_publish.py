@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.publish.publish import publish_locked
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.warehouse.writer import PipelineError, WriterBusyError
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, quiet, rows, served
 from tests.support.pipeline.pipeline_home import polling_reader

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import duckdb
 
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS, Tier
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from orchestration.warehouse.served import Tier
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
 
 

@@ -8,17 +8,8 @@ import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
 from ingest.declaration.history import HISTORY_SQL
-from orchestration.warehouse.served import (
-    DAY_MS,
-    History,
-    ServedError,
-    Table,
-    Tier,
-    Trimmed,
-    period_at,
-    read_served,
-    served_by,
-)
+from orchestration.config.clock import DAY_MS
+from orchestration.warehouse.served import History, ServedError, Table, Tier, Trimmed, period_at, read_served, served_by
 from tests.support.pipeline.dbt_project import evaluated, manifest, served
 
 HOURS = {"served": "tier", "step": "1h", "period": "week", "key": "base", "order": ["base", "t"]}

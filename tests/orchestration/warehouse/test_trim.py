@@ -2,9 +2,9 @@
 
 import pytest
 
+from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.warehouse import trim
-from orchestration.warehouse.served import DAY_MS
 from orchestration.warehouse.trim import trim_warehouse
 from orchestration.warehouse.writer import connection, writer_lock
 from tests.support.pipeline.dbt_project import served as project_serves

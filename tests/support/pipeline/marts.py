@@ -6,9 +6,10 @@ from typing import Any
 
 import duckdb
 
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.publish.edition import Edition, read_current
 from orchestration.publish.publish import publish_locked
-from orchestration.warehouse.served import DAY_MS, HOUR_MS, MINUTE_MS, Served, Table, read_served
+from orchestration.warehouse.served import Served, Table, read_served
 from orchestration.warehouse.watermark import prepare
 from tests.support.pipeline import dbt_project
 

@@ -4,6 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -23,7 +24,12 @@ from tests.support.servers.api_server import Api, free_port, running
 
 DAY = 1440 * MINUTE
 AS_OF = T0 + MINUTES * MINUTE - 7_000
-WIDTHS = {tier.step: tier.step_ms // MINUTE for tier in served().tiers}
+
+
+@cache
+def widths() -> dict[str, int]:
+    """Minutes of each step."""
+    return {tier.step: tier.step_ms // MINUTE for tier in served().tiers}
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +97,8 @@ def question(seed: int) -> tuple[str, dict[str, Any]]:
         asked |= random.choice([{}, *({"type": kind} for kind in definition["types"])])
     if kinds := definition.get("kinds"):
         asked |= random.choice([{}, *({"kind": kind} for kind in kinds)])
-    step = random.choice(["auto", *list(WIDTHS)[:-1]])
-    length = random.randint(1, 400 * WIDTHS.get(step, random.choice([1, 60])) * MINUTE)
+    step = random.choice(["auto", *list(widths())[:-1]])
+    length = random.randint(1, 400 * widths().get(step, random.choice([1, 60])) * MINUTE)
     start = random.randint(T0 - length, AS_OF)
     return metric, {**asked, "step": step, "start": start, "end": start + length}
 
@@ -126,7 +132,7 @@ def test_any_series_equals_its_recomputation(api: Api, facts: Facts, asking: tup
         return
     got = answer.json
     assert got["metric"] == metric
-    assert got["step"] >= WIDTHS.get(asked["step"], 1) * MINUTE
+    assert got["step"] >= widths().get(asked["step"], 1) * MINUTE
     found = list(zip(got["t"], *(got[name] for name in got["fields"]), strict=True))
     wanted = expected(facts, metric, asked, got)
     assert [row[0] for row in found] == [row[0] for row in wanted]

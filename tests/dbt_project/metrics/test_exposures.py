@@ -23,7 +23,6 @@ from tests.support.replica.replica import CATALOG
 
 # A table that a statement names. Where the name goes on with a step that is filled in, it ends with an underscore.
 READ = re.compile(r"\b(?:from|join)\s+([a-z]\w+)")
-STEPS = {tier.step: tier.step_ms for tier in served().tiers}
 ROUTES: dict[str, Endpoint | Tool] = {
     **{endpoint.path: endpoint for endpoint in all_endpoints()},
     **{f"{tool.name} (MCP)": tool for tool in TOOLS},
@@ -112,5 +111,6 @@ def series_of(name: str) -> set[str]:
     """The tables that a metric's series are read from: all selectors, all steps that it has."""
     metric = METRICS.by_name[name]
     selectors = {*metric.selectors, *(["venue"] if "base" in metric.selectors else [])}
-    steps = [step for step, width in STEPS.items() if not metric.finest or width >= STEPS[metric.finest]]
+    widths = {tier.step: tier.step_ms for tier in served().tiers}
+    steps = [step for step, width in widths.items() if not metric.finest or width >= widths[metric.finest]]
     return {metric.table(selector, step) for selector in selectors for step in steps}

@@ -1,6 +1,5 @@
 """dbt on the project inside the test process: parsed once, and the warehouse unlocked after each run."""
 
-import atexit
 import gc
 import json
 import os
@@ -28,7 +27,7 @@ from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
 from orchestration.warehouse.dbt_runner.process import PARSED, files_now
 from orchestration.warehouse.served import Served, read_served
-from tests.support.pipeline.shared import shared
+from tests.support.pipeline.shared import end_with_run, shared
 
 PROJECT = Path(__file__).parents[3] / "dbt_project"
 # Without a logger: each event would be made a line before it is dropped.
@@ -97,27 +96,23 @@ def give_dbt(settings: Settings) -> None:
 
 @cache
 def _ready() -> Path:
-    """The socket of this worker's own dbt, which is the same for every warehouse and ends with the worker."""
-    home = TemporaryDirectory()
-    settings = Settings.from_env({"TIDEMARK_HOME": home.name})
-    give_parsed(settings)
-    place, log = settings.dbt_target.parent / SOCKET, Path(home.name) / "dbt.log"
-    with log.open("w") as output:
-        command = [sys.executable, "-m", "orchestration.cli", "dbt-server"]
-        process = subprocess.Popen(command, env=os.environ | settings.environ(), stdout=output, stderr=output)
-
-    def end() -> None:
-        process.terminate()
-        process.wait(30)
-        home.cleanup()
-
-    atexit.register(end)
-    deadline = time.monotonic() + 120
-    while not place.exists():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
-    return place
+    """The socket of the run's own dbt server, which serves every warehouse and ends with the run."""
+    with shared("dbt_server") as home:
+        settings = Settings.from_env({"TIDEMARK_HOME": str(home)})
+        place, log = settings.dbt_target.parent / SOCKET, home / "dbt.log"
+        if place.exists():
+            return place
+        give_parsed(settings)
+        with log.open("w") as output:
+            command = [sys.executable, "-m", "orchestration.cli", "dbt-server"]
+            process = subprocess.Popen(command, env=os.environ | settings.environ(), stdout=output, stderr=output)
+        end_with_run(process)
+        deadline = time.monotonic() + 120
+        while not place.exists():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        return place
 
 
 def give_parsed(settings: Settings) -> None:

@@ -3,14 +3,17 @@
 import atexit
 import fcntl
 import os
+import signal
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 # Processes that a test run starts, its workers among them, know its folder by this.
 VARIABLE = "TESTS_SHARED_FOLDER"
+RUNNING = ".running"
 
 
 @cache
@@ -19,6 +22,7 @@ def shared_folder() -> Path:
     if VARIABLE not in os.environ:
         made = TemporaryDirectory()
         atexit.register(made.cleanup)
+        atexit.register(_end_processes, Path(made.name))
         os.environ[VARIABLE] = made.name
     return Path(os.environ[VARIABLE])
 
@@ -31,3 +35,14 @@ def shared(name: str) -> Iterator[Path]:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+def end_with_run(process: "subprocess.Popen[bytes]") -> None:
+    """Let a process that the workers share live until the run ends."""
+    (shared_folder() / f"{process.pid}{RUNNING}").touch()
+
+
+def _end_processes(folder: Path) -> None:
+    for file in folder.glob(f"*{RUNNING}"):
+        with suppress(ProcessLookupError):
+            os.kill(int(file.stem), signal.SIGTERM)

@@ -16,7 +16,7 @@ from tests.support.start import VARIABLE, start_ms, to_text
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
-    "test_dagster", "test_marts", "test_transform", "test_publish", "test_cli", "test_backfill", "test_rollups",
+    "test_minute", "test_marts", "test_transform", "test_publish", "test_main", "test_backfill", "test_rollups",
     "test_backfilled", "test_openapi", "test_real_statistics", "test_liquidation_map", "test_market_state_faults",
     "test_derived_pipeline", "test_gaps", "test_indices", "test_outage", "test_landing",
 )  # fmt: skip

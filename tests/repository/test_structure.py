@@ -8,9 +8,7 @@ from orchestration.config.settings import REPOSITORY
 
 # Rooms, or parts of them, whose every module has its test.
 MIRRORED = (
-    "ingest/backfill", "ingest/declaration", "ingest/landing", "ingest/recorder", "orchestration/config",
-    "orchestration/publish", "orchestration/quality", "orchestration/supervise", "orchestration/warehouse", "sandbox",
-    "serve",
+    "ingest/backfill", "ingest/declaration", "ingest/landing", "ingest/recorder", "orchestration", "sandbox", "serve",
 )  # fmt: skip
 ALIKE = {
     "ingest/venues": "declarations of one kind, held to one table of checks; a venue of its own kind has more",
@@ -29,7 +27,10 @@ def modules(room: str) -> list[Path]:
     """What a room consists of, relative to the repository: its modules, and its packages of like modules."""
     files = [path.relative_to(REPOSITORY) for path in sorted((REPOSITORY / room).rglob("*.py"))]
     packages = [Path(package) for package in ALIKE if Path(room) in Path(package).parents]
-    return [*packages, *(path for path in files if path.name != "__init__.py" and not is_alike(path))]
+    return [
+        *packages,
+        *(path for path in files if path.name not in ("__init__.py", "__main__.py") and not is_alike(path)),
+    ]
 
 
 def test_of(module: Path) -> Path:

@@ -1,11 +1,7 @@
-"""Backfills by hand, in the status, and as a partition in Dagster, against a simulator in its own process."""
+"""A backfill by hand, in the status, and as a partition in Dagster, against the simulator in a process of its own."""
 
 import json
 import re
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,40 +15,12 @@ from ingest.recorder.state import lock
 from orchestration.code_location.history_asset import history_asset
 from orchestration.config.settings import Settings
 from orchestration.supervise.backfill import offered
-from tests.orchestration.cli.test_cli import environment, sentence, tidemark
-from tests.support.servers.api_server import free_port, until
+from tests.support.command import environment, sentence, tidemark
+from tests.support.servers.api_server import free_port
 from tests.support.start import start_ms, to_text
 
 # Two whole days, and the part of a third.
 BEGIN, END = to_text((start_ms() // DAY_MS - 2) * DAY_MS), to_text(start_ms())
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The simulators as a process."""
-    port = free_port()
-    env = environment(tmp_path_factory.mktemp("sandbox"), TIDEMARK_SANDBOX_PORT=str(port))
-    command = [sys.executable, "-m", "orchestration.cli", "sandbox", "--simulate"]
-    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/health", timeout=5):
-                return True
-        except OSError:
-            return False
-
-    try:
-        until(answers, bool, 120)
-        clock = json.dumps({"now_ms": start_ms()}).encode()
-        asked = urllib.request.Request(f"http://127.0.0.1:{port}/_sandbox/clock", clock, method="POST")
-        asked.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(asked, timeout=5) as answer:
-            assert answer.status == 200
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def rows(home: Path) -> list[tuple[str, str, str]]:
@@ -60,26 +28,6 @@ def rows(home: Path) -> list[tuple[str, str, str]]:
     query = "select venue, endpoint, key from read_parquet($files) order by all"
     with duckdb.connect() as con:
         return con.execute(query, {"files": files}).fetchall() if files else []
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--venue", "nowhere"], "--venue is 'nowhere', but it must be one of: aster, binance,"),
-        (["--kind", "prices"], "--kind is 'prices', but the history has: "),
-        (["--venue", "hyperliquid", "--kind", "taker_ratio"], "but the history of hyperliquid has: perp_bars"),
-        (["--from", "yesterday"], "must be a UTC day or time such as 2026-01-31"),
-        (["--from", "2026-02-01", "--to", "2026-01-01"], "--from is '2026-02-01', but it must lie before --to"),
-        (["--to", "2999-01-01"], "--to is '2999-01-01', but it must lie in the past"),
-    ],
-)
-def test_a_request_that_cannot_be_fetched_is_one_sentence_and_exit_code_2(
-    words: list[str], message: str, tmp_path: Path
-) -> None:
-    done = tidemark(environment(tmp_path), "backfill", *words)
-    assert done.returncode == 2
-    assert message in sentence(done)
-    assert not (tmp_path / "backfill").exists()
 
 
 def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
@@ -102,23 +50,6 @@ def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     assert rows(tmp_path) == fetched, "what is there is not fetched twice"
     assert tidemark(env, *words, "--again").returncode == 0
     assert len(rows(tmp_path)) == 2 * len(fetched)
-
-
-def test_a_second_backfill_names_the_running_one(tmp_path: Path) -> None:
-    with lock(tmp_path / "backfill", "backfill"):
-        done = tidemark(environment(tmp_path), "backfill", "--venue", "bybit")
-    assert done.returncode == 1
-    assert "another backfill (process" in done.stderr
-    assert "tidemark status" in done.stderr
-
-
-def test_an_unreachable_exchange_is_reported(tmp_path: Path) -> None:
-    env = environment(tmp_path, TIDEMARK_VENUES_URL=f"http://127.0.0.1:{free_port()}")
-    words = ["backfill", "--venue", "bybit", "--kind", "settlements", "--within", "1"]
-    done = tidemark(env, *words)
-    assert done.returncode == 1
-    assert "bybit: perp_tickers: ClientConnectorError" in done.stderr
-    assert "(partly)" in done.stdout
 
 
 def test_a_day_and_an_hour_of_a_venue_are_fetched_again(url: str, tmp_path: Path) -> None:
@@ -147,3 +78,40 @@ def test_a_day_and_an_hour_of_a_venue_are_fetched_again(url: str, tmp_path: Path
     hour = fetched(kinds=["perp_bars_1h"], hour=13)
     assert (hour["from"], hour["to"]) == (f"{BEGIN[:10]}T13:00:00", f"{BEGIN[:10]}T14:00:00")
     assert 0 < hour["rows"] <= hour["responses"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--venue", "nowhere"], "--venue is 'nowhere', but it must be one of: aster, binance,"),
+        (["--kind", "prices"], "--kind is 'prices', but the history has: "),
+        (["--venue", "hyperliquid", "--kind", "taker_ratio"], "but the history of hyperliquid has: perp_bars"),
+        (["--from", "yesterday"], "must be a UTC day or time such as 2026-01-31"),
+        (["--from", "2026-02-01", "--to", "2026-01-01"], "--from is '2026-02-01', but it must lie before --to"),
+        (["--to", "2999-01-01"], "--to is '2999-01-01', but it must lie in the past"),
+    ],
+)
+def test_a_request_that_cannot_be_fetched_is_one_sentence_and_exit_code_2(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    done = tidemark(environment(tmp_path), "backfill", *words)
+    assert done.returncode == 2
+    assert message in sentence(done)
+    assert not (tmp_path / "backfill").exists()
+
+
+def test_a_second_backfill_names_the_running_one(tmp_path: Path) -> None:
+    with lock(tmp_path / "backfill", "backfill"):
+        done = tidemark(environment(tmp_path), "backfill", "--venue", "bybit")
+    assert done.returncode == 1
+    assert "another backfill (process" in done.stderr
+    assert "tidemark status" in done.stderr
+
+
+def test_an_unreachable_exchange_is_reported(tmp_path: Path) -> None:
+    env = environment(tmp_path, TIDEMARK_VENUES_URL=f"http://127.0.0.1:{free_port()}")
+    words = ["backfill", "--venue", "bybit", "--kind", "settlements", "--within", "1"]
+    done = tidemark(env, *words)
+    assert done.returncode == 1
+    assert "bybit: perp_tickers: ClientConnectorError" in done.stderr
+    assert "(partly)" in done.stdout

@@ -1,20 +1,13 @@
-"""API keys: how they are carried, made, listed and revoked, and what they raise."""
+"""API keys: how they are carried and revoked, and what they raise."""
 
-import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from serve.http.keys import KeyFileError, KeyRing, create_key, digest, read_keys, revoke_key
+from serve.http.keys import KeyFileError, KeyRing, create_key, read_keys, revoke_key
 from tests.support.replica.replica import AS_OF_MS, DAY
 from tests.support.servers.api_server import Answer, Api, in_one_minute, some_address, until
 from tests.support.servers.budgets import SERIES, budget
-
-TIDEMARK = Path(sys.executable).parent / "tidemark"
 
 
 @pytest.mark.requirement("keys:carried", "keys:private")
@@ -100,34 +93,6 @@ def test_limits_that_a_key_raises(api: Api, key: str) -> None:
     for count, step in ((5999, 60_000), (6000, 300_000)):
         url = f"/api/series/price?base=BTC&start={edge - count * 60_000}&end={edge}"
         assert api.get(url, X_API_Key=key).json["step"] == step
-
-
-@pytest.mark.requirement("keys:hashed", "keys:cli")
-def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:
-    env = {**os.environ, "TIDEMARK_HOME": str(tmp_path)}
-
-    def keys(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([TIDEMARK, "keys", *words], env=env, capture_output=True, text=True, check=False)
-
-    assert (keys("list").returncode, keys("list").stdout) == (0, "")
-    made = keys("create", "Ada's notebook")
-    text = made.stdout.strip()
-    assert made.returncode == 0
-    assert re.fullmatch(r"tm_[\w-]{43}", text)
-    file = tmp_path / "keys.json"
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert text not in file.read_text()
-    (kept,) = json.loads(file.read_text())["keys"]
-    assert (kept["sha256"], kept["name"], kept["revoked_ms"]) == (digest(text), "Ada's notebook", None)
-    assert text not in keys("list").stdout
-    assert re.search(rf"{kept['id']} +valid .*Ada's notebook", keys("list").stdout)
-    assert KeyRing(file).find(text) == kept["id"]
-    assert keys("revoke", kept["id"]).returncode == 0
-    assert re.search(rf"{kept['id']} +revoked", keys("list").stdout)
-    assert KeyRing(file).find(text) is None
-    unknown = keys("revoke", "nope")
-    assert (unknown.returncode, "there is no key 'nope'" in unknown.stderr) == (1, True)
-    assert keys("create", " ").returncode == 1
 
 
 @pytest.mark.requirement("keys:bad")

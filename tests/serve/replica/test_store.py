@@ -226,6 +226,7 @@ async def test_a_query_without_end_is_ended(tmp_path: Path) -> None:
     wait_for_lock(serving / "replica_b.duckdb")
 
 
+@pytest.mark.requirement("edition:query-limit")
 async def test_a_query_without_end_does_not_keep_a_store_from_stopping(tmp_path: Path) -> None:
     publish(tmp_path / "serving", 1)
     store = Store(tmp_path / "serving", lambda: None, query_limit_s=0.1)

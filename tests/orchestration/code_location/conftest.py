@@ -1,0 +1,40 @@
+"""The definitions of a home whose warehouse is built over nothing, and an instance for them."""
+
+import importlib
+import shutil
+from collections.abc import Iterator
+from types import ModuleType
+
+import dagster as dg
+import pytest
+
+from orchestration.config.settings import REPOSITORY, Settings
+from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.pipeline_home import settings_for
+from tests.support.pipeline.warehouse import give_built
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = settings_for(tmp_path_factory.mktemp("dagster_home"))
+    give_dbt(settings)
+    give_built(settings)
+    return settings
+
+
+@pytest.fixture(scope="session")
+def definitions(settings: Settings) -> ModuleType:
+    """The definitions of this home, as a code server loads them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.environ().items():
+            patch.setenv(name, value)
+        return importlib.reload(importlib.import_module("orchestration.code_location.definitions"))
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """An instance with the committed configuration."""
+    settings.dagster_home.mkdir(parents=True, exist_ok=True)
+    shutil.copy(REPOSITORY / "orchestration/code_location/dagster.yaml", settings.dagster_home)
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as made:
+        yield made

@@ -1,0 +1,112 @@
+"""The job `minute` and its sensor, and the hourly and daily jobs behind it, on a real landing."""
+
+import time
+from datetime import UTC, datetime
+from types import ModuleType
+
+import dagster as dg
+import duckdb
+import pytest
+
+from orchestration.cli.status import read_status
+from orchestration.code_location import minute
+from orchestration.config.settings import Settings
+from orchestration.publish.publish import publish
+from orchestration.quality.suites import checks_of
+from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, tables
+
+
+def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
+    definitions: ModuleType, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluated() -> dg.RunRequest | dg.SkipReason:
+        with dg.build_sensor_context(instance=instance) as context:
+            return definitions.every_minute(context)  # type: ignore[no-any-return]
+
+    at = 1_800_000_000_000
+    assert [minute.is_ahead(at + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
+    monkeypatch.setattr(minute, "is_ahead", lambda _: False)
+    assert isinstance(evaluated(), dg.SkipReason)
+    monkeypatch.setattr(minute, "is_ahead", lambda _: True)
+    assert isinstance(evaluated(), dg.RunRequest)
+    run = instance.create_run_for_job(definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.STARTED)
+    assert isinstance(evaluated(), dg.SkipReason)
+    instance.report_run_failed(run)
+    assert isinstance(evaluated(), dg.RunRequest)
+
+
+def test_minute_hour_and_day(
+    definitions: ModuleType, settings: Settings, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The three jobs on a real landing: build and publish, then every dbt test and the docs, then the upkeep."""
+    now = time.time_ns() // 1_000_000
+    newest = now - now % MINUTE
+    # A run would wait for the load of the minute in which it starts: here these all are of the newest one that landed.
+    monkeypatch.setattr(minute, "now_ms", lambda: newest + 5_000)
+    land_minutes(settings, [newest - MINUTE, newest])
+
+    built = execute(definitions, instance, "minute")
+    observed = instance.fetch_observations(dg.AssetKey(["landing", "responses"]), limit=1).records
+    metadata = observed[0].asset_observation.metadata if observed and observed[0].asset_observation else {}
+    assert (metadata["minutes built"].value, metadata["loads built"].value, metadata["rows of binance"].value) == (
+        2,
+        2,
+        16,
+    )
+    assert {key.to_user_string() for key in materialized(built)} >= {"raw_window", "series_base_1d", "serving/edition"}
+    hour = {f"{datetime.fromtimestamp(tick / 1000, UTC):%Y-%m-%d-%H:00}" for tick in (newest - MINUTE, newest)}
+    assert instance.get_materialized_partitions(dg.AssetKey("series_base_1d")) == hour
+    replica = settings.serving / "replica_a.duckdb"
+    served = ("series_market_1m", "series_base_1h", "markets", "gaps")
+    assert tables(str(replica), served) == tables(settings.warehouse, served)
+    assert len(tables(str(replica), served)["markets"]) == 3
+
+    hourly = execute(definitions, instance, "hourly")
+    checks = hourly.get_asset_check_evaluations()
+    assert len(checks) > 20
+    assert [check.check_name for check in checks if not check.passed] == []
+    # A test over several tables names the one it is a check of; without a name it would be no check.
+    assert {"recorder_is_alive", "mart_tiers_agree", "mart_markets_match_series"} <= {c.check_name for c in checks}
+    assert (settings.docs / "index.html").exists()
+
+    # The hourly quality checks, on a served table with a fault in it.
+    with duckdb.connect(str(replica)) as con:
+        con.execute("update series_market_1m set price = -1 where market_id = 'binance:perp:ETHUSDT'")
+    evaluated = execute(definitions, instance, "quality_hourly").get_asset_check_evaluations()
+    quality = {check.check_name: check for check in evaluated}
+    assert set(quality) == {check.name for check in checks_of("hourly")}
+    wrong = quality["minutes_in_range"]
+    assert not wrong.passed
+    assert wrong.description
+    assert wrong.description.startswith("binance:perp:ETHUSDT: price -1.0 (expected: > 0)")
+    assert wrong.metadata["venues"].value == "binance"
+    page = str(wrong.metadata["report"].value).partition("/quality/")[2]
+    assert "binance:perp:ETHUSDT" in (settings.quality_docs / page).read_text()
+    publish(settings, force=True, report=lambda _: None)
+    marked = read_status(settings)["suspects"]
+    assert [(row["venue"], row["rows"]) for row in marked if row["check"] == "minutes_in_range"] == [("binance", 1)]
+
+    assert execute(definitions, instance, "daily").success
+    with duckdb.connect(settings.warehouse, read_only=True) as con:
+        assert con.execute("select count(*) from pipeline.builds").fetchone() == (1,)
+
+    # A minute that holds nothing for some of the published tables is an edition all the same.
+    land_minutes(settings, [newest + MINUTE])
+    edition = read_status(settings)["edition"]
+    later = execute(definitions, instance, "minute")
+    assert {"market_movers", "serving/edition"} <= {key.to_user_string() for key in materialized(later)}
+    assert read_status(settings)["edition"] > edition
+
+
+def execute(definitions: ModuleType, instance: dg.DagsterInstance, job: str) -> dg.ExecuteInProcessResult:
+    result = definitions.defs.resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=True)
+    assert result.success
+    return result  # type: ignore[no-any-return]
+
+
+def materialized(result: dg.ExecuteInProcessResult) -> set[dg.AssetKey]:
+    return {
+        event.asset_key
+        for event in result.all_events
+        if event.event_type_value == "ASSET_MATERIALIZATION" and event.asset_key
+    }

@@ -135,38 +135,30 @@ class Warehouse:
 
 
 def built_empty() -> Path:
-    """A warehouse as a first build over an empty window leaves it: every seed, view and table, made once in a run."""
+    """A warehouse whose every seed, view and table was built over an empty window, built once in a run."""
     with shared("built") as folder:
         template = folder / "kept.duckdb"
         if not template.exists():
             first = Warehouse(folder).create()
             first.dbt("build", "--resource-type", "model", "--resource-type", "seed")
-            with duckdb.connect(first.path) as db:
-                state = {"project": fingerprint(), "seeds": fingerprint("seeds"), "history": "rests"}
-                db.executemany("insert into pipeline.settings values (?, ?)", list(state.items()))
             first.path.rename(template)
         return template
 
 
 def give_built(settings: Settings) -> None:
-    """Give a home a warehouse that was built over an empty window, so that its next build is as cheap as any later
-    one."""
+    """Give a home without a warehouse one that an empty first build left, so that its next build is like any later."""
     warehouse = Path(settings.warehouse)
     if not warehouse.exists():
         warehouse.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built_empty(), warehouse)
+        with duckdb.connect(warehouse) as db:
+            state = {"project": fingerprint(), "seeds": fingerprint("seeds"), "history": "rests"}
+            db.executemany("insert into pipeline.settings values (?, ?)", list(state.items()))
 
 
 def seeded(folder: Path) -> Warehouse:
-    """A new warehouse with the pipeline's tables, the seeds and every staging and intermediate model, empty."""
-    with shared("seeded") as made:
-        template = made / "kept.duckdb"
-        if not template.exists():
-            first = Warehouse(made).create()
-            first.dbt("seed")
-            first.dbt("run", "--select", "path:models/staging", "path:models/intermediate")
-            first.path.rename(template)
+    """A new warehouse with the pipeline's tables, the seeds and every model, empty."""
     warehouse = Warehouse(folder)
-    shutil.copyfile(template, warehouse.path)
+    shutil.copyfile(built_empty(), warehouse.path)
     warehouse.keep()
     return warehouse

@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -143,8 +144,10 @@ def publish() -> None:
 def serve() -> None:
     """Serve the published edition as a read-only JSON API on 127.0.0.1, until Ctrl-C."""
     chosen = settings()
+    from orchestration.publish.definitions import read_written
     from serve.app import run_server
     from serve.http.service import Setup
+    from serve.replica.catalog import read_catalog
 
     log_to_stderr()
     setup = Setup(
@@ -157,6 +160,7 @@ def serve() -> None:
         quality=chosen.quality_docs,
         public_hosts=chosen.public_hosts,
         mcp_revision=chosen.mcp_revision,
+        catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 

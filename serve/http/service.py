@@ -24,8 +24,9 @@ from serve.http.keys import KeyRing
 from serve.http.limits import Access, Admission
 from serve.http.redis import RedisStore
 from serve.http.responses import PRIVATE, compress_response, error_response, make_response, options_response, respond
+from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
-from serve.replica.store import Store
+from serve.replica.store import NO_METRICS, Store
 from serve.replica.unavailable import Fallback, Unavailable
 
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
@@ -44,7 +45,8 @@ PAGE_HEADERS = {
 @dataclass(frozen=True)
 class Setup:
     """How to serve: the folders of replicas, generated dbt docs and quality report, the file of API keys, the Redis
-    that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one."""
+    that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
+    metrics that may be requested before the first edition, which brings its own."""
 
     serving: Path
     docs: Path | None = None
@@ -55,6 +57,7 @@ class Setup:
     quality: Path | None = None
     public_hosts: tuple[str, ...] = ()
     mcp_revision: str = ""
+    catalog: Catalog = NO_METRICS
 
 
 class Service:
@@ -64,7 +67,7 @@ class Service:
         self.sites = {"/dbt": setup.docs, "/quality": setup.quality}
         self.redis = RedisStore(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(redis=self.redis)
-        self.store = Store(setup.serving, self._new_edition)
+        self.store = Store(setup.serving, self._new_edition, catalog=setup.catalog)
         self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.redis)
         self._clearing: asyncio.Task[None] | None = None
 

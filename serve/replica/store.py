@@ -27,6 +27,7 @@ QUERY_LIMIT_S = 5.0
 # would block the publisher, which has to write that file.
 GRACE_S = 5.0
 WORKERS = 4
+NO_METRICS = Catalog()
 T = TypeVar("T")
 log = logging.getLogger("tidemark.serve")
 
@@ -34,13 +35,19 @@ log = logging.getLogger("tidemark.serve")
 class Store:
     """Follows current.json and runs queries on the edition that it names."""
 
-    def __init__(self, serving: Path, on_change: Callable[[], None], query_limit_s: float = QUERY_LIMIT_S) -> None:
+    def __init__(
+        self,
+        serving: Path,
+        on_change: Callable[[], None],
+        query_limit_s: float = QUERY_LIMIT_S,
+        catalog: Catalog = NO_METRICS,
+    ) -> None:
         self.serving = serving
         self.query_limit_s = query_limit_s
         self.on_change = on_change
         self.edition: Edition | None = None
-        # Of the last edition: what may be asked for is known while none can be read.
-        self.catalog = Catalog()
+        # The given one until the first edition, then the last edition's: what may be requested while none can be read.
+        self.catalog = catalog
         self.outage = Unavailable("no replica has been published", missing=True)
         self.pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="query")
         self._signature: tuple[str, int] | None = None

@@ -77,11 +77,11 @@ def schema(catalog: Catalog) -> Schema:
 
 def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """Empty arrays, marked as unavailable: unreadable data is not zero activity."""
-    # Before the first edition no metric is known, and none can be refused.
     catalog = fallback.catalog
-    allowed = {"metric": catalog.names, "kind": catalog.kinds, "step": (*catalog.steps, AUTO)}
-    for name, known in allowed.items() if catalog.metrics else ():
-        if values[name] is not None and values[name] not in known:
+    # The steps are in an edition only; without a catalog nothing is known that could be refused.
+    steps = (*catalog.steps, AUTO) if catalog.steps else ()
+    for name, known in (("metric", catalog.names), ("kind", catalog.kinds), ("step", steps)):
+        if known and values[name] is not None and values[name] not in known:
             raise BadParameter(name, values[name], "use one of " + ", ".join(known), known)
     if values["format"] == "csv":
         return Body(b"# source: unavailable\ntime_utc,unix_ms\n", CSV, degraded=True)

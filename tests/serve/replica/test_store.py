@@ -142,13 +142,13 @@ def test_a_missing_replica_and_its_return(api: Api) -> None:
 
 
 @pytest.mark.requirement("series:db:missing", "series:metric:unknown")
-def test_what_may_be_asked_for_is_known_from_the_first_edition_on(tmp_path: Path) -> None:
+def test_an_edition_brings_what_may_be_requested(tmp_path: Path) -> None:
     def listed(name: str) -> Any:
         operation = server.get("/openapi.json").json["paths"]["/api/series/{metric}"]["get"]
         [found] = [one["schema"] for one in operation["parameters"] if one["name"] == name]
         return found.get("enum")
 
-    with running(tmp_path / "serving", free_port()) as server:
+    with running(tmp_path / "serving", free_port()) as server:  # not by the command, which knows the metrics before
         assert degraded(server, "prise?base=BTC")["db"] is False
         assert (listed("metric"), listed("kind")) == (None, None)
         publish(server.serving, 1)

@@ -6,12 +6,10 @@ Every tier is made from one formula per market and time, so a test can compute a
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import yaml
 
-from orchestration.config.settings import REPOSITORY
+from orchestration.publish.definitions import read_written
 from orchestration.publish.replica import BASE_KEY, number_coins
 from tests.support.replica.replica_snapshots import build_snapshots, tables_of
 from tests.support.replica.replica_statistics import build_statistics
@@ -45,17 +43,7 @@ MARKETS = (
 # They have their columns from the dbt project alone.
 
 
-def _definitions() -> dict[str, dict[str, Any]]:
-    """The metric definitions as the dbt project has them."""
-    metrics = yaml.safe_load((REPOSITORY / "dbt_project/models/metrics/_metrics.yml").read_text())["metrics"]
-    found = {}
-    for metric in metrics:
-        definition = {"title": metric["label"], "description": metric["description"], **metric["config"]["meta"]}
-        found[definition.pop("api_name")] = definition
-    return found
-
-
-CATALOG = _definitions()
+CATALOG = read_written()
 MINUTE = 60_000
 LAST = AS_OF_MS - AS_OF_MS % MINUTE
 # start, end, venue, endpoint, reason: an outage seen by two endpoints, outages that touch, and one of the recorder

@@ -1,15 +1,13 @@
 """The tests mirror the tree: a module's test is found by its path, and a test file says what it tests by its path."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from orchestration.config.settings import REPOSITORY
 
-# Rooms, or parts of them, whose every module has its test.
-MIRRORED = (
-    "ingest/backfill", "ingest/declaration", "ingest/landing", "ingest/recorder", "orchestration", "sandbox", "serve",
-)  # fmt: skip
+ROOMS: list[str] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
 ALIKE = {
     "ingest/venues": "declarations of one kind, held to one table of checks; a venue of its own kind has more",
     "sandbox/venues": "simulated exchanges that are held to the recordings of the real ones by one table",
@@ -42,13 +40,13 @@ def test_of(module: Path) -> Path:
 test_of.__test__ = False  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("room", MIRRORED)
+@pytest.mark.parametrize("room", ROOMS)
 def test_each_module_has_its_test(room: str) -> None:
     missing = {str(module): str(test_of(module)) for module in modules(room)}
     assert {module: test for module, test in missing.items() if not (REPOSITORY / test).exists()} == {}
 
 
-@pytest.mark.parametrize("room", MIRRORED)
+@pytest.mark.parametrize("room", ROOMS)
 def test_each_test_file_names_what_it_tests(room: str) -> None:
     """A module or package of its folder; in the folder of a package of like modules, the package or one of them."""
     unknown = []

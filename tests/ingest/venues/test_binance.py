@@ -1,7 +1,8 @@
-"""Binance: its statistics, books, index constituents and settlements, as really sent, as simulated, as recorded."""
+"""Binance: its statistics, books, index constituents, settlements and options, as sent, as simulated, as recorded."""
 
 import json
 import math
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,46 @@ FILES = {
     "settlements": "fapi_v1_fundingRate.gct.json",
 }
 RATIOS = tuple(FILES)[:3]
+# Examples of the documents (https://developers.binance.com/docs/derivatives/options-trading/market-data), shortened: no
+# body was recorded.
+OPTION_BODIES: dict[str, Any] = {
+    "option_tickers": [
+        {"symbol": "BTC-200730-9000-C", "markPrice": "1343.2883", "bidIV": "1.40000077", "askIV": "1.50000153",
+         "markIV": "1.45000000", "delta": "0.55937056", "theta": "3739.82509871", "gamma": "0.00010969",
+         "vega": "978.58874732", "highPriceLimit": "1618.241", "lowPriceLimit": "1068.3356",
+         "riskFreeInterest": "0.1"},
+        {"symbol": "BTC-251120-126000-P", "markPrice": "770.543", "bidIV": "-1.0", "askIV": "0.98161161",
+         "markIV": "0.9408058", "delta": "0.11111964", "theta": "-164.26702615", "gamma": "0.00001245",
+         "vega": "30.63855919", "highPriceLimit": "924.652", "lowPriceLimit": "616.435", "riskFreeInterest": "0.0"},
+    ],
+    "option_volumes": [
+        {"symbol": "BTC-200730-9000-C", "priceChange": "-16.2038", "priceChangePercent": "-0.0162",
+         "lastPrice": "1000", "lastQty": "1000", "open": "1016.2038", "high": "1016.2038", "low": "0", "volume": "5",
+         "amount": "1", "bidPrice": "999.34", "askPrice": "1000.23", "openTime": 1592317127349,
+         "closeTime": 1592380593516, "firstTradeId": 1, "tradeCount": 5, "strikePrice": "9000",
+         "exercisePrice": "3000.3356"}
+    ],
+    "option_open_interest": [
+        {"symbol": "ETH-221119-1175-P", "sumOpenInterest": "4.01", "sumOpenInterestUsd": "4880.2985615624",
+         "timestamp": "1668754020000"}
+    ],
+    "option_index": {"time": 1656647305000, "indexPrice": "9200"},
+    "option_instruments": {
+        "timezone": "UTC", "serverTime": 1592387156596,
+        "optionContracts": [{"baseAsset": "BTC", "quoteAsset": "USDT", "underlying": "BTCUSDT",
+                             "settleAsset": "USDT"}],
+        "optionAssets": [{"name": "USDT"}],
+        "optionSymbols": [
+            {"expiryDate": 1660521600000, "filters": [
+                {"filterType": "PRICE_FILTER", "minPrice": "0.02", "maxPrice": "80000.01", "tickSize": "0.01"},
+                {"filterType": "LOT_SIZE", "minQty": "0.01", "maxQty": "100", "stepSize": "0.01"}],
+             "symbol": "BTC-220815-50000-C", "side": "CALL", "strikePrice": "50000", "underlying": "BTCUSDT",
+             "unit": 1, "liquidationFeeRate": "0.0019000", "minQty": "0.01", "maxQty": "100",
+             "initialMargin": "0.15", "maintenanceMargin": "0.075", "minInitialMargin": "0.1",
+             "minMaintenanceMargin": "0.05", "priceScale": 2, "quantityScale": 2, "quoteAsset": "USDT"}],
+        "rateLimits": [{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": 2400}],
+    },
+}  # fmt: skip
 
 
 def bodies(recordings: Path, kind: str) -> list[tuple[dict[str, str], Any]]:
@@ -211,3 +252,61 @@ def test_what_is_asked_in_turn_and_of_the_highest_open_interest(first_minute: Fi
     assert warehouse.rows("select count(*) from stg_binance__settlements") == [(1000,)]
     assert warehouse.rows("select count(distinct symbol) from stg_binance__index_components") == [
         (asked["index_components"],)]  # fmt: skip
+
+
+def at_eight(text: str, form: str) -> int:
+    return int(datetime.strptime(f"{text} 08 +0000", f"{form} %H %z").timestamp() * 1000)
+
+
+def test_option_bodies_of_the_documents_are_read(tmp_path: Path) -> None:
+    keys = {"option_open_interest": "ETH-221119", "option_index": "BTCUSDT"}
+    rows = [response(TICK, "binance", kind, body, key=keys.get(kind, "")) for kind, body in OPTION_BODIES.items()]
+    later = TICK + MINUTE
+    for kind in OPTION_BODIES:
+        rows.append(response(later, "binance", kind, '[{"symbol": "BT', key="x"))
+    warehouse = seeded(tmp_path)
+    warehouse.build(rows, "raw_window")
+    for kind in OPTION_BODIES:
+        view = f"stg_binance__{kind}"
+        assert warehouse.rows(f"select distinct tick_ms from {view} where reject is not null") == [(later,)], view
+    columns = "instrument, coin, expiry_ms, strike, option_type, mark_iv, bid_iv, ask_iv, forward, mark_price_coins"
+    query = f"select {columns} from stg_binance__option_tickers where reject is null order by all"
+    assert warehouse.rows(query) == [
+        ("BTC-200730-9000-C", "BTC", at_eight("200730", "%y%m%d"), 9000, "call", 1.45, 1.40000077, 1.50000153,
+         None, None),
+        ("BTC-251120-126000-P", "BTC", at_eight("251120", "%y%m%d"), 126_000, "put", 0.9408058, None, 0.98161161,
+         None, None),
+    ]  # fmt: skip
+    read = "select {} from stg_binance__{} where reject is null"
+    held = warehouse.rows(read.format("instrument, open_interest_coins, open_contracts", "option_open_interest"))
+    assert held == [("ETH-221119-1175-P", 4.01, 4.01)]
+    traded = warehouse.rows(read.format("instrument, volume_coins, volume_usd", "option_volumes"))
+    assert traded == [("BTC-200730-9000-C", 5, 1)]
+    assert warehouse.rows(read.format("coin, index_price, ts", "option_index")) == [("BTC", 9200, 1656647305000)]
+    names = "instrument, coin, expiry_ms, strike, option_type, contract_size, settle, status"
+    assert warehouse.rows(read.format(names, "option_instruments")) == [
+        ("BTC-220815-50000-C", "BTC", 1660521600000, 50_000, "call", 1, "USDT", "trading")
+    ]
+
+
+async def test_simulated_options_respond_like_the_venue() -> None:
+    async with sandbox(now_ms=NOW_MS) as client:
+        eapi = "/eapi.binance.com/eapi/v1"
+        info = (await client.get(f"{eapi}/exchangeInfo")).json
+        assert differences(OPTION_BODIES["option_instruments"], info) == []
+        assert differences(OPTION_BODIES["option_tickers"], (await client.get(f"{eapi}/mark")).json) == []
+        assert differences(OPTION_BODIES["option_volumes"], (await client.get(f"{eapi}/ticker")).json) == []
+        day = info["optionSymbols"][0]["symbol"].split("-")[1]
+        held = (await client.get(f"{eapi}/openInterest", underlyingAsset="ETH", expiration=day)).json
+        assert differences(OPTION_BODIES["option_open_interest"], held) == []
+        assert differences(OPTION_BODIES["option_index"],
+                           (await client.get(f"{eapi}/index", underlying="ETHUSDT")).json) == []  # fmt: skip
+        assert (await client.get(f"{eapi}/openInterest", underlyingAsset="ETH")).status == 400
+        assert (await client.get(f"{eapi}/openInterest", underlyingAsset="ETH", expiration="200101")).status == 400
+
+
+def test_every_option_with_a_price_is_listed(first_minute: FirstMinute) -> None:
+    warehouse = first_minute.warehouse
+    listed = "select count(*) from stg_binance__option_instruments as i anti join stg_binance__option_tickers as t on "
+    listed += "i.instrument = t.instrument and i.expiry_ms = t.expiry_ms and i.strike = t.strike and i.coin = t.coin"
+    assert warehouse.rows(listed) == [(0,)]

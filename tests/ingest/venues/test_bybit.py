@@ -1,7 +1,8 @@
-"""Bybit: its account ratio, books, index components and settlements, as really sent, as simulated, as recorded."""
+"""Bybit: its account ratio, books, index components, settlements and options, as sent, as simulated, as recorded."""
 
 import json
 import math
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,45 @@ def test_what_is_asked_in_turn_and_of_the_highest_open_interest(first_minute: Fi
     assert found == [(asked["long_short_accounts"] * 100, [300_000])]
     assert warehouse.rows("select count(distinct symbol) from stg_bybit__index_components") == [
         (asked["index_components"],)]  # fmt: skip
+
+
+def at_eight(text: str, form: str) -> int:
+    return int(datetime.strptime(f"{text} 08 +0000", f"{form} %H %z").timestamp() * 1000)
+
+
+def test_option_bodies_of_the_documents_are_read(tmp_path: Path, recordings: Path) -> None:
+    ticker = sample(recordings / "bybit", "GetOptionTickers.txt")
+    suffixed = ticker["result"]["list"][0] | {"symbol": "ETH-27MAR26-1234.5-P-USDT", "bid1Iv": "0.51"}
+    rows = [response(TICK, "bybit", "option_tickers", ticker, key="BTC")]
+    rows.append(response(TICK, "bybit", "option_tickers", {"result": {"list": [suffixed]}}, key="ETH"))
+    later = TICK + MINUTE
+    rows.append(response(later, "bybit", "option_tickers", "<html>", key="BTC"))
+    warehouse = seeded(tmp_path)
+    warehouse.build(rows, "raw_window")
+    for view in ("stg_bybit__option_tickers", "stg_bybit__option_index"):
+        assert warehouse.rows(f"select distinct tick_ms from {view} where reject is not null") == [(later,)], view
+    columns = """instrument, coin, expiry_ms, strike, option_type, mark_iv, bid_iv, ask_iv, forward, mark_price_coins,
+                 open_interest_coins, volume_coins"""
+    query = f"select {columns} from stg_bybit__option_tickers where reject is null order by all"
+    expiry = at_eight("30DEC22", "%d%b%y")
+    assert warehouse.rows(query) == [
+        ("BTC-30DEC22-18000-C", "BTC", expiry, 18_000, "call", 0.7567, None, 5, 16590.42,
+         pytest.approx(9e-8 / 16590.42), 6.3, 0.15),
+        ("ETH-27MAR26-1234.5-P-USDT", "ETH", at_eight("27MAR26", "%d%b%y"), 1234.5, "put", 0.7567, 0.51, 5, 16590.42,
+         pytest.approx(9e-8 / 16590.42), 6.3, 0.15),
+    ]  # fmt: skip
+    index = "select coin, index_price, ts from stg_bybit__option_index where reject is null order by coin"
+    assert warehouse.rows(index) == [("BTC", 16600.55, 1672376592395), ("ETH", 16600.55, None)]
+
+
+async def test_simulated_options_respond_like_the_venue(recordings: Path) -> None:
+    async with sandbox(now_ms=NOW_MS) as client:
+        real = sample(recordings / "bybit", "GetOptionTickers.txt")
+        path = "/api.bybit.com/v5/market/tickers"
+        ours = (await client.get(path, category="option", baseCoin="BTC")).json
+        real["retMsg"] = "OK"
+        tiny = {"markPrice", "delta", "gamma", "vega", "theta", "totalTurnover", "change24h"}
+        assert differences(real, ours, unscaled=tiny) == []
+        assert (await client.get(path, category="option")).json["retCode"] == 10001
+        one = ours["result"]["list"][5]["symbol"]
+        assert len((await client.get(path, category="option", symbol=one)).json["result"]["list"]) == 1

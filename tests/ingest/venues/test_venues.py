@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,14 @@ import sandbox.venues
 from ingest.declaration.endpoint import Endpoint, Request
 from ingest.declaration.venue import Venue
 from ingest.venues import VENUES
+from sandbox.derived.chain import Chain, chain
 from sandbox.derived.constituents import constituents
 from sandbox.derived.positioning import long_fraction, takers
 from sandbox.http.streams import liquidations_of
 from sandbox.market.world import World
 from sandbox.venues import SIMULATED_VENUES
+from sandbox.venues.binance import options as binance_options
+from sandbox.venues.bybit import options as bybit_options
 from sandbox.wire.settlements import settlements
 from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
@@ -445,3 +449,43 @@ def test_a_body_that_cannot_be_read_is_one_rejected_row_of_each_view(broken: War
             rejected.setdefault(f"{kind} of {endpoint}", []).append(key)
     assert rejected == {name: sorted(BROKEN) for name in rejected}
     assert {name.rpartition(" of ")[2] for name in rejected} == {endpoint.name for endpoint in venue.endpoints}
+
+
+def truth(true: Chain, names: list[str]) -> dict[str, tuple[Any, ...]]:
+    columns = (true.expiry_ms, true.strike, true.call, true.mark_iv, true.forward, true.price, true.open_interest,
+               true.volume_24h, true.bid_iv)  # fmt: skip
+    return dict(zip(names, zip(*(column.tolist() for column in columns), strict=True), strict=True))
+
+
+@pytest.mark.parametrize(("venue", "module"), [("binance", binance_options), ("bybit", bybit_options)],
+                         ids=["binance", "bybit"])  # fmt: skip
+def test_option_chains_are_the_worlds(first_minute: FirstMinute, venue: str, module: Any) -> None:
+    """What two venues quote alike, an option at a time: volatilities, the forward, prices in coins, contracts."""
+    warehouse, world = first_minute.warehouse, first_minute.world
+    for coin in ("BTC", "ETH"):
+        true = chain(world, venue, coin, NOW, module.HELD[coin])
+        expected = truth(true, module.instruments(true))
+        found = warehouse.rows(
+            f"""select instrument, expiry_ms, strike, option_type, mark_iv, bid_iv, forward, mark_price_coins
+                from stg_{venue}__option_tickers where coin = '{coin}'"""
+        )
+        assert {row[0] for row in found} == set(expected)
+        for name, expiry, strike, kind, iv, bid_iv, forward, coins in found:
+            reported = expected[name]
+            assert (expiry, strike, kind) == (reported[0], reported[1], "call" if reported[2] else "put")
+            assert iv == pytest.approx(reported[3], abs=6e-5)
+            assert forward == pytest.approx(reported[4], abs=0.002)
+            assert coins * forward == pytest.approx(max(reported[5], 0), abs=0.11)
+            assert bid_iv is None or bid_iv == pytest.approx(reported[8], abs=6e-5)
+        index = f"select index_price from stg_{venue}__option_index where coin = '{coin}'"
+        assert warehouse.rows(index) == [(pytest.approx(true.index, abs=1e-7),)]
+        source = f"stg_{venue}__option_" + ("open_interest" if venue == "binance" else "tickers")
+        held = dict(warehouse.rows(f"select instrument, open_interest_coins from {source}"))
+        assert {name: held[name] for name in expected} == pytest.approx(
+            {name: reported[6] for name, reported in expected.items()}, abs=0.006
+        )
+        source = f"stg_{venue}__option_" + ("volumes" if venue == "binance" else "tickers")
+        traded = dict(warehouse.rows(f"select instrument, volume_coins from {source}"))
+        assert {name: traded[name] for name in expected} == pytest.approx(
+            {name: reported[7] for name, reported in expected.items()}, abs=0.006
+        )

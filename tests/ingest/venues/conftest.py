@@ -1,9 +1,10 @@
-"""The first minute of every venue, recorded from the simulator by its declaration and staged, once in a test run."""
+"""The first minute of each venue tested, recorded from the simulator by its declaration and staged, once in a run."""
 
 import asyncio
 import json
 import pickle
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +38,22 @@ class FirstMinute:
     warehouse: Warehouse
 
 
-async def _recorded() -> list[dict[str, Any]]:
+def wanted(items: Iterable[pytest.Item]) -> set[str]:
+    """The venues that the selected tests look at: of the parameter, or of the file that has one venue's tests."""
+    venues: set[str] = set()
+    for item in items:
+        if "first_minute" in getattr(item, "fixturenames", ()):
+            of = getattr(item, "callspec", None)
+            venue = of.params.get("venue") if of else None
+            venues.add(getattr(venue, "name", venue) or item.path.stem.removeprefix("test_"))
+    return venues
+
+
+async def _recorded(venues: set[str]) -> list[dict[str, Any]]:
     rows: list[Row] = []
     async with serving(create_app(now_ms=NOW_MS, rate_limits=False)) as url:
         deadline = asyncio.get_running_loop().time() + 300
-        for venue in VENUES:
+        for venue in [one for one in VENUES if one.name in venues]:
             async with Client(unhurried(venue), url) as client:
                 await record_minute(
                     client, Schedule(client.venue, MINUTE), NOW_MS // MINUTE * MINUTE, deadline, rows.append
@@ -49,24 +61,26 @@ async def _recorded() -> list[dict[str, Any]]:
     return [row._asdict() for row in rows]
 
 
-def _frames(world: World) -> list[dict[str, Any]]:
+def _frames(world: World, venues: set[str]) -> list[dict[str, Any]]:
     """A span per venue with the minute's liquidations."""
     spans = []
     for one in SIMULATED_VENUES:
-        if one.frames is not None and one.holders is None:
+        if one.venue in venues and one.frames is not None and one.holders is None:
             sent: list[Frame] = one.frames(world, NOW_MS // MINUTE)
             spans.append(span(NOW_MS // MINUTE * MINUTE, one.venue, [json.loads(text) for _, _, text in sent]))
     return spans
 
 
 @pytest.fixture(scope="session")
-def first_minute(tmp_path_factory: pytest.TempPathFactory) -> FirstMinute:
-    """The minute; a test that builds something else takes a warehouse of its own."""
+def first_minute(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FirstMinute:
+    """The minute of the venues that the selected tests look at; what else a test builds has a warehouse of its own."""
+    venues = wanted(request.session.items)
+    assert venues <= {venue.name for venue in VENUES}, "each test of the minute has its venue as parameter or file"
     world = build_world(build_universe("small"), 1, Clock(fixed_ms=NOW_MS))
     with shared("first_minute") as folder:
         kept = folder / "rows.pickle"
         if not kept.exists():
-            rows = asyncio.run(_recorded()) + _frames(world)
+            rows = asyncio.run(_recorded(venues)) + _frames(world, venues)
             made = seeded(folder)
             made.build(rows, "raw_window")
             kept.write_bytes(pickle.dumps(rows))

@@ -9,6 +9,7 @@ import ccxt
 import pytest
 
 from ingest.venues.bitget import API, BITGET, PERPS, STREAMS, category
+from sandbox.derived.truth import truth
 from sandbox.venues.bitget import streams as bitget_streams
 from tests.ingest.venues.conftest import FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
@@ -161,6 +162,19 @@ def test_every_category_of_perpetuals_is_asked_and_has_markets(first_minute: Fir
     asked = {row["key"] for row in first_minute.rows["bitget"] if row["endpoint"] == "perp_tickers"}
     symbols = first_minute.warehouse.rows("select symbol from stg_bitget__perp_tickers")
     assert asked == {category(symbol) for (symbol,) in symbols} == set(PERPS)
+
+
+def test_liquidations_of_the_minute_before_are_the_worlds(first_minute: FirstMinute, tmp_path: Path) -> None:
+    """By the account that the simulator gives of what it sent: of a market, the latest in each window."""
+    world, before, warehouse = first_minute.world, (NOW // MINUTE - 1) * MINUTE, seeded(tmp_path)
+    frames = [json.loads(frame) for _, _, frame in bitget_streams.frames(world, before // MINUTE)]
+    warehouse.build([span(before, "bitget", frames)], "raw_window")
+    found = column(warehouse, "liquidations", "side, ts, size_quote")
+    assert len(found) > 1
+    for symbol in {row[0] for row in found}:
+        events = truth(world, "bitget", "perp", symbol, before, before + MINUTE, bitget_streams.WINDOW_MS)
+        sent = [(one["side"], one["ts"], one["usd"]) for one in events["liquidations"] if one["sent"]]
+        assert sorted(sent) == sorted((side, ts, pytest.approx(usd)) for name, side, ts, usd in found if name == symbol)
 
 
 async def test_the_simulator_responds_like_the_venue(recordings: Path) -> None:

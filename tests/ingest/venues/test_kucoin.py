@@ -9,6 +9,8 @@ import ccxt
 import pytest
 
 from sandbox.market.listing import ANCHOR_MS
+from sandbox.wire.settlements import settlements
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded_kucoin import TICK, Bodies
@@ -29,6 +31,7 @@ PATHS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 # Of the recorded rows all are of bitcoin and ether, or of 2018.
+DAY_MS = 86_400_000
 PRICES = {"markPrice", "indexPrice", "lastTradePrice", "lowPrice", "highPrice", "priceChg", "changePrice", "buy",
           "sell", "high", "low", "last", "averagePrice"}  # fmt: skip
 VOLUMES = {"data[][5]", "data[][6]"}  # a week's
@@ -184,3 +187,24 @@ def test_the_simulator_responds_like_the_venue(bodies: Bodies) -> None:
     assert not differences(bodies.index, answers["index"])
     settled = {name: bodies.settled[name] for name in ("code", "data")}
     assert not differences(settled, answers["settled"])
+
+
+def test_settlements_are_asked_two_days_back(first_minute: FirstMinute) -> None:
+    """All of them since then, the newest first, with the six decimals of the venue's rates."""
+    world, minute = first_minute.world, NOW_MS // MINUTE * MINUTE
+    settled = first_minute.warehouse.rows(
+        "select symbol, settled_ms, funding_rate from stg_kucoin__settlements order by 1, 2 desc"
+    )
+    assert settled
+    for symbol in {line[0] for line in settled}:
+        past = settlements(world, world.universe.row["kucoin", "perp", symbol], minute, 100)
+        true = [(at, round(rate, 6)) for at, rate, _ in past if at >= minute - 2 * DAY_MS]
+        assert [line[1:] for line in settled if line[0] == symbol] == true
+
+
+def test_the_two_views_agree_on_the_interval_of_funding(first_minute: FirstMinute) -> None:
+    query = """select count(*), count(*) filter (t.interval_h is distinct from i.interval_h)
+               from stg_kucoin__perp_tickers as t join stg_kucoin__instruments as i using (symbol)"""
+    [(count, different)] = first_minute.warehouse.rows(query)
+    assert count > 0
+    assert different == 0

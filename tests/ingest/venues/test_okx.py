@@ -111,13 +111,17 @@ def test_the_simulator_responds_like_the_venue(recordings: Path, first_minute: F
 
 
 def test_contracts_and_coins_are_one_open_interest(first_minute: FirstMinute) -> None:
+    """Contracts of coin-margined swaps are dollars, at the mark price."""
+    world = first_minute.world
+    state = world.minute(NOW)
     found = first_minute.warehouse.rows("""
-        select symbol, open_interest * if(inverse, mark_price, 1), open_contracts * contract_size
-        from stg_okx__open_interest join stg_okx__instruments using (symbol) join stg_okx__marks using (symbol)""")
-    assert found
-    for symbol, coins, contracts in found:
-        # The mark is rounded, and the contracts of a coin-margined one are dollars.
-        assert contracts == pytest.approx(coins, rel=1e-4), symbol
+        select symbol, open_interest, inverse, open_contracts * contract_size
+        from stg_okx__open_interest join stg_okx__instruments using (symbol)""")
+    rows = {symbol: world.universe.row["okx", "perp", symbol] for symbol, *_ in found}
+    assert {int(state.hours[row]) for row in rows.values()} > {4, 8}
+    for symbol, coins, inverse, contracts in found:
+        held = coins * state.mark[rows[symbol]] if inverse else coins
+        assert contracts == pytest.approx(held, rel=1e-9), symbol
 
 
 def test_a_recorded_chain_is_the_worlds(first_minute: FirstMinute) -> None:

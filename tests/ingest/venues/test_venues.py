@@ -1,6 +1,7 @@
 """All venues held to one table: declarations that hold together, and a recorded minute that is whole, read and true."""
 
 import ast
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sandbox.derived.chain import Chain, chain
 from sandbox.derived.constituents import constituents
 from sandbox.derived.positioning import long_fraction, takers
 from sandbox.http.streams import liquidations_of
+from sandbox.market.derivatives import FUNDING_CAP
 from sandbox.market.world import World
 from sandbox.venues import SIMULATED_VENUES
 from sandbox.venues.binance import options as binance_options
@@ -149,9 +151,38 @@ PERPS = {
                join stg_okx__funding using (symbol) join stg_okx__open_interest using (symbol)
                join stg_okx__marks using (symbol)""",
 }
-# Beyond these: OKX has the day's coins, here at the last price; MEXC's coin-margined turnover is coins at the mark.
-VOLUMES = {"okx": 0.1, "mexc": 0.1}
-RATES_8H = {"gate": 4.01e-6, "kucoin": 4.01e-6, "lighter": 4.1e-6}  # rates with six decimals, or percents with four
+EXACT = 1e-9
+"""The tolerance, relative, of what a venue publishes in full; the tables below say what it rounds, and how."""
+COIN_MARGINED = {"bitget", "gate", "kucoin", "mexc", "okx"}
+# Decimals of mark and index price beyond those of the last price; others have eight in all. Bitget's index is whole.
+MORE_DECIMALS = {"bitget": 0, "bybit": 0, "gate": 2, "hyperliquid": 0, "kucoin": 1, "lighter": 0, "mexc": 1, "okx": 1}
+# Decimals of a rate, in tickers and in settlements; Lighter publishes percent with four.
+RATE_DECIMALS = {"aster": 8, "binance": 8, "gate": 6, "kucoin": 6, "lighter": 6}
+SETTLED_DECIMALS = RATE_DECIMALS | {"bybit": 8}
+# Decimals of the day's volume: cents, or whole dollars (of KuCoin, contracts of a dollar).
+DAY_DECIMALS = {"aster": 2, "binance": 2, "gate": 0, "kucoin": 0}
+# Decimals of a bar's turnover; others have eight.
+TURNOVER_DECIMALS = {("aster", "perp_bars"): 5, ("binance", "perp_bars"): 5, ("gate", "perp_bars"): 5,
+                     ("lighter", "perp_bars"): 6, ("lighter", "spot_bars"): 6, ("mexc", "spot_bars"): 2}  # fmt: skip
+# Closed bars of a first minute: as many as one request gets, without the minute that is still open.
+BARS = {"aster": 98, "binance": 98, "coinbase": 299, "hyperliquid": 120, "kucoin": 200, "okx": 299}
+USUAL_BARS = 199
+# Settlements of each market that is asked for; Binance and Aster send the newest of all markets.
+SETTLED = {"bitget": 20, "bybit": 25, "gate": 24, "hyperliquid": 25, "kucoin": 7, "lighter": 13, "mexc": 20, "okx": 25}
+# Five-minute statistics: how many, and the minutes since the newest share of longs began.
+STATISTICS = {"binance": (100, 0), "bitget": (30, 5), "bybit": (100, 0), "gate": (24, 5), "okx": (100, 5)}
+
+
+GATE_COUNTS = {"long_short_accounts": ("long_users", "short_users"),
+               "long_short_top_accounts": ("top_long_account", "top_short_account"),
+               "long_short_top_positions": ("top_long_size", "top_short_size")}  # fmt: skip
+
+
+def half(decimals: int) -> float:
+    """The most by which rounding to so many decimals changes a number, with room for a float's last bits."""
+    return 0.5 * 10.0**-decimals * (1 + 1e-6)
+
+
 SPOT = [path.parent.name for path in sorted(STAGING.glob("*/stg_*__spot_tickers.sql"))]
 each_venue = pytest.mark.parametrize("venue", VENUES, ids=lambda venue: venue.name)
 
@@ -207,18 +238,27 @@ def test_perpetuals_are_the_worlds(first_minute: FirstMinute, venue: str) -> Non
     rows = listed(world, venue, "perp")
     found = {row[0]: row[1:] for row in first_minute.warehouse.rows(f"select {PERPS[venue]}")}
     assert set(found) == set(rows)
+    assert {listings[row].inverse for row in rows.values()} == {venue in COIN_MARGINED, False}
     for symbol, (price, mark, index, volume, rate, hours, held, lot, *inverse) in found.items():
-        row = rows[symbol]
+        row, counts_dollars = rows[symbol], bool(inverse and inverse[0])
+        rounded = half(listings[row].decimals + MORE_DECIMALS[venue] if venue in MORE_DECIMALS else 8)
         if venue == "aster" and listings[row].group:
             assert (price, held) == (None, None), "a market of another book has neither a ticker nor open interest"
         else:
-            assert price == pytest.approx(last[row], rel=1e-9), symbol
-            assert volume == pytest.approx(state.quote_24h[row], rel=VOLUMES.get(venue, 1e-6), abs=0.5), symbol
-            assert held == pytest.approx(state.oi[row], rel=1e-3 if inverse and inverse[0] else 1e-9, abs=0.51 * lot)
-        assert mark == pytest.approx(state.mark[row], rel=1e-4), symbol
-        assert index == pytest.approx(state.index[row], rel=1e-4), symbol
+            # OKX has the day's coins, here at the last price; MEXC's coin-margined turnover is coins at the mark.
+            day = 0.1 if venue == "okx" or (venue == "mexc" and counts_dollars) else EXACT
+            cents = half(DAY_DECIMALS[venue]) if venue in DAY_DECIMALS else 0
+            # Whole contracts of dollars, here at the mark price as published; of coins they are exact.
+            contracts = 0.5 * lot + held * rounded / mark if counts_dollars else 0
+            assert price == pytest.approx(last[row], rel=EXACT), symbol
+            assert volume == pytest.approx(state.quote_24h[row], rel=day, abs=cents), symbol
+            assert held == pytest.approx(state.oi[row], rel=EXACT, abs=contracts), symbol
+        assert mark == pytest.approx(state.mark[row], rel=1e-12, abs=rounded), symbol
+        assert index == pytest.approx(state.index[row], rel=1e-12, abs=0 if venue == "bitget" else rounded), symbol
         assert hours == state.hours[row], symbol
-        assert rate * 8 / hours == pytest.approx(state.rate[row] * 8 / hours, abs=RATES_8H.get(venue, 1e-7)), symbol
+        assert abs(rate) <= FUNDING_CAP
+        fine = half(RATE_DECIMALS[venue]) if venue in RATE_DECIMALS else 0
+        assert rate == pytest.approx(state.rate[row], rel=1e-12, abs=max(fine, 1e-12)), symbol
 
 
 @pytest.mark.parametrize(
@@ -254,8 +294,8 @@ def test_spot_markets_are_the_worlds(first_minute: FirstMinute, venue: str) -> N
     for symbol, price, volume in found:
         row = rows[symbol]
         day = state.base_24h[row] * price if venue == "coinbase" else state.quote_24h[row]
-        assert price == pytest.approx(last[row], rel=1e-6), symbol
-        assert volume == pytest.approx(day, rel=1e-6, abs=0.5), symbol
+        assert price == pytest.approx(last[row], rel=EXACT), symbol
+        assert volume == pytest.approx(day, rel=EXACT, abs=half(8)), symbol
 
 
 @pytest.mark.parametrize("venue", [venue for venue, kind in pairs_of("instruments") if kind == "instruments"])
@@ -295,15 +335,17 @@ def test_closed_bars_are_the_worlds(first_minute: FirstMinute, venue: str, kind:
         one = world.universe.listings[rows[symbol]]
         assert {end - start for start, end, *_ in bars} == {MINUTE - 1}
         assert (bars[-1][1] // MINUTE == NOW) == ((venue, kind) not in CLOSED_ALONE), symbol
+        count = 200 if (venue, kind) == ("mexc", "perp_bars") else BARS.get(venue, USUAL_BARS)
+        closed = [start for start, end, *_ in bars if end < NOW_MS]
+        assert closed == [at * MINUTE for at in range(NOW - count, NOW)], symbol
         true = world.bars(rows[symbol], bars[0][0] // MINUTE, NOW - bars[0][0] // MINUTE)
         for start, end, *prices_and_volumes in bars:
             if end >= NOW_MS:
                 continue
             prices, traded = prices_and_volumes[:4], dict(zip(volumes, prices_and_volumes[4:], strict=True))
             n = start // MINUTE - true.first_minute
-            assert prices == pytest.approx(
-                [part[0, n] for part in (true.open, true.high, true.low, true.close)], rel=1e-6
-            )
+            ohlc = (true.open, true.high, true.low, true.close)
+            assert prices == pytest.approx([part[0, n] for part in ohlc], rel=EXACT), symbol
             base, quote = float(true.volume[0, n]), float(true.quote_volume[0, n])
             size = one.contract_size
             counted = (quote if one.inverse else base) / size
@@ -313,14 +355,16 @@ def test_closed_bars_are_the_worlds(first_minute: FirstMinute, venue: str, kind:
                 if value is None:
                     assert (name, one.inverse) == ("turnover", True), "settled in coins: no turnover in USD"
                     continue
-                # Volumes come in lots, or in whole contracts; turnover in cents.
-                least = {"volume": 10.0**-one.lot_decimals, "volume_contracts": 1.0}.get(name, 0.01)
-                assert value == pytest.approx(expected[name], rel=1e-6, abs=least), (symbol, name)
+                # Volumes come in lots (OKX: eight decimals), or in whole contracts.
+                lots = half(8 if venue == "okx" else one.lot_decimals)
+                dollars = half(TURNOVER_DECIMALS.get((venue, kind), 8))
+                least = {"volume": lots, "volume_contracts": half(0)}.get(name, dollars)
+                assert value == pytest.approx(expected[name], rel=1e-12, abs=least), (symbol, name)
 
 
 @pytest.mark.parametrize("venue", [venue for venue, _ in pairs_of("settlements")])
 def test_settlements_are_the_worlds(first_minute: FirstMinute, venue: str) -> None:
-    """Of each market without a hole, the newest first; times may be some ms late."""
+    """Of each market without a hole, from the newest that is due; times may be some ms late."""
     world = first_minute.world
     found: dict[str, list[tuple[int, float]]] = {}
     query = f"select symbol, settled_ms, funding_rate from stg_{venue}__settlements order by 1, 2 desc"
@@ -329,24 +373,36 @@ def test_settlements_are_the_worlds(first_minute: FirstMinute, venue: str) -> No
         found.setdefault(symbol, []).append((at // HOUR * HOUR, rate))
     assert found
     for symbol, paid in found.items():
-        true = settlements(world, world.universe.row[venue, "perp", symbol], paid[0][0], len(paid))
+        assert len(paid) == SETTLED.get(venue, len(paid)), symbol
+        true = settlements(world, world.universe.row[venue, "perp", symbol], NOW_MS, len(paid))
         assert [at for at, _ in paid] == [at for at, _, _ in true], symbol
-        assert [rate for _, rate in paid] == pytest.approx([rate for _, rate, _ in true], abs=6e-7), symbol
+        fine = half(SETTLED_DECIMALS[venue]) if venue in SETTLED_DECIMALS else 1e-12
+        assert [rate for _, rate in paid] == pytest.approx([rate for _, rate, _ in true], rel=1e-12, abs=fine), symbol
 
 
 @pytest.mark.parametrize(("venue", "kind"), [
     (venue, kind) for venue, kind in pairs_of("") if kind.startswith("long_short_")])  # fmt: skip
 def test_shares_of_longs_are_the_worlds(first_minute: FirstMinute, venue: str, kind: str) -> None:
-    """Of ten markets and bitcoin. Gate counts users: of the fewest accounts, some tens, one is a few percent."""
+    """Of ten markets and bitcoin: shares with four decimals; Gate counts heads and contracts, each a whole number."""
     world, warehouse = first_minute.world, first_minute.warehouse
     symbols = [row[0] for row in warehouse.rows(f"select distinct symbol from stg_{venue}__{kind} order by 1")]
     for symbol in {*symbols[:: max(1, len(symbols) // 10)], *(one for one in symbols if one[:3] == "BTC")}:
-        users = {"gate": 5e-3 if symbol == "BTC_USDT" else 2e-2}
-        query = f"select t, long_fraction from stg_{venue}__{kind} where symbol = ? order by 1"
-        times, shares = zip(*warehouse.rows(query, [symbol]), strict=True)
+        query = f"select t, long_fraction, period_ms from stg_{venue}__{kind} where symbol = ? order by 1"
+        times, shares, periods = zip(*warehouse.rows(query, [symbol]), strict=True)
+        count, newest = STATISTICS[venue]
+        assert set(periods) == {5 * MINUTE}
+        assert list(times) == [(NOW - newest - 5 * back) * MINUTE for back in reversed(range(count))], symbol
         row = np.array([world.universe.row[venue, "perp", symbol]])
         true = long_fraction(world, row, kind.removeprefix("long_short_"), np.array(times) // MINUTE)[0]
-        assert list(shares) == pytest.approx(true.tolist(), abs=users.get(venue, 1e-4)), symbol
+        fine = 0.5 / fewest_counted(first_minute, kind, symbol) if venue == "gate" else half(4)
+        assert list(shares) == pytest.approx(true.tolist(), abs=fine), symbol
+
+
+def fewest_counted(first_minute: FirstMinute, kind: str, symbol: str) -> int:
+    """Of the users, accounts or contracts that Gate counts the longs and shorts of: the fewest of all times."""
+    longs, shorts = GATE_COUNTS[kind]
+    bodies = [row["body"] for row in first_minute.rows["gate"] if row["key"] == symbol and longs in row["body"]]
+    return min(int(line[longs]) + int(line[shorts]) for body in bodies for line in json.loads(body))
 
 
 @pytest.mark.parametrize("venue", [venue for venue, _ in pairs_of("taker_ratio")])
@@ -359,12 +415,17 @@ def test_taker_volumes_are_the_worlds(first_minute: FirstMinute, venue: str) -> 
         found = warehouse.rows(f"{query} order by 1", [symbol])
         row = world.universe.row[venue, "perp", symbol]
         [(period, unit)] = {line[1:3] for line in found}
+        count = STATISTICS[venue][0]
+        assert period == 5 * MINUTE
+        assert [line[0] for line in found] == [(NOW - 5 * back) * MINUTE for back in range(count, 0, -1)], symbol
         flow = takers(world, np.array([row]), found[0][0] // MINUTE, len(found), period // MINUTE)
         size = world.universe.listings[row].contract_size if unit == "contracts" else 1.0
         bought, sold = (flow.buy_quote, flow.sell_quote) if unit == "usd" else (flow.buy / size, flow.sell / size)
         for column, true in ((3, bought), (4, sold)):
-            least = 0.51 if unit == "contracts" else 1e-3
-            assert [line[column] for line in found] == pytest.approx(true[0].tolist(), rel=1e-3, abs=least), symbol
+            # Whole contracts, four decimals, or Bitget's lots.
+            lots = world.universe.listings[row].lot_decimals if venue == "bitget" else 4
+            least = half(0 if unit == "contracts" else lots)
+            assert [line[column] for line in found] == pytest.approx(true[0].tolist(), rel=1e-12, abs=least), symbol
 
 
 @pytest.mark.parametrize(("venue", "kind"), pairs_of("_books"))
@@ -374,7 +435,7 @@ def test_books_surround_the_last_price(first_minute: FirstMinute, venue: str, ki
     books = first_minute.warehouse.rows(f"select symbol, bids, asks from stg_{venue}__{kind}")
     assert books
     for symbol, bids, asks in books:
-        assert bids[0][0] < asks[0][0] == pytest.approx(last[rows[symbol]], rel=1e-6), symbol
+        assert bids[0][0] < asks[0][0] == pytest.approx(last[rows[symbol]], rel=EXACT), symbol
         assert [price for price, *_ in bids] == sorted((price for price, *_ in bids), reverse=True)
         assert [price for price, *_ in asks] == sorted(price for price, *_ in asks)
         assert min(size for _, size, *_ in [*bids, *asks]) > 0
@@ -393,9 +454,15 @@ def test_the_weights_of_an_index_are_those_of_its_coins_spot_markets(first_minut
             assert set(weights.values()) == {None}
             continue
         row = world.universe.row[venue, "perp", symbol]
-        true = {ALIASES.get(venue, {}).get(name, name): weight for name, _, _, weight in constituents(world, row, NOW)}
+        true: dict[str, float | None] = {
+            ALIASES.get(venue, {}).get(name, name): weight for name, _, _, weight in constituents(world, row, NOW)
+        }
         assert set(weights) == set(true), symbol
-        assert set(weights.values()) == {None} or weights == pytest.approx(true, abs=1e-3), symbol
+        if venue == "gate":  # the exchanges of the coin's spot markets, without weights
+            assert set(weights.values()) == {None}, symbol
+            continue
+        assert weights == pytest.approx(true, abs=EXACT), symbol
+        assert sum(weight or 0 for weight in weights.values()) == pytest.approx(1, abs=EXACT), symbol
 
 
 ALIASES = {"bitget": {"gate": "gateio"}}
@@ -417,11 +484,14 @@ def test_liquidations_are_the_worlds(first_minute: FirstMinute, venue: str) -> N
     join = f" join stg_{venue}__instruments using (symbol)" if "contract_size" in worth else ""
     found = warehouse.rows(f"select ts, symbol, side, {worth} from stg_{venue}__liquidations{join} order by 1, 2, 3")
     expected = sorted(
-        (one.ts, one.listing.symbol, "long" if one.long else "short", one.size * one.price) for one in sent
+        (one.ts, one.listing.symbol, "long" if one.long else "short", one.size * one.price, one.listing) for one in sent
     )
     assert expected
     assert [row[:3] for row in found] == [row[:3] for row in expected]
-    assert [row[3] for row in found] == pytest.approx([row[3] for row in expected], rel=1e-6, abs=60)
+    for (*_, usd), (*_, true, one) in zip(found, expected, strict=True):
+        # OKX sends whole contracts of coin-margined markets.
+        contract = one.contract_size if venue == "okx" and one.inverse else 0
+        assert usd == pytest.approx(true, rel=EXACT, abs=contract), one.symbol
 
 
 BROKEN = {"cut off": '[{"symbol":"A","longAcc', "another format": "<html>"}

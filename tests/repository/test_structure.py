@@ -10,7 +10,7 @@ from orchestration.config.settings import REPOSITORY
 ROOMS: list[str] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
 ALIKE = {
     "ingest/venues": "declarations of one kind, held to one table of checks; a venue of its own kind has more",
-    "sandbox/venues": "simulated exchanges that are held to the recordings of the real ones by one table",
+    "sandbox/venues": "simulated exchanges: each serves what is recorded of the real one, on its hosts",
     "sandbox/market/listings": "lists of markets of one kind: the same rules hold for each",
 }
 """Packages of like modules, with the reason: the one parametrized test of the package stands for them all."""

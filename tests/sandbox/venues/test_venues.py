@@ -1,19 +1,73 @@
-"""The simulators' wire formats against bodies that the venues really sent, and their errors and limits."""
+"""All simulated venues: what is recorded of each is served by it; wire formats as really sent, errors, limits."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.venues import VENUES
+from sandbox.http.simulated_venue import SimulatedVenue
+from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.universe import build_universe
+from sandbox.market.world import World, build_world
+from sandbox.venues import SIMULATED_VENUES
+from sandbox.wire.endpoint import Request
 from tests.support.servers.sandbox_client import SandboxClient, kinds, recorded, sandbox
 
 NOW = ANCHOR_MS + 37_500  # half a minute past a minute boundary
 MINUTE = 60_000
 FAPI, API = "/fapi.binance.com/fapi/v1", "/api.binance.com/api/v3"
 BYBIT = "/api.bybit.com/v5/market"
+
+
+DECLARED = {venue.name: venue for venue in VENUES}
+PARAMETER = re.compile(r"<(\w+):\w+>")  # in a path, as Sanic writes it
+each_venue = pytest.mark.parametrize("simulated", SIMULATED_VENUES, ids=lambda one: one.venue)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return build_world(build_universe("small"), 1, Clock(fixed_ms=NOW))
+
+
+@each_venue
+def test_every_endpoint_and_stream_that_is_recorded_is_simulated(world: World, simulated: SimulatedVenue) -> None:
+    served = [(one.method, one.host, re.compile(PARAMETER.sub("[^/]+", one.path)))
+              for one in simulated.endpoints(world)]  # fmt: skip
+    for wanted in DECLARED[simulated.venue].endpoints:
+        path = wanted.path.replace("{key}", "x")
+        matching = [pattern for method, host, pattern in served
+                    if (method, host) == (wanted.method, wanted.host) and pattern.fullmatch(path)]  # fmt: skip
+        assert matching, f"{wanted.method} {wanted.host}{wanted.path} of {wanted.name} is not served"
+    streams = DECLARED[simulated.venue].streams
+    assert {stream.host for stream in streams} <= set(simulated.hosts)
+    assert bool(streams) == (simulated.sockets is not None)
+
+
+@each_venue
+def test_a_venue_serves_its_own_hosts_within_its_own_limits(world: World, simulated: SimulatedVenue) -> None:
+    served = simulated.endpoints(world)
+    assert {one.venue for one in served} == {simulated.venue}
+    assert {one.host for one in served} <= set(simulated.hosts)
+    assert {one.pool for one in served} <= set(simulated.pools)
+    assert all(pool == simulated.venue or pool.startswith(f"{simulated.venue}_") for pool in simulated.pools)
+    addresses = [(one.method, one.host, one.path) for one in served]
+    assert len(set(addresses)) == len(addresses)
+    others = [host for one in SIMULATED_VENUES if one is not simulated for host in one.hosts]
+    assert set(others).isdisjoint(simulated.hosts)
+
+
+@each_venue
+def test_a_request_without_parameters_is_answered_by_each_endpoint(world: World, simulated: SimulatedVenue) -> None:
+    """With data or a refusal, but with no error of the simulator; what is in the path is a market that is unknown."""
+    for one in simulated.endpoints(world):
+        unknown = dict.fromkeys(PARAMETER.findall(one.path), "x")
+        answer = one.answer(Request(unknown, None if one.method == "GET" else {}, NOW))
+        assert answer.status < 500, one.path
+        assert answer.body, one.path
 
 
 @pytest.fixture

@@ -51,10 +51,17 @@ class Product:
         """Record the moments by one recorder, a load each, and publish them."""
         asyncio.run(self._record(venues, moments, options))
         self.build()
-        assert publish(self.settings) is not None
+        self.publish()
+
+    def land(self, rows: list[Row]) -> None:
+        self.rows += rows
+        land(rows, self.settings.landing, self.settings.recorder / "dlt")
 
     def build(self) -> None:
         assert build(self.settings) is not None
+
+    def publish(self) -> None:
+        assert publish(self.settings) is not None
 
     async def _record(self, venues: Collection[Venue], moments: Iterable[Moment], options: dict[str, Any]) -> None:
         async with recorder(venues, **options) as (simulators, minute):
@@ -63,8 +70,7 @@ class Product:
                     assert (await simulators.post("/_sandbox/faults", fault)).status == 201, fault
                 rows = await minute(moment.tick_ms, down=moment.down(venues))
                 await simulators.delete("/_sandbox/faults")
-                self.rows += rows
-                await asyncio.to_thread(land, rows, self.settings.landing, self.settings.recorder / "dlt")
+                await asyncio.to_thread(self.land, rows)
                 if moment.built:
                     await asyncio.to_thread(self.build)
 

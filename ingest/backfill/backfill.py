@@ -19,7 +19,7 @@ import orjson
 from ingest.backfill.covered import Covered
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.endpoint import Endpoint, FanOut, Request
+from ingest.declaration.endpoint import MINUTE_MS, Endpoint, FanOut, Request
 from ingest.declaration.history import History, Piece
 from ingest.declaration.venue import Venue
 from ingest.landing.outbox import Outbox
@@ -53,7 +53,7 @@ class Pace:
     again_s     pauses in seconds before the retries of failed requests
     """
 
-    minute_ms: int = 60_000
+    minute_ms: int = MINUTE_MS
     land_ms: int = 1_000
     built_ms: int = 25_000
     load_bytes: int = 48 * 2**20

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingest.declaration.history import DAY_MS, History
+from ingest.declaration.endpoint import DAY_MS, HOUR_MS
+from ingest.declaration.history import History
 
 SAMPLE_DAYS = {"1d": 200, "1h": 30, "5m": 2, None: 31}
 """How many days back the small fetch of a demo goes, by the length of a row."""
@@ -38,6 +39,6 @@ class Wanted:
         begin = self.begin_ms if self.begin_ms is not None else at_ms - days * DAY_MS
         if history.kept_days:
             # An hour less: the venue drops the oldest rows while they are being fetched.
-            begin = max(begin, at_ms - history.kept_days * DAY_MS + 3_600_000)
+            begin = max(begin, at_ms - history.kept_days * DAY_MS + HOUR_MS)
         end = min(at_ms, self.end_ms if self.end_ms is not None else at_ms)
         return -(-begin // step) * step, end // step * step

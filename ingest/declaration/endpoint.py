@@ -6,6 +6,7 @@ from typing import Any
 
 from ingest.declaration.reduction import Reduction
 
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 Body = Any
 """A parsed JSON body."""
 

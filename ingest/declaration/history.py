@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ingest.declaration.endpoint import Body
+from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Body
 
-DAY_MS = 86_400_000
-STEPS_MS = {"5m": 300_000, "1h": 3_600_000, "1d": DAY_MS}
+STEPS_MS = {"5m": 5 * MINUTE_MS, "1h": HOUR_MS, "1d": DAY_MS}
 HISTORY_SQL = "(starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
 """`is_history` of the landed column `endpoint`, in SQL; dbt's macro `is_backfilled` is the same text."""
 SAMPLE = 4

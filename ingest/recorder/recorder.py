@@ -10,6 +10,7 @@ from os import getpid
 from pathlib import Path
 from time import monotonic
 
+from ingest.declaration.endpoint import MINUTE_MS
 from ingest.declaration.venue import Venue
 from ingest.landing.memory import stay_small
 from ingest.landing.outbox import Landed, Outbox
@@ -35,7 +36,7 @@ LAST_LANDING_S = 10.0
 class Pace:
     """The times of the recorder's minute, ms after its start unless said otherwise."""
 
-    minute_ms: int = 60_000
+    minute_ms: int = MINUTE_MS
     land_after_ms: int = 8_000
     """Latest time of a minute's first landing, which comes as soon as only rate limits delay the missing responses."""
     give_up_after_ms: int = 50_000

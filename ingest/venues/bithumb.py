@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.endpoint import HOUR_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
 from ingest.declaration.history import History
 from ingest.declaration.venue import Venue
 from ingest.venues.upbit import COVERED, bar_times
@@ -35,7 +35,7 @@ def _fault(body: str) -> str | None:
     return None
 
 
-SEOUL_MS = 9 * 3_600_000
+SEOUL_MS = 9 * HOUR_MS
 
 
 def _seoul_time(ms: int) -> str:

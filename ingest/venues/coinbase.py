@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 from typing import Any, Literal
 
-from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
 from ingest.declaration.history import History
 from ingest.declaration.reduction import NearLevels
 from ingest.declaration.venue import Venue
@@ -38,7 +38,7 @@ def _second(ms: int) -> str:
 
 
 def _candles(request: Request) -> dict[str, Any]:
-    start_ms = request.tick_ms // 60_000 * 60_000 - request.bars * 60_000
+    start_ms = request.tick_ms // MINUTE_MS * MINUTE_MS - request.bars * MINUTE_MS
     return {"granularity": 60, "start": _second(start_ms), "end": _second(request.tick_ms)}
 
 

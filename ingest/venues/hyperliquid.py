@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History
 from ingest.declaration.reduction import BestRows
 from ingest.declaration.venue import Venue
 
 API = "api.hyperliquid.xyz"
 STATS = "stats-data.hyperliquid.xyz"
-MINUTE_MS, HOUR, DAY = 60_000, 3600, 86_400
+HOUR, DAY = 3600, 86_400
 # The vaults of the venue that take over positions which cannot be closed in the market (the children of the HLP,
 # 0xdfc24b077bc1425ad1dea75bcb6f8158e10df303, and one that stands alone).
 LIQUIDATORS = (

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
+from ingest.declaration.endpoint import DAY_MS, MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
 from ingest.declaration.history import History, Piece
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
@@ -12,7 +12,7 @@ from ingest.declaration.venue import Venue
 FUTURES, SPOT = "api-futures.kucoin.com", "api.kucoin.com"
 CODE = re.compile(r'"code"\s*:\s*"(\d+)"')
 MESSAGE = re.compile(r'"msg"\s*:\s*"((?:[^"\\]|\\.)*)"')
-MINUTE_MS, HOUR, DAY_MS = 60_000, 3600, 86_400_000
+HOUR = 3600
 PERPETUAL = "FFWCSX"
 
 

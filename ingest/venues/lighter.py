@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 import orjson
 
-from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History, Piece
 from ingest.declaration.venue import Venue
 
 API = "mainnet.zklighter.elliot.ai"
-MINUTE_MS, HOUR = 60_000, 3600
+HOUR = 3600
 
 
 def _active(rows: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:

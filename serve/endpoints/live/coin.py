@@ -7,8 +7,8 @@ from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema
 from serve.contract.serialize import Body
 from serve.queries.snapshot import BY_VENUE, COIN, LIQUIDATION, RATIOS, SINCE, STAMPS, TOTALS, WINDOWS, snapshot_body
 from serve.replica.edition import Edition, Reader
+from serve.replica.units import DAY_MS, MINUTE_MS
 
-MINUTE_MS, DAY_MS = 60_000, 86_400_000
 MOST_ALERTS, BIGGEST, RECENT = 100, 20, 50
 MARKET: Schema = {
     "base": TEXT,

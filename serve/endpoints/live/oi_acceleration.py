@@ -5,8 +5,8 @@ from serve.contract.parameters import Values, one_of
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, strict_json
 from serve.replica.edition import Reader
+from serve.replica.units import HOUR_MS, MINUTE_MS
 
-MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 CONTRACT: Schema = dict.fromkeys(("venue", "symbol", "base"), TEXT)
 TIMES: Schema = {"type": "array", "items": INTEGER, "minItems": 3, "maxItems": 3}
 ROW = object_of(

@@ -14,6 +14,7 @@ from serve.contract.schemas import Schema
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Fallback, Unavailable
+from serve.replica.units import HOUR_MS
 
 UNHEALTHY_AFTER_S = 180
 SUSPECT_HOURS = 24
@@ -155,7 +156,7 @@ def _suspects(db: Reader) -> list[dict[str, Any]]:
     # A replica of an earlier version is served until the first publish.
     if not db.value("select 1 from duckdb_tables() where table_name = 'suspect_rows'"):
         return []
-    return db.rows(SUSPECTS, [db.edition.as_of_ms - SUSPECT_HOURS * 3_600_000])
+    return db.rows(SUSPECTS, [db.edition.as_of_ms - SUSPECT_HOURS * HOUR_MS])
 
 
 def _seconds(ms: float) -> float:

@@ -15,7 +15,8 @@ import pytest
 
 from ingest.backfill.backfill import Pace, backfill
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.history import DAY_MS, STEPS_MS
+from ingest.declaration.endpoint import DAY_MS
+from ingest.declaration.history import STEPS_MS
 from ingest.declaration.venue import Venue
 from ingest.landing.landing import committed_loads
 from ingest.recorder.client import Client

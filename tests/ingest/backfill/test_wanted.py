@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.backfill.wanted import SAMPLE_DAYS, Wanted
-from ingest.declaration.history import DAY_MS, STEPS_MS, History
+from ingest.declaration.endpoint import DAY_MS
+from ingest.declaration.history import STEPS_MS, History
 from ingest.venues import VENUES
 
 AT_MS = 1_790_000_123_456

@@ -9,7 +9,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from ingest.declaration.history import DAY_MS
+from ingest.declaration.endpoint import DAY_MS
 from ingest.landing.landing import committed_loads
 from ingest.recorder.state import lock
 from orchestration.code_location.history_asset import history_asset

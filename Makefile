@@ -23,7 +23,7 @@ help:
 	@echo "make up     the same against the real exchanges"
 	@echo "make test   the test suite, and where its time went (ARGS: more for pytest)"
 	@echo "make test-fast  declarations, simulator, endpoints, and one whole way from an exchange to an answer"
-	@echo "make test-starts  a minute of every exchange at fifty instants, which SEED draws"
+	@echo "make test-starts  minutes of the exchanges, recorded and served, at fifty instants, which SEED draws"
 	@echo "make lint   formatting, lint, types, SQL"
 	@echo "make conformance  the official MCP suites against the tools; needs npm"
 	@echo "make bench  measurements, as a table"

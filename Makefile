@@ -10,7 +10,7 @@ LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-
 	--no-header --no-annotate --no-strip-extras --quiet
 # What starts no process of the product, and one whole way: recorded with faults, landed, built, published, served.
 FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/test_adding.py tests/sandbox \
-	tests/ingest/declaration tests/ingest/venues/test_gate.py tests/ingest/venues/test_binance.py \
+	tests/ingest/declaration tests/ingest/venues/test_binance.py \
 	tests/ingest/venues/test_bybit.py \
 	tests/orchestration/config tests/serve/endpoints tests/serve/queries tests/serve/http/test_cache.py \
 	tests/serve/http/test_compression.py tests/serve/http/test_responses.py tests/serve/mcp/test_jsonrpc.py \

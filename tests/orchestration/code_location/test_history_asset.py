@@ -2,6 +2,10 @@
 
 import json
 import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +20,39 @@ from orchestration.code_location.history_asset import history_asset
 from orchestration.config.settings import Settings
 from orchestration.supervise.backfill import offered
 from tests.support.command import environment, sentence, tidemark
-from tests.support.servers.api_server import free_port
+from tests.support.servers.api_server import free_port, until
 from tests.support.start import start_ms, to_text
 
 # Two whole days, and the part of a third.
 BEGIN, END = to_text((start_ms() // DAY_MS - 2) * DAY_MS), to_text(start_ms())
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The simulators as a process."""
+    port = free_port()
+    env = environment(tmp_path_factory.mktemp("sandbox"), TIDEMARK_SANDBOX_PORT=str(port))
+    command = [sys.executable, "-m", "orchestration.cli", "sandbox", "--simulate"]
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/health", timeout=5):
+                return True
+        except OSError:
+            return False
+
+    try:
+        until(answers, bool, 120)
+        clock = json.dumps({"now_ms": start_ms()}).encode()
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/_sandbox/clock", clock, method="POST")
+        asked.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(asked, timeout=5) as answer:
+            assert answer.status == 200
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 def rows(home: Path) -> list[tuple[str, str, str]]:

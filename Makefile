@@ -35,9 +35,8 @@ demo: .venv/installed
 up: .venv/installed
 	@$(BIN)/tidemark up
 
-# A third worker on two cores: the time in which the others wait is an eighth of the whole.
 test: .venv/installed-dev
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-starts: .venv/installed-dev
 	@$(BIN)/python -m pytest tests/product/test_any_start.py --starts 50 --starts-seed $(or $(SEED),$(shell date +%s)) $(ARGS)

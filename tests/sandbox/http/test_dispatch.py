@@ -20,15 +20,9 @@ async def client() -> Any:
         yield one
 
 
-async def on(client: SandboxClient, **fault: Any) -> int:
-    got = await client.post("/_sandbox/faults", fault)
-    assert got.status == 201, got.text
-    return int(got.json["id"])
-
-
 async def test_an_outage_closes_connections_of_that_venue_alone(client: SandboxClient) -> None:
     ws = await client.session.ws_connect(client.url + STREAM)
-    identity = await on(client, kind="outage", venue="binance")
+    identity = await client.switch_on(kind="outage", venue="binance")
     with pytest.raises(aiohttp.ClientError):
         await client.get(BINANCE)
     assert (await ws.receive(timeout=10)).type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR)
@@ -41,7 +35,7 @@ async def test_an_outage_closes_connections_of_that_venue_alone(client: SandboxC
 
 
 async def test_a_slow_venue_keeps_its_client_waiting(client: SandboxClient) -> None:
-    await on(client, kind="slow", venue="binance", delay_s=30)
+    await client.switch_on(kind="slow", venue="binance", delay_s=30)
     with pytest.raises(TimeoutError):
         await client.session.get(client.url + BINANCE, timeout=aiohttp.ClientTimeout(total=0.3))
     assert (await client.get(BYBIT, symbol="BTCUSDT", interval="1")).status == 200
@@ -49,11 +43,11 @@ async def test_a_slow_venue_keeps_its_client_waiting(client: SandboxClient) -> N
 
 async def test_a_truncated_body_is_broken_json_or_a_broken_connection(client: SandboxClient) -> None:
     whole = (await client.get(BINANCE)).text
-    identity = await on(client, kind="truncated", venue="binance")
+    identity = await client.switch_on(kind="truncated", venue="binance")
     cut = await client.get(BINANCE)
     assert cut.status == 200
     assert cut.text == whole[: len(whole) // 2]
     await client.delete(f"/_sandbox/faults?id={identity}")
-    await on(client, kind="truncated", venue="binance", cut=True)
+    await client.switch_on(kind="truncated", venue="binance", cut=True)
     with pytest.raises(aiohttp.ClientPayloadError):
         await client.get(BINANCE)

@@ -18,15 +18,9 @@ async def client() -> Any:
         yield one
 
 
-async def on(client: SandboxClient, **fault: Any) -> int:
-    got = await client.post("/_sandbox/faults", fault)
-    assert got.status == 201, got.text
-    return int(got.json["id"])
-
-
 async def test_a_fault_can_be_confined_to_a_host_and_a_path_and_a_count(client: SandboxClient) -> None:
-    await on(client, kind="500", venue="binance", host="api.binance.com")
-    await on(client, kind="429", venue="binance", path="/fapi/v1/open", count=2, retry_after=9)
+    await client.switch_on(kind="500", venue="binance", host="api.binance.com")
+    await client.switch_on(kind="429", venue="binance", path="/fapi/v1/open", count=2, retry_after=9)
     got = [await client.get(BINANCE) for _ in range(3)]
     assert [one.status for one in got] == [429, 429, 200]
     assert got[0].headers["Retry-After"] == "9"
@@ -38,7 +32,7 @@ async def test_a_fault_can_be_confined_to_a_host_and_a_path_and_a_count(client: 
 
 
 async def test_bans_have_their_status(client: SandboxClient) -> None:
-    await on(client, kind="418", venue="binance", retry_after=120)
+    await client.switch_on(kind="418", venue="binance", retry_after=120)
     got = await client.get(BINANCE)
     assert (got.status, got.headers["Retry-After"]) == (418, "120")
 
@@ -47,7 +41,7 @@ async def test_a_changed_field_is_renamed_removed_or_of_another_type(client: San
     name = "openInterest"
     for change, key, kind in (({"rename": "held"}, "held", str), ({"as": "number"}, name, float),
                               ({"as": "null"}, name, type(None)), ({"as": "removed"}, None, None)):  # fmt: skip
-        identity = await on(client, kind="changed_field", venue="binance", field="openInterest", **change)
+        identity = await client.switch_on(kind="changed_field", venue="binance", field="openInterest", **change)
         body = (await client.get(BINANCE)).json
         assert set(body) == {"symbol", "time"} | ({key} if key else set())
         if kind is not None:
@@ -59,8 +53,8 @@ async def test_a_number_of_one_contract_is_multiplied(client: SandboxClient) -> 
     path = "/api.gateio.ws/api/v4/futures/usdt/contracts"
     before = {row["name"]: row for row in (await client.get(path)).json}
     where = {"name": "ETH_USDT"}
-    await on(client, kind="changed_field", venue="gate", field="quanto_multiplier", times=10, where=where)
-    await on(client, kind="changed_field", venue="gate", field="funding_interval", times=2, where=where)
+    await client.switch_on(kind="changed_field", venue="gate", field="quanto_multiplier", times=10, where=where)
+    await client.switch_on(kind="changed_field", venue="gate", field="funding_interval", times=2, where=where)
     after = {row["name"]: row for row in (await client.get(path)).json}
     assert {name for name in before if before[name] != after[name]} == {"ETH_USDT"}
     # Text stays text, a number a number.
@@ -72,11 +66,11 @@ async def test_a_number_of_one_contract_is_multiplied(client: SandboxClient) -> 
 
 async def test_a_ws_drop_cuts_the_stream_and_lets_it_return(client: SandboxClient) -> None:
     ws = await client.session.ws_connect(client.url + STREAM)
-    identity = await on(client, kind="ws_drop", venue="binance")
+    identity = await client.switch_on(kind="ws_drop", venue="binance")
     assert (await ws.receive(timeout=10)).type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR)
     await (await client.session.ws_connect(client.url + STREAM)).close()
     assert (await client.get(BINANCE)).status == 200
     await client.delete(f"/_sandbox/faults?id={identity}")
-    await on(client, kind="ws_drop", venue="binance", refuse=True)
+    await client.switch_on(kind="ws_drop", venue="binance", refuse=True)
     with pytest.raises(aiohttp.ClientError):
         await client.session.ws_connect(client.url + STREAM)

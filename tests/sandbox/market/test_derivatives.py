@@ -2,27 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from sandbox.market.derivatives import funding_hours, funding_rate, liquidations, open_interest
-from sandbox.market.listing import ANCHOR_MS, FIRST_MS
-from sandbox.market.market import Market
-from sandbox.market.universe import MINUTE_MS, build_universe
-
-SMALL = build_universe("small")
-
-
-MARKET = Market(SMALL, 11)
-
-
-ALL = np.arange(len(SMALL.listings))
-
-
-HOURS = st.integers(FIRST_MS // 3_600_000, ANCHOR_MS // 3_600_000 + 3 * 365 * 24)
-
-
-quick = settings(max_examples=25)
+from sandbox.market.universe import MINUTE_MS
+from tests.support.small_market import ALL, HOURS, MARKET, SMALL, quick
 
 
 @quick

@@ -6,20 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.market.derivatives import open_interest
-from sandbox.market.listing import ANCHOR_MS, FIRST_MS
-from sandbox.market.market import Market
-from sandbox.market.universe import build_universe
+from tests.support.small_market import ALL, HOURS, MARKET, SMALL, quick
 
-SMALL = build_universe("small")
-MARKET = Market(SMALL, 11)
-ALL = np.arange(len(SMALL.listings))
-HOURS = st.integers(FIRST_MS // 3_600_000, ANCHOR_MS // 3_600_000 + 3 * 365 * 24)
 ROWS = st.integers(0, len(ALL) - 1)
-quick = settings(max_examples=25)
 
 
 @quick

@@ -5,11 +5,7 @@ import numpy as np
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.market import Market
 from sandbox.market.universe import build_universe
-
-SMALL = build_universe("small")
-
-
-MARKET = Market(SMALL, 11)
+from tests.support.small_market import MARKET, SMALL
 
 
 def test_a_market_is_the_same_in_both_universes_and_differs_by_seed() -> None:

@@ -1,28 +1,13 @@
 """The simulated market at a minute: cached values equal computed ones."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.market.clock import Clock
-from sandbox.market.listing import ANCHOR_MS, FIRST_MS
-from sandbox.market.market import Market
-from sandbox.market.universe import MINUTE_MS, build_universe
+from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import build_world
-
-SMALL = build_universe("small")
-
-
-MARKET = Market(SMALL, 11)
-
-
-ALL = np.arange(len(SMALL.listings))
-
-
-HOURS = st.integers(FIRST_MS // 3_600_000, ANCHOR_MS // 3_600_000 + 3 * 365 * 24)
-
-
-quick = settings(max_examples=25)
+from tests.support.small_market import ALL, HOURS, MARKET, SMALL, quick
 
 
 @quick

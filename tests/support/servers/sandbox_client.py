@@ -53,6 +53,12 @@ class SandboxClient:
     async def clock(self, now_ms: int) -> None:
         assert (await self.post("/_sandbox/clock", {"now_ms": now_ms})).status == 200
 
+    async def switch_on(self, **fault: Any) -> int:
+        """The identity of a new fault."""
+        got = await self.post("/_sandbox/faults", fault)
+        assert got.status == 201, got.text
+        return int(got.json["id"])
+
 
 @asynccontextmanager
 async def sandbox(**options: Any) -> AsyncIterator[SandboxClient]:

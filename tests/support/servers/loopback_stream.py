@@ -18,9 +18,12 @@ TICKERS = Endpoint("perp_tickers", HOST, "/tickers", "all")
 
 @asynccontextmanager
 async def listening(
-    stream: Stream, server: Server, minute_ms: int = 60_000, catalogue: Catalogue | None = None
+    stream: Stream, server: Server, minute_ms: int = 1 << 40, catalogue: Catalogue | None = None
 ) -> AsyncIterator[list[Row]]:
-    """The rows of a stream recorder that runs until the end of the block."""
+    """The rows of a stream recorder that runs until the end of the block.
+
+    A minute's end adds a row: by default a minute lasts 35 years, so that none ends during a test.
+    """
     venue = Venue("test", (Pool("all", 100, 1),), (TICKERS,), (stream,))
     rows: list[Row] = []
     recorder = StreamRecorder(venue, stream, server.url, catalogue or Catalogue(venue), minute_ms, rows.append)

@@ -3,7 +3,7 @@
 
 {#- The end of a tier's query, after the CTEs `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
 {% macro with_history_of(step) %}
-{%- set bars, held, settled, instruments = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements"), ref("instruments") %}
+{%- set bars, oi_history, settled, instruments = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements"), ref("instruments") %}
 {%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h"] %}
 ,
 
@@ -27,7 +27,7 @@ open_buckets as materialized (
   {% else %}
   select t, market_id from {{ bars }} where step = '{{ step }}'
   union
-  select {{ bucket("t", step) }}, market_id from {{ held }} where {{ history_periods(step) }}
+  select {{ bucket("t", step) }}, market_id from {{ oi_history }} where {{ history_periods(step) }}
   {% if step == "1h" %}
   union
   select {{ bucket("(settled_ms - 1)", step) }}, market_id from {{ settled }} where funding_8h is not null
@@ -45,7 +45,7 @@ published_bars as (
 
 published_oi as (
   select {{ bucket("t", step) }} as bucket_t, market_id, max_by(oi_base, t) as oi_base, max_by(oi_usd, t) as oi_usd
-  from {{ held }}
+  from {{ oi_history }}
   where {{ history_periods(step) }}
     and t between (select min(t) from open_buckets) and (select max(t) + {{ step_ms(step) }} - 1 from open_buckets)
     and market_id in (select market_id from open_buckets)

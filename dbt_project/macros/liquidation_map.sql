@@ -1,5 +1,5 @@
 {#- The liquidation map: at which prices positions that were opened in recorded time would be liquidated. Positions are not
-    kept one by one but as the USD in each price bin, which is enough to reduce, liquidate and add positions. -#}
+    stored one by one but as the USD in each price bin, which is enough to reduce, liquidate and add positions. -#}
 
 {#- Bins are 0.1 % of the price wide: the bin of a price, and the price in the middle of a bin. -#}
 {% macro price_bin(price) -%}floor(ln({{ price }}) / ln(1.001))::bigint{%- endmacro %}
@@ -7,12 +7,12 @@
 
 {#- What happened to the perps of `markets` in each 5-minute bucket from `from_ms` to `until_ms`: t, market_id, the mean
     `price`, `low` and `high`, the positions `opened` (USD: coins of open interest added × price), the fraction of them
-    that are `longs`, and the fraction of the earlier open interest that was `kept`. Open interest is in coins, so that a
+    that are `longs`, and the fraction of the earlier open interest that is `remaining`. Open interest is in coins, so that a
     rising price opens no position. -#}
 {% macro position_changes(markets, from_ms, until_ms) -%}
 {%- set look_back_ms, longest_ms = 3600000, 6 * 3600000 -%}
 with five_minutes as materialized (
-    select *, lag(oi_base ignore nulls) over (partition by market_id order by t) as oi_before
+    select *, lag(oi_base ignore nulls) over (partition by market_id order by t) as oi_last
     from (
         select
             {{ bucket("m.minute_ms", "5m") }} as t, m.market_id, avg(m.price) as price,
@@ -33,29 +33,29 @@ with five_minutes as materialized (
 ),
 
 -- Markets without open interest in the hour before: only for them are six hours scanned, because that is expensive.
-silent as materialized (
+without_oi as materialized (
     select market_id from five_minutes
     group by market_id
     having max(oi_base) filter (t >= {{ from_ms }}) is not null and max(oi_base) filter (t < {{ from_ms }}) is null
 ),
 
-before_silence as (
+earlier_oi as (
     select market_id, max_by(oi_base, minute_ms) as oi_base
     from {{ ref("int_market_minutes") }}
     where
         minute_ms between {{ from_ms - longest_ms }} and {{ from_ms - look_back_ms - 1 }} and oi_base is not null
-        and market_id in (select market_id from silent)
+        and market_id in (select market_id from without_oi)
     group by market_id
 )
 
 select
     t, market_id, price, low, high,
-    coalesce(greatest(oi_base - oi_held, 0) * price, 0) as opened, longs,
-    case when oi_base < oi_held then oi_base / oi_held else 1 end as kept
+    coalesce(greatest(oi_base - oi_previous, 0) * price, 0) as opened, longs,
+    case when oi_base < oi_previous then oi_base / oi_previous else 1 end as remaining
 from (
-    select five_minutes.*, coalesce(five_minutes.oi_before, before_silence.oi_base) as oi_held
+    select five_minutes.*, coalesce(five_minutes.oi_last, earlier_oi.oi_base) as oi_previous
     from five_minutes
-    left join before_silence using (market_id)
+    left join earlier_oi using (market_id)
 )
 where t >= {{ from_ms }} and price is not null
 {%- endmacro %}
@@ -67,10 +67,10 @@ where t >= {{ from_ms }} and price is not null
 {% macro liquidation_map(before, changes, until_ms, scenarios) -%}
 select market_id, scenario, side, bin, sum(usd) as usd
 from (
-    select b.market_id, b.scenario, b.side, b.bin, b.usd * coalesce(c.kept, 1) as usd
+    select b.market_id, b.scenario, b.side, b.bin, b.usd * coalesce(c.remaining, 1) as usd
     from {{ before }} as b
     left join (
-        select market_id, product(kept) as kept, min(low) as low, max(high) as high
+        select market_id, product(remaining) as remaining, min(low) as low, max(high) as high
         from {{ changes }}
         where t < {{ until_ms }}
         group by market_id
@@ -83,12 +83,12 @@ from (
     from (
         select
             c.market_id, s.scenario, p.side, c.low_after, c.high_after,
-            c.opened * c.kept_after * a.weight * case p.side when 'long' then c.longs else 1 - c.longs end as usd,
+            c.opened * c.remaining_after * a.weight * case p.side when 'long' then c.longs else 1 - c.longs end as usd,
             c.price * (1 + p.direction * (1 / (a.leverage * s.scenario) - a.maintenance_margin)) as liquidated_at
         from (
             select
                 *,
-                coalesce(product(kept) over later, 1) as kept_after, min(low) over later as low_after, max(high) over later as high_after
+                coalesce(product(remaining) over later, 1) as remaining_after, min(low) over later as low_after, max(high) over later as high_after
             from {{ changes }}
             where t < {{ until_ms }}
             window later as (partition by market_id order by t rows between 1 following and unbounded following)

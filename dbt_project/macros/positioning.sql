@@ -17,7 +17,7 @@
 ) }}
 {%- set facts, instruments, markets = ref("int_ratios"), ref("instruments"), ref("series_market_" ~ step) %}
 {%- set window = source("pipeline", "window_ticks") %}
-{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set history = ref("touched_markets") %}
 {%- set finest = ref("series_ratios_5m") if finer else this %}
 with touched as materialized (

@@ -45,7 +45,7 @@ case
     case
       when failed = 0 then 'ok'
       when ok > 0 then 'partial'
-      when unreachable = asked then 'venue_unreachable'
+      when unreachable = requests then 'venue_unreachable'
       else 'venue_error'
     end as outcome
   from {{ ref("int_response_minutes") }}

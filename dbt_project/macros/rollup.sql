@@ -38,7 +38,7 @@ late as materialized (
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="market_id") }}
 {%- set finer = finer_step(step) %}
 {%- set relation = ref("series_market_" ~ finer) %}
-{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 {#- Tiers finer than an hour are trimmed after a while, so backfilled hours must not cause an hour to be rolled up again. -#}
 with {% if is_update() %}{{ touched_buckets(step, "market_id", up_to="1m" if step == "1h" else step) }}{% endif %}
@@ -108,7 +108,7 @@ case
 {% macro rollup_base(step) %}
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="base") }}
 {%- set relation = ref("series_market_" ~ step) %}
-{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
 with {% if is_update() %}{{ touched_buckets(step, "base") }}{% endif %}
 markets as (

@@ -8,7 +8,7 @@ with newest as (
     qualify row_number() over (partition by venue, type, symbol order by tick_ms desc) = 1
 ),
 
-mentioned as (
+observed as (
     {% for model in ['staged_market_state', 'staged_bars', 'staged_liquidations'] %}
     select venue, type, symbol, min(tick_ms) as tick_ms
     from {{ ref(model) }}
@@ -19,13 +19,13 @@ mentioned as (
 ),
 
 -- Symbols without metadata: the longest quote currency that ends the symbol, where the venue writes symbols so.
-guessed as (
+from_symbols as (
     select
         m.venue, m.type, m.symbol, min(m.tick_ms) as tick_ms,
         max_by(q.quote, length(q.quote)) as quote,
         left(m.symbol, length(m.symbol) - coalesce(max(length(q.quote)), 0)) as base_raw,
         false as metadata
-    from mentioned as m
+    from observed as m
     anti join newest as n on m.venue = n.venue and m.type = n.type and m.symbol = n.symbol
     left join {{ ref('venues') }} as v on m.venue = v.venue
     left join {{ ref('quotes') }} as q
@@ -36,7 +36,7 @@ guessed as (
 known as (
     select * from newest
     union all by name
-    select * from guessed
+    select * from from_symbols
 ),
 
 identified as (

@@ -1,24 +1,24 @@
 {{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
-with answers as (
+with responses as (
     select
         *,
-        status between 200 and 299 and error is null and body is not null as answered,
-        coalesce(error, 'HTTP ' || status, 'no answer') as reason
+        status between 200 and 299 and error is null and body is not null as succeeded,
+        coalesce(error, 'HTTP ' || status, 'no response') as reason
     from {{ ref('raw_window') }}
     where endpoint not in {{ stream_kinds() }}
 ),
 
-requests as (
+counts as (
     select
         tick_ms,
         venue,
         endpoint,
-        count(*) as asked,
-        count_if(answered)::bigint as answered,
+        count(*) as requests,
+        count_if(succeeded)::bigint as succeeded,
         count_if(status is null)::bigint as unreachable,
-        max_by(reason, requested_ms) filter (not coalesce(answered, false)) as error,
-        max(received_ms) filter (answered) as last_answer_ms
-    from answers
+        max_by(reason, requested_ms) filter (not coalesce(succeeded, false)) as error,
+        max(received_ms) filter (succeeded) as last_success_ms
+    from responses
     group by tick_ms, venue, endpoint
 )
 
@@ -26,12 +26,12 @@ select
     q.tick_ms,
     q.venue,
     q.endpoint,
-    q.asked,
-    greatest(q.answered - coalesce(j.broken_bodies, 0), 0) as ok,
-    q.asked - greatest(q.answered - coalesce(j.broken_bodies, 0), 0) as failed,
+    q.requests,
+    greatest(q.succeeded - coalesce(j.broken_bodies, 0), 0) as ok,
+    q.requests - greatest(q.succeeded - coalesce(j.broken_bodies, 0), 0) as failed,
     q.unreachable,
-    least(coalesce(j.broken_bodies, 0), q.answered)::bigint as broken,
+    least(coalesce(j.broken_bodies, 0), q.succeeded)::bigint as broken,
     coalesce(q.error, case when j.broken_bodies > 0 then 'body ' || j.reason end) as error,
-    case when q.answered > coalesce(j.broken_bodies, 0) then q.last_answer_ms end as last_ok_ms
-from requests as q
+    case when q.succeeded > coalesce(j.broken_bodies, 0) then q.last_success_ms end as last_ok_ms
+from counts as q
 left join {{ ref('int_rejected') }} as j on q.tick_ms = j.tick_ms and q.venue = j.venue and q.endpoint = j.endpoint

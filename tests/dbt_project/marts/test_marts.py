@@ -154,9 +154,9 @@ def test_gaps_of_all_reasons_and_their_healing(warehouse: Warehouse) -> None:
     record(3, tickers(3, ok=0), bars(3))
     error = (3, 4, "binance", "perp_tickers", "venue_error")
     assert gaps() == {unreachable, error}, "a catch-up closes the gap of the bars"
-    record(6, tickers(6, asked=3, ok=2))
+    record(6, tickers(6, requests=3, ok=2))
     partial = (6, 7, "binance", "perp_tickers", "partial")
-    # The bar of minute 3 was to be asked for in minute 4; nobody brought it later.
+    # The bar of minute 3 should have been requested in minute 4, and was not requested later.
     missed = (3, 4, "binance", "perp_bars", "partial")
     assert gaps() == {unreachable, error, partial, (4, 6, None, None, "recorder_down")}
     warehouse.add("int_market_bars", [bar(6, 7, 1.0)])
@@ -168,7 +168,7 @@ def test_gaps_of_all_reasons_and_their_healing(warehouse: Warehouse) -> None:
 
 def test_gaps_built_minute_by_minute_equal_gaps_built_at_once(warehouse: Warehouse) -> None:
     warehouse.add("int_response_minutes", [
-        response(T0 + m * MINUTE, venue, kind, asked=2, ok=(m * 7 + len(kind)) % 3, unreachable=m % 2)
+        response(T0 + m * MINUTE, venue, kind, requests=2, ok=(m * 7 + len(kind)) % 3, unreachable=m % 2)
         for m in range(0, 14) if m not in (4, 5, 9)
         for venue in ("binance", "bybit") if (venue, m) != ("bybit", 3)
         for kind in ("perp_tickers", "perp_bars", "instruments")

@@ -105,7 +105,7 @@ class Live:
                 insert into int_stream_minutes (tick_ms, venue, endpoint, key, connected_ms)
                 select t, venue, 'liquidations', '', if(venue = 'bybit' and t >= {GAP[0]} and t < {GAP[1]}, 0, 60000)
                 from range({NOW - 26 * HOUR}, {NOW}, {MINUTE}) as minutes(t), unnest({list(HEARD)}) as heard(venue);
-                insert into int_response_minutes (tick_ms, venue, endpoint, asked, ok, failed, unreachable, broken)
+                insert into int_response_minutes (tick_ms, venue, endpoint, requests, ok, failed, unreachable, broken)
                 select t, 'binance', 'perp_tickers', 1, 1, 0, 0, 0
                 from range({NOW - 26 * HOUR}, {NOW + MINUTE}, {MINUTE}) as minutes(t);
                 insert into pipeline.settings values ('as_of_ms', '{AS_OF}');

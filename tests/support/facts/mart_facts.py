@@ -145,9 +145,9 @@ def instrument(identity: Row, **changes: Any) -> dict[str, Any]:
     return {**identity, **known, "seen_ms": T0, **changes}
 
 
-def response(tick_ms: int, venue: str, endpoint: str, asked: int = 1, ok: int = 1, unreachable: int = 0) -> Row:
+def response(tick_ms: int, venue: str, endpoint: str, requests: int = 1, ok: int = 1, unreachable: int = 0) -> Row:
     """One row of `int_response_minutes`."""
-    counts = {"asked": asked, "ok": ok, "failed": asked - ok, "unreachable": unreachable, "broken": 0}
+    counts = {"requests": requests, "ok": ok, "failed": requests - ok, "unreachable": unreachable, "broken": 0}
     return {"tick_ms": tick_ms, "venue": venue, "endpoint": endpoint, **counts}
 
 

@@ -35,7 +35,7 @@ insert into int_liquidations by name
 select t as tick_ms, t as ts, market_id, 'binance' as venue, symbol, symbol as base, true as aggregated, 'long' as side, 1.0 as usd
 from minutes cross join (from symbols limit 5) order by t;
 insert into int_response_minutes by name
-select t as tick_ms, 'binance' as venue, unnest(['perp_tickers', 'funding', 'perp_bars']) as endpoint, 1 as asked, 1 as ok,
+select t as tick_ms, 'binance' as venue, unnest(['perp_tickers', 'funding', 'perp_bars']) as endpoint, 1 as requests, 1 as ok,
   0 as failed, 0 as unreachable
 from minutes order by t;
 insert into int_stream_minutes by name

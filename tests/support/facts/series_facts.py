@@ -146,7 +146,7 @@ def build_warehouse(folder: Path, facts: Facts) -> Warehouse:
                 [ticks.tolist(), venue],
             )
         con.execute(
-            "insert into int_response_minutes (tick_ms, venue, endpoint, asked, ok, failed, unreachable, broken) "
+            "insert into int_response_minutes (tick_ms, venue, endpoint, requests, ok, failed, unreachable, broken) "
             "select unnest(?::bigint[]), 'binance', 'perp_tickers', 1, 1, 0, 0, 0",
             [ticks.tolist()],
         )

@@ -9,7 +9,7 @@ import yaml
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SQL = """
 create table order_book_depth as
-select venue, symbol, venue || ':perp:' || symbol as market_id, base, $last as asked_ms, $last - back as book_ms,
+select venue, symbol, venue || ':perp:' || symbol as market_id, base, $last as requested_ms, $last - back as book_ms,
     coalesce(back > 0, true) as failed, oi_usd, level::double as mid,
     if(level is null, null, [{band_pct: 0.1::double, bid_usd: 600.0::double, ask_usd: 400.0::double,
         total_usd: 1000.0::double, bid_truncated: false, ask_truncated: true}]) as depth,

@@ -2,26 +2,26 @@
 {#- The percentile of the live funding rate among the market's own rates, for the perps with the highest open interest.
     The mid-rank, because many markets have exactly the base rate, whose percentile would be 0 or 100 otherwise. -#}
 {%- set most, enough = 50, 0.5 %}
-with held as (
+with perps as (
   {{ perps_by_oi() }}
   qualify rank <= {{ most }} or venue_rank <= {{ most }}
 ),
 
 compared as (
   select
-    held.*, windows.lookback, (windows.days * 24)::integer as expected_count,
+    perps.*, windows.lookback, (windows.days * 24)::integer as expected_count,
     coalesce(known.reference_count, 0) as reference_count, coalesce(known.coverage_fraction, 0) as coverage_fraction,
     known.median_funding, known.p10_funding, known.p90_funding,
     case
-      when held.funding is null then 'NoLiveFunding'
+      when perps.funding is null then 'NoLiveFunding'
       when coalesce(known.coverage_fraction, 0) < {{ enough }} then 'InsufficientHistory'
       else 'Ranked'
     end as row_state,
-    len(list_filter(known.rates, lambda x: x < held.funding and not {{ same_rate("x", "held.funding") }})) as below,
-    len(list_filter(known.rates, lambda x: {{ same_rate("x", "held.funding") }})) as equal
-  from held
+    len(list_filter(known.rates, lambda x: x < perps.funding and not {{ same_rate("x", "perps.funding") }})) as below,
+    len(list_filter(known.rates, lambda x: {{ same_rate("x", "perps.funding") }})) as equal
+  from perps
   cross join {{ named_windows(funding_windows()) }} as windows
-  left join {{ ref("funding_reference") }} as known on held.market_id = known.market_id and windows.lookback = known.lookback
+  left join {{ ref("funding_reference") }} as known on perps.market_id = known.market_id and windows.lookback = known.lookback
 )
 
 select

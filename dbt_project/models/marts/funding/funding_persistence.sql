@@ -2,9 +2,9 @@
 {#- For how long the perps with the highest open interest have paid funding in one direction, by settled payments only.
     A payment whose predecessor is unknown (more than a day earlier, or not published) begins a run. -#}
 {%- set most, day_ms, now_ms = 50, 86400000, as_of_ms() %}
-{#- Named on every path: dbt reads dependencies while parsing, when nothing runs. -#}
+{#- Referenced on every path, because dbt reads dependencies while parsing, when nothing runs. -#}
 {%- set scope = source("pipeline", "settings") ~ ref("recording_runs") %}
-with held as (
+with perps as (
   {{ perps_by_oi() }}
   qualify rank <= {{ most }}
 ),
@@ -18,7 +18,7 @@ payments as (
   where
     p.settled_ms > {{ now_ms - funding_windows().values() | max * day_ms }} and p.settled_ms <= {{ now_ms }}
     and p.settled_ms > {{ now_ms }} - days * {{ day_ms }} and p.funding_rate is not null
-    and p.market_id in (select market_id from held)
+    and p.market_id in (select market_id from perps)
   window run as (partition by lookback, p.market_id order by p.settled_ms)
 ),
 
@@ -46,6 +46,6 @@ select
   round(latest.interval_h)::integer as interval_h, {{ now_ms }} - latest_ms > 1.5 * latest.interval_h * 3600000 as stale,
   latest.sign as sign, coalesce(hours, 0) as current_streak_h, last_reversal_ms, n_payments, {{ now_ms }}::bigint as evaluated_at_ms
 from newest
-join held using (market_id)
+join perps using (market_id)
 left join runs using (lookback, market_id)
 where latest.interval_h is not null

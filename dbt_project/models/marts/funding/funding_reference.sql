@@ -3,7 +3,7 @@
     twice as many perps as are ranked, so that a perp that enters the ranking within the hour has its reference. -#}
 {%- set most, hour_ms = 100, 3600000 %}
 {%- set until_ms = newest_minute_ms() // hour_ms * hour_ms %}
-with held as (
+with perps as (
   {{ perps_by_oi() }}
   qualify rank <= {{ most }} or venue_rank <= {{ most }}
 ),
@@ -13,7 +13,7 @@ hours as (
   from {{ ref("series_market_1h") }}
   where
     t >= {{ until_ms - funding_windows().values() | max * 24 * hour_ms }} and t < {{ until_ms }}
-    and funding_8h is not null and market_id in (select market_id from held)
+    and funding_8h is not null and market_id in (select market_id from perps)
 )
 
 select

@@ -71,7 +71,7 @@ stored as (
 
 -- The remaining parts of a stored run: one from its own start, and one from the end of every decided interval inside
 -- it.
-resumed as (
+remaining_starts as (
   select venue, endpoint, outcome, start_ms, end_ms from stored
   where not exists (select 1 from decided where decided.start_ms <= stored.start_ms and stored.start_ms < decided.end_ms)
   union all
@@ -79,18 +79,18 @@ resumed as (
   from stored join decided on stored.start_ms < decided.end_ms and decided.end_ms < stored.end_ms
 ),
 
-remains as (
+remaining as (
   select
     venue, endpoint, outcome, start_ms,
     coalesce(
       (select min(decided.start_ms) from decided
-       where decided.start_ms >= resumed.start_ms and decided.start_ms < resumed.end_ms), end_ms) as end_ms
-  from resumed
+       where decided.start_ms >= remaining_starts.start_ms and decided.start_ms < remaining_starts.end_ms), end_ms) as end_ms
+  from remaining_starts
 ),
 {% endif %}
 parts as (
   select venue, endpoint, outcome, start_ms, end_ms from fresh
-  {% if is_update() %}union all select venue, endpoint, outcome, start_ms, end_ms from remains{% endif %}
+  {% if is_update() %}union all select venue, endpoint, outcome, start_ms, end_ms from remaining{% endif %}
 )
 
 {{ merge_intervals("parts", "venue, endpoint, outcome") }}

@@ -27,7 +27,7 @@ perps as materialized (
 
 -- Funding and liquidations of all perps. Open interest only of perps known on both days, so that a venue that is added
 -- or removed causes no change.
-held as (
+perp_readings as (
   select
     now.t, {{ weighted_mean("now.funding_8h", "now.oi_usd") }} as funding,
     sum(now.oi_usd) filter (past.oi_usd > 0) / sum(past.oi_usd) filter (past.oi_usd > 0 and now.oi_usd is not null) - 1 as oi,
@@ -67,7 +67,7 @@ crowd as (
 readings as materialized (
   select t, true as is_open, funding, oi, ls, liq
   from days
-  left join held using (t)
+  left join perp_readings using (t)
   left join crowd using (t)
   {% if is_update() %}
   union all

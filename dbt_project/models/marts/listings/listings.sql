@@ -13,7 +13,7 @@ known as (
   select market_id, listed_ms, first_open from {{ this }} where first_open is not null
 ),
 {% endif %}
-wanted as materialized (
+unpriced as materialized (
   select * from listed
   {% if is_update() %}anti join known using (market_id, listed_ms){% endif %}
 ),
@@ -24,7 +24,7 @@ minutes as (
   from {{ ref("int_market_bars") }}
   join (
     select market_id, {{ bucket("listed_ms", "1m") }} + unnest(range(0, 360000, 60000)) as minute_ms
-    from wanted
+    from unpriced
     {% if is_update() %}where listed_ms > {{ now }} - {{ searched_ms }}{% endif %}
   ) as first_minutes using (market_id, minute_ms)
   group by market_id
@@ -33,7 +33,7 @@ minutes as (
 days as (
   select market_id, any_value(open) as first_open
   from {{ ref("int_history_bars") }}
-  join (select market_id, {{ bucket("listed_ms", "1d") }} as t from wanted) as first_days using (market_id, t)
+  join (select market_id, {{ bucket("listed_ms", "1d") }} as t from unpriced) as first_days using (market_id, t)
   where step = '1d'
   group by market_id
 )

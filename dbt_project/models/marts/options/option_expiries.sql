@@ -30,7 +30,7 @@ strikes as (
 
 -- The pay-out to the holders of all options, in USD, if the coin settled at a strike. A difference of cents is a tie:
 -- the lowest strike counts.
-paid as (
+payouts as (
   select
     s.coin, s.expiry_ms, s.venue, s.strike,
     round(sum(k.calls * greatest(s.strike - k.strike, 0) + k.puts * greatest(k.strike - s.strike, 0)), 2) as usd
@@ -41,18 +41,18 @@ paid as (
   having sum(k.calls + k.puts) > 0
 ),
 
-pains as (
+max_pains as (
   select
     coin, expiry_ms,
     any_value(strike) filter (venue is null) as max_pain,
     map_from_entries(list((venue, strike) order by venue) filter (venue is not null)) as max_pain_by_venue
   from (
-    select coin, expiry_ms, venue, min_by(strike, [usd, strike]) as strike from paid group by coin, expiry_ms, venue
+    select coin, expiry_ms, venue, min_by(strike, [usd, strike]) as strike from payouts group by coin, expiry_ms, venue
   )
   group by coin, expiry_ms
 ),
 
-held as (
+open_interest as (
   select
     coin, expiry_ms, list(distinct venue order by venue) as venues,
     {% for side in ["call", "put"] %}
@@ -116,7 +116,7 @@ select
   forward, atm_iv, call25_iv, put25_iv,
   call25_iv - put25_iv as rr25, (call25_iv + put25_iv) / 2 - atm_iv as fly25,
   coalesce(atm_iv_by_venue, map {}) as atm_iv_by_venue, coalesce(excluded, []) as excluded
-from held
+from open_interest
 join spots using (coin)
-left join pains using (coin, expiry_ms)
+left join max_pains using (coin, expiry_ms)
 left join volatilities using (coin, expiry_ms)

@@ -13,15 +13,15 @@ with pairs as materialized (
   select
     exchange, rate_pair, string_split(rate_sources, ',') as sources, own.base, own.market_id as own_id,
     reference.market_id as reference_id, usdt.market_id as usdt_id
-  from {{ ref("premium_exchanges") }} as asked
+  from {{ ref("premium_exchanges") }} as listed
   join {{ ref("instruments") }} as own
-    on own.venue = asked.exchange and own.quote = asked.quote and own.type = 'spot'
-    and (asked.bases is null or list_contains(string_split(asked.bases, ','), own.base))
+    on own.venue = listed.exchange and own.quote = listed.quote and own.type = 'spot'
+    and (listed.bases is null or list_contains(string_split(listed.bases, ','), own.base))
   join {{ ref("instruments") }} as reference
-    on reference.venue = asked.reference and reference.quote = asked.reference_quote and reference.type = 'spot'
+    on reference.venue = listed.reference and reference.quote = listed.reference_quote and reference.type = 'spot'
     and reference.base = own.base
   left join {{ ref("instruments") }} as usdt
-    on usdt.venue = asked.exchange and usdt.quote = asked.quote and usdt.type = 'spot' and usdt.base = asked.reference_quote
+    on usdt.venue = listed.exchange and usdt.quote = listed.quote and usdt.type = 'spot' and usdt.base = listed.reference_quote
 ),
 
 roles as materialized (
@@ -97,15 +97,15 @@ hourly as (
 ),
 
 -- The newest rate at the close, from the preferred source that has one.
-rated as (
-  select asked.exchange, asked.base, asked.t, known.rate, known.source as rate_source, known.t as rate_ms
+rates_in_force as (
+  select priced.exchange, priced.base, priced.t, known.rate, known.source as rate_source, known.t as rate_ms
   from (
     select *, unnest(sources) as source, unnest(range(len(sources))) as preference from hourly where rate_pair is not null
-  ) as asked
+  ) as priced
   asof join {{ rates }} as known
-    on asked.rate_pair = known.pair and asked.source = known.source and asked.closed_ms >= known.t
-  where known.t > asked.closed_ms - {{ carry_ms }}
-  qualify row_number() over (partition by asked.exchange, asked.base, asked.t order by asked.preference) = 1
+    on priced.rate_pair = known.pair and priced.source = known.source and priced.closed_ms >= known.t
+  where known.t > priced.closed_ms - {{ carry_ms }}
+  qualify row_number() over (partition by priced.exchange, priced.base, priced.t order by priced.preference) = 1
 )
 
 select
@@ -117,4 +117,4 @@ select
   if(coarseness = 0, 'minutes', 'history') as source,
   (select max(tick_ms) from {{ ticks }}) as tick_ms
 from hourly
-left join rated using (exchange, base, t)
+left join rates_in_force using (exchange, base, t)

@@ -107,7 +107,7 @@ scores as (
   group by frozen_ms, horizon_h, market_id
 ),
 
-stated as (
+classified as (
   select
     w.frozen_ms, w.horizon_h, w.market_id, w.base,
     case
@@ -129,4 +129,4 @@ select
   if(state = 'scored', {{ column }}, null) as {{ column }},
   {% endfor %}
   {{ now_ms }}::bigint as tick_ms
-from stated
+from classified

@@ -4,7 +4,7 @@
     missing. #}
 {%- set overdue_ms = 75 * 60000 %}
 {%- set horizons = [5, 15, 60] %}
-{#- Named on every path: dbt reads dependencies while parsing, when nothing is incremental. -#}
+{#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "builds") %}
 {%- set newest = "(select max(tick_ms) from " ~ source("pipeline", "window_ticks") ~ ")" %}
 with open as (

@@ -9,7 +9,7 @@
 {%- set together -%}
   {% if is_update() %}({{ hour }} = 0 or not exists (select 1 from {{ this }} where lookback = 'all' and base = '')){% else %}true{% endif %}
 {%- endset %}
-{#- Named on every path: dbt reads dependencies while parsing, when nothing runs. -#}
+{#- Referenced on every path, because dbt reads dependencies while parsing, when nothing runs. -#}
 {%- set scope = source("pipeline", "settings") ~ ref("recording_runs") %}
 {%- set aggregates -%}
   count(*) filter (state = 'observed') as observed, count(*) filter (state = 'unavailable') as unavailable,
@@ -51,17 +51,17 @@ due as materialized (
   {% endif %}
 ),
 
-asked as (
+lookbacks as (
   select lookback, if(days = 0, (select coalesce(min(ts), {{ now_ms }}) from alerts), {{ now_ms }} - days * 86400000) as since_ms
   from {{ named_windows(windows) }}
 ),
 
 spiked as materialized (
   select
-    asked.lookback, s.*, asked.lookback <> 'all' or s.coin in (select due.coin from due) as is_due,
-    asked.lookback <> 'all' or {{ together }} as together_due
+    lookbacks.lookback, s.*, lookbacks.lookback <> 'all' or s.coin in (select due.coin from due) as is_due,
+    lookbacks.lookback <> 'all' or {{ together }} as together_due
   from alerts as s
-  join asked on s.ts >= asked.since_ms
+  join lookbacks on s.ts >= lookbacks.since_ms
   where is_due or together_due
 ),
 
@@ -125,11 +125,11 @@ splits as (
 -- A coin keeps its row (with zero counts) when its last spike has left the window.
 known as (
   select lookback, since_ms, coin as base
-  from asked
+  from lookbacks
   cross join coins
   where lookback <> 'all' or coin in (select due.coin from due)
   union all
-  select lookback, since_ms, '' from asked where exists (select 1 from alerts) and (lookback <> 'all' or {{ together }})
+  select lookback, since_ms, '' from lookbacks where exists (select 1 from alerts) and (lookback <> 'all' or {{ together }})
 )
 
 select

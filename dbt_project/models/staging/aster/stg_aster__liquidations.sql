@@ -25,7 +25,7 @@ select
 from frames
 where
     not starts_with(coalesce(symbol, ''), 'TEST')
-    -- Answers to a subscription are no events.
+    -- Responses to a subscription are not events.
     and coalesce(event ->> '$.id', event ->> '$.result') is null
 qualify
     reject is not null

@@ -26,7 +26,7 @@ from frames
 where
     not contains(coalesce(symbol, ''), '_')
     and coalesce(event ->> '$.st', '1') = '1'
-    -- Answers to a subscription are no events.
+    -- Responses to a subscription are not events.
     and coalesce(event ->> '$.id', event ->> '$.result') is null
 qualify
     reject is not null

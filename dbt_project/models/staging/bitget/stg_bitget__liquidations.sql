@@ -13,7 +13,7 @@ events as (
         r,
         unnest(coalesce(from_json(r.message -> '$.data', '["JSON"]'), [null])) as event
     from recorded
-    -- Answers to subscriptions are no events.
+    -- Responses to subscriptions are not events.
     where r is null or (r.message ->> '$.event') is null
 )
 

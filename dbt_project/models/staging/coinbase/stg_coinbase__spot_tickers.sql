@@ -1,4 +1,4 @@
-with listed as (
+with all_tickers as (
     {{ recorded('coinbase', 'spot_tickers', "list_transform(
         map_entries(from_json(body, '\"MAP(VARCHAR,JSON)\"')),
         lambda e: {
@@ -9,7 +9,7 @@ with listed as (
         })") }}
 ),
 
-asked as (
+single_tickers as (
     {{ recorded('coinbase', 'product_tickers', "[from_json(body, '{\"price\":\"VARCHAR\",\"volume\":\"VARCHAR\"}')]") }}
 ),
 
@@ -17,13 +17,13 @@ tickers as (
     select
         tick_ms, key, requested_ms, received_ms, endpoint, r.symbol as symbol, r.price as price, r.volume as volume,
         r is null as unread, 2 as choice
-    from listed
+    from all_tickers
     where r is null or r.day is null or r.price is not null
     union all by name
     select
         tick_ms, key, requested_ms, received_ms, endpoint, key as symbol, r.price as price, r.volume as volume,
         r is null as unread, 1 as choice
-    from asked
+    from single_tickers
 )
 
 select

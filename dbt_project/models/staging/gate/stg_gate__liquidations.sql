@@ -18,7 +18,7 @@ events as (
             end, [null]
         )) as event
     from recorded
-    -- Answers to subscriptions and pings are no events.
+    -- Responses to subscriptions and pings are not events.
     where r is null or (r.message ->> '$.event') = 'update'
 )
 

@@ -160,6 +160,9 @@ SNAPSHOTS = {
     "status:unhealthy": Requirement(
         "interface 4.25", "unhealthy when the newest data is older than 3 minutes, or unreadable"
     ),
+    "status:quarantine": Requirement(
+        "interface 4.25", "a body that a model fails with is set aside, named, and costs nothing else"
+    ),
     "status:fresh": Requirement("interface 4.25", "ages are never cached"),
 }
 

@@ -12,6 +12,10 @@ create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint
 create table if not exists pipeline.late_ranges (
     build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
 create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
+create table if not exists pipeline.quarantine (
+    quarantine_id bigint, state varchar, tick_ms bigint, venue varchar, endpoint varchar, key varchar, params varchar,
+    requested_ms bigint, received_ms bigint, load_id varchar, file varchar, bytes bigint, models varchar, error varchar,
+    alone boolean, set_aside_ms bigint, project varchar);
 create table if not exists pipeline.settings (name varchar primary key, value varchar);
 create schema if not exists quality;
 create table if not exists quality.suspect_rows (

@@ -12,6 +12,7 @@ import typer
 
 from orchestration.cli.console import fail, in_a_sentence, one_sentence, settings
 from orchestration.cli.keys import keys_app
+from orchestration.cli.quarantine import quarantine_app
 from orchestration.config.settings import SETTINGS, UNIVERSES, Settings
 
 HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
@@ -165,6 +166,7 @@ def serve() -> None:
     run_server(setup, "127.0.0.1", chosen.api_port)
 
 
+app.add_typer(quarantine_app, name="quarantine", short_help="Show, try again or drop responses that are set aside.")
 app.add_typer(keys_app, name="keys", short_help="Make, list and revoke API keys.")
 
 

@@ -108,6 +108,9 @@ def as_text(found: State) -> str:
     for suspect in found.get("suspects", []):
         marked = f"{suspect['rows']} suspect, last of {_clock(suspect['last_ms'])}"
         lines.append(f"  {suspect['venue']:<12} {suspect['check']}: {marked}")
+    for held in found.get("quarantine", []):
+        bodies = f"{held['bodies']} responses in quarantine, last of {_clock(held['last_ms'])} {held['endpoint']}"
+        lines.append(f"  {held['venue']:<12} {bodies}: {held['error']}")
     return "\n".join(lines)
 
 

@@ -55,6 +55,7 @@ def landing() -> list[dg.AssetSpec]:
         "window_ticks": "The recorded minutes that the current build makes.",
         "loads": "The landed files that are built.",
         "builds": "The minutes that each build made and touched: the watermark.",
+        "quarantine": "The bodies that are set aside because a model failed with them.",
         "settings": "What the pipeline remembers between builds, by name.",
     }
     pipeline = [

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
+from dagster_dbt.errors import DagsterDbtError
 
 from orchestration.code_location import fast_dbt
 from orchestration.code_location.lineage import EDITION, LANDING
@@ -20,6 +21,7 @@ from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
 from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
+from orchestration.warehouse.quarantine import attempts
 from orchestration.warehouse.transform import OpenWindow, result, windows_to_build
 from orchestration.warehouse.writer import writer_lock
 
@@ -51,13 +53,15 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         done: list[OpenWindow] = []
         with writer_lock(settings.home, "build", report=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
-            for opened in windows_to_build(settings, stop_after_s=WINDOWS_S):
+            for opened in windows_to_build(settings, stop_after_s=WINDOWS_S, report=context.log.warning):
                 ticks = opened.window.ticks
                 context.log.info(f"building {len(ticks)} minutes from {len(opened.window.files)} files")
-                for event in fast_dbt.stream(settings, manifest, Translator(), context, opened.arguments, lock):
-                    hours: list[str | None] = [*hours_of(ticks)] if event.asset_key in partitioned else [None]
-                    for partition in hours:
-                        context.log_event(dg.AssetMaterialization(event.asset_key, partition=partition))
+                for attempt in attempts(settings, opened.idle, lock, context.log.warning, (DagsterDbtError,)):
+                    with attempt:
+                        for event in fast_dbt.stream(settings, manifest, Translator(), context, opened.arguments, lock):
+                            hours: list[str | None] = [*hours_of(ticks)] if event.asset_key in partitioned else [None]
+                            for partition in hours:
+                                context.log_event(dg.AssetMaterialization(event.asset_key, partition=partition))
                 done.append(opened)
         report_arrivals(context, settings, done)
 

@@ -64,6 +64,7 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         span = Span(to_ms - LOOK_BACK_MS[period], to_ms, at_ms)
         if period == "hourly":
             _copy_minutes(con, span)
+            _copy_quarantine(con, span)
         else:
             _copy_hours(con, span)
         con.execute("detach served")
@@ -105,6 +106,14 @@ def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:
         f"create table markets as select *, last_ms as t, last_ms < {span.to_ms - MISSING_MS} as lost "
         "from served.market_index"
     )
+
+
+def _copy_quarantine(con: duckdb.DuckDBPyConnection, span: Span) -> None:
+    """What is set aside of the period; nothing in a replica of an earlier version, which has no such table."""
+    rows = f"select * from served.quarantined_bodies where tick_ms >= {span.from_ms} and state <> 'dropped'"
+    if not con.execute("select 1 from duckdb_tables() where table_name = 'quarantined_bodies'").fetchone():
+        rows = "select '' as venue, 0 as tick_ms, '' as endpoint, '' as key, '' as error where false"
+    con.execute(f"create table quarantine as {rows}")
 
 
 def _copy_hours(con: duckdb.DuckDBPyConnection, span: Span) -> None:

@@ -15,6 +15,8 @@ from ingest.declaration.history import is_history
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
+from orchestration.warehouse.quarantine import attempts, forget_retried, set_aside_unread, ticks_to_retry
+from orchestration.warehouse.restate import WINDOW_TICKS
 from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
 from orchestration.warehouse.windows import (
     MAX_BYTES,
@@ -23,6 +25,7 @@ from orchestration.warehouse.windows import (
     endpoints_of,
     next_window,
     triggers_of,
+    window_again,
 )
 from orchestration.warehouse.writer import WAIT_S, Report, UnreadableError, connection, writer_lock
 
@@ -46,10 +49,11 @@ class BuildResult:
 
 @dataclass
 class OpenWindow:
-    """A window that is written into the warehouse, and the dbt arguments that build it; `build` is set when it is
-    closed."""
+    """A window that is written into the warehouse, the models that it leaves out, and the dbt arguments that build it;
+    `build` is set when it is closed."""
 
     window: Window
+    idle: list[str]
     arguments: list[str]
     build: Build | None = None
 
@@ -74,9 +78,11 @@ def build(
         if rebuild:
             forget(settings, report)
         bounds = {"max_ticks": max_ticks, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
-        for opened in windows_to_build(settings, **bounds):  # type: ignore[arg-type]
+        for opened in windows_to_build(settings, report=report, **bounds):  # type: ignore[arg-type]
             report(f"building {_described(opened.window)}")
-            run_dbt(settings, opened.arguments, lock=lock)
+            for attempt in attempts(settings, opened.idle, lock, report):
+                with attempt:
+                    run_dbt(settings, opened.arguments, lock=lock)
             done.append(opened)
     return result(done)
 
@@ -96,17 +102,23 @@ def windows_to_build(
     max_ticks: int = MAX_TICKS,
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
+    report: Report = print,
 ) -> Iterator[OpenWindow]:
-    """Open one window after the other. The caller, who holds the writer lock, runs dbt before asking for the next
-    window: asking for it moves the watermark; leaving the loop (by an error) does not."""
+    """Open one window after the other, what waits first and then what is in quarantine and to be tried again. The
+    caller, who holds the writer lock, runs dbt before asking for the next window: asking for it moves the watermark;
+    leaving the loop (by an error) does not."""
     started = time.monotonic()
     project, seeds = fingerprint(), fingerprint("seeds")
     while True:
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             prepare(con)
             window = next_window(con, settings.landing, max_ticks, max_bytes)
+            waits = window is not None
             if window is None:
-                return
+                again = ticks_to_retry(con, project, WINDOW_TICKS)
+                if not again:
+                    return
+                window = window_again(con, settings.landing, again)
             if not window.ticks:
                 close_window(con, window)
                 continue
@@ -114,15 +126,19 @@ def windows_to_build(
             endpoints = endpoints_of(con, window)
             triggers = triggers_of(con, window, endpoints)
             open_window(con, window, triggers, fetching=is_fetching(settings))
+            if waits:
+                set_aside_unread(con, window, report)
             changed = built.get("project") != project
             idle = [] if changed else idle_models(settings, endpoints | triggers)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
-        opened = OpenWindow(window, arguments)
+        opened = OpenWindow(window, idle, arguments)
         yield opened
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             history = "landed" if any(map(is_history, endpoints)) else "none"
             opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
-        if not window.more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
+            forget_retried(con, window)
+            more = window.more or bool(ticks_to_retry(con, project, 1))
+        if not more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return
 
 
@@ -156,17 +172,22 @@ def forget(settings: Settings, report: Report) -> None:
 
 def _empty(settings: Settings) -> None:
     with connection(settings.warehouse, settings.build_resources) as con:
+        prepare(con)
         con.execute("begin")
+        # What somebody dropped from the quarantine stays dropped; everything else is tried again by the rebuild.
+        con.execute("create temp table dropped as from pipeline.quarantine where state = 'dropped'")
         con.execute("drop schema if exists pipeline cascade")
         for (name,) in con.execute(
             "select table_name from information_schema.tables where table_schema = 'main' and table_type = 'VIEW'"
         ).fetchall():
             con.execute(f'drop view main."{name}"')
         for (name,) in con.execute(
-            "select table_name from information_schema.tables where table_schema = 'main'"
+            "select table_name from information_schema.tables where table_schema = 'main' and table_type = 'BASE TABLE'"
         ).fetchall():
             con.execute(f'drop table main."{name}"')
         con.execute("commit")
+        prepare(con)
+        con.execute("insert into pipeline.quarantine from dropped")
 
 
 def _described(window: Window) -> str:

@@ -22,6 +22,11 @@ SUSPECTS = """
 select "check", venue, count(*) as rows, max(to_ms) as last_ms from suspect_rows
 where to_ms > ? group by "check", venue order by rows desc, "check", venue
 """
+QUARANTINE = """
+select venue, count(*) as bodies, max(tick_ms) as last_ms, max_by(endpoint, set_aside_ms) as endpoint,
+    max_by(error, set_aside_ms) as error
+from quarantined_bodies where state <> 'dropped' group by venue order by venue
+"""
 SECONDS_OR_NULL = {"type": ["number", "null"]}
 MS_OR_NULL = {"type": ["integer", "null"]}
 BACKFILL_FILE = "backfill.json"
@@ -91,6 +96,12 @@ SCHEMA: Schema = {
             "description": f"What the data quality checks marked as suspect in the last {SUSPECT_HOURS} hours.",
             "items": {"type": "object", "required": ["check", "venue", "rows", "last_ms"]},
         },
+        "quarantine": {
+            "type": "array",
+            "description": "Responses that are set aside because a model failed with them, by venue, with the "
+            "newest of them: the minutes were built without them, and they are tried again.",
+            "items": {"type": "object", "required": ["venue", "bodies", "last_ms", "endpoint", "error"]},
+        },
         "backfill": BACKFILL,
         "db": {"const": False},
         "error": {"type": "string", "description": "Why nothing can be read."},
@@ -101,7 +112,13 @@ SCHEMA: Schema = {
 def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
     """The same structure without data. A backfill may be running nevertheless."""
     nulls = dict.fromkeys(("edition", "as_of", "published", "recorded_since", "age_s", "recorder_lag_s", "build_lag_s"))
-    nothing: dict[str, Any] = {**nulls, "venues": [], "suspects": [], "backfill": _backfill(fallback.serving)}
+    nothing: dict[str, Any] = {
+        **nulls,
+        "venues": [],
+        "suspects": [],
+        "quarantine": [],
+        "backfill": _backfill(fallback.serving),
+    }
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 
@@ -109,7 +126,7 @@ def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) ->
 @endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
     """State of the service: edition, its age, recorder and build lag, each venue's last good minute and error, the rows
-    that quality checks marked as suspect, and the progress of the backfill."""
+    that quality checks marked as suspect, the responses in quarantine, and the progress of the backfill."""
     now = time.time() * 1000
     edition = db.edition
     venues: list[dict[str, Any]] = db.rows("select * from recording_status order by venue")
@@ -128,6 +145,7 @@ def status(query: Values, db: Reader) -> Body:
             "build_lag_s": _seconds(edition.published_ms - edition.as_of_ms),
             "venues": venues,
             "suspects": _suspects(db),
+            "quarantine": _quarantine(db),
             "backfill": _backfill(edition.path.parent),
         }
     )
@@ -153,10 +171,18 @@ def _read_progress(path: Path, written_ns: int, inode: int) -> dict[str, Any]:
 
 
 def _suspects(db: Reader) -> list[dict[str, Any]]:
-    # A replica of an earlier version is served until the first publish.
-    if not db.value("select 1 from duckdb_tables() where table_name = 'suspect_rows'"):
+    if not _has(db, "suspect_rows"):
         return []
     return db.rows(SUSPECTS, [db.edition.as_of_ms - SUSPECT_HOURS * HOUR_MS])
+
+
+def _quarantine(db: Reader) -> list[dict[str, Any]]:
+    return db.rows(QUARANTINE) if _has(db, "quarantined_bodies") else []
+
+
+def _has(db: Reader, table: str) -> bool:
+    """Whether the replica has a table: a replica of an earlier version is served until the first publish."""
+    return bool(db.value(f"select 1 from duckdb_tables() where table_name = '{table}'"))
 
 
 def _seconds(ms: float) -> float:

@@ -183,6 +183,9 @@ create table recording_status (venue text, last_good_ms bigint, last_error text,
     ok_endpoints int, failed_endpoints int);
 create table suspect_rows ("check" text, market_id text, venue text, from_ms bigint, to_ms bigint, value text,
     expected text, seen_ms bigint);
+create table quarantined_bodies (quarantine_id bigint, state text, tick_ms bigint, venue text, endpoint text,
+    key text, requested_ms bigint, load_id text, bytes bigint, models text, error text, alone bool,
+    set_aside_ms bigint);
 create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint,
     build_id bigint);
 create table catalog (metric text, definition json);
@@ -242,6 +245,14 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             ("minutes_in_range", f"binance:perp:{symbol}", "binance", minute - MINUTE, minute, "-5", "> 0", minute)
             for symbol in ("BTCUSDT", "ETHUSDT")
         ])  # fmt: skip
+        con.executemany(
+            "insert into quarantined_bodies values (?, ?, ?, 'kucoin', 'perp_bars', ?, ?, '1.5', 80, 'staged_bars', ?, "
+            "true, ?)",
+            [
+                (number, state, minute, symbol, minute, f"Conversion Error: {symbol}", minute + number)
+                for number, state, symbol in ((1, "set aside", "XBT"), (2, "retrying", "ETH"), (3, "dropped", "X"))
+            ],
+        )
         con.execute(
             "insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, as_of_ms + 5_000, as_of_ms - 3 * DAY]
         )

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from ingest.backfill.progress import BackfillState
 from ingest.landing.rows import Row
 from tests.support.replica.replica import AS_OF_MS, DAY, MINUTE, publish, write_pointer
-from tests.support.servers.api_server import free_port, running, until
+from tests.support.servers.api_server import Api, free_port, running, until
 
 
 @pytest.mark.requirement("markets:unavailable", "status:unhealthy")
@@ -87,3 +87,12 @@ def test_status_reports_the_progress_of_the_backfill(tmp_path: Path) -> None:
         assert (found["state"], found["finished_ms"]) == ("partly", AS_OF_MS + MINUTE)
         progress_file.write_text("{")
         assert api.get("/api/status").json["backfill"] is None
+
+
+@pytest.mark.requirement("status:quarantine")
+def test_responses_in_quarantine_are_counted_by_venue_and_dropped_ones_are_not(api: Api) -> None:
+    [held] = api.get("/api/status").json["quarantine"]
+    assert {name: held[name] for name in ("venue", "bodies", "endpoint", "error")} == {
+        "venue": "kucoin", "bodies": 2, "endpoint": "perp_bars", "error": "Conversion Error: ETH",
+    }  # fmt: skip
+    assert held["last_ms"] % 60_000 == 0

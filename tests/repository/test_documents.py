@@ -213,7 +213,8 @@ def test_tools_are_the_code_s() -> None:
     tools = rows(section(text_of("interface"), "### 4.24 `POST /mcp` (tool endpoint)"))
     assert [name.strip("`") for name, _ in tools] == names
     assert [name.strip("`") for name, _ in rows(section(text_of("mcp"), "## Tools"))] == names
-    shared = section(text_of("interface"), "### 4.24 `POST /mcp` (tool endpoint)").partition("The arguments of a history are")[2]
+    described = section(text_of("interface"), "### 4.24 `POST /mcp` (tool endpoint)")
+    shared = described.partition("The arguments of a history are")[2]
     for tool, (_, arguments) in zip(TOOLS, tools, strict=True):
         said = quoted(shared.partition("\n\n")[0] if arguments == "those of a history" else arguments)
         assert [name for name in tool.params if name not in said] == [], tool.name

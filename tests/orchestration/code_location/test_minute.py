@@ -8,11 +8,12 @@ import dagster as dg
 import duckdb
 import pytest
 
-from orchestration.cli.status import read_status
+from orchestration.cli.status import as_text, read_status
 from orchestration.code_location import minute
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
 from orchestration.quality.suites import checks_of
+from tests.support.pipeline.odd_bodies import guard, land_rows, odd_rows
 from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, tables
 
 
@@ -92,12 +93,19 @@ def test_minute_hour_and_day(
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         assert con.execute("select count(*) from pipeline.builds").fetchone() == (1,)
 
-    # A minute that holds nothing for some of the published tables is an edition all the same.
-    land_minutes(settings, [newest + MINUTE])
+    # A minute that holds nothing for some of the published tables is an edition all the same, also if a model fails
+    # with one of its bodies.
+    guard(settings)
+    land_rows(settings, odd_rows(newest + MINUTE, "ETHUSDT"))
     edition = read_status(settings)["edition"]
     later = execute(definitions, instance, "minute")
     assert {"market_movers", "serving/edition"} <= {key.to_user_string() for key in materialized(later)}
-    assert read_status(settings)["edition"] > edition
+    found = read_status(settings)
+    assert found["edition"] > edition
+    assert [(held["venue"], held["bodies"], held["endpoint"]) for held in found["quarantine"]] == [
+        ("binance", 1, "perp_bars")
+    ]
+    assert "binance      1 responses in quarantine" in as_text(found)
 
 
 def execute(definitions: ModuleType, instance: dg.DagsterInstance, job: str) -> dg.ExecuteInProcessResult:

@@ -1,22 +1,19 @@
 """Quarantine: a body that a model fails with is found, set aside and named, and everything else is built."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.landing.landing import land
-from ingest.landing.rows import SCHEMA, Row, to_batch
 from orchestration.config.settings import Settings
 from orchestration.warehouse.quarantine import culprits, listed, mark
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import PipelineError, connection
 from tests.support.pipeline.landed import MINUTES, quiet, ready_to_build
-from tests.support.pipeline.pipeline_home import MINUTE, minute_rows, run
+from tests.support.pipeline.odd_bodies import guard, land_rows, odd_rows
+from tests.support.pipeline.pipeline_home import MINUTE, run
 
 
 @given(st.sets(st.integers(0, 40), min_size=1), st.integers(1, 60))
@@ -38,40 +35,6 @@ def test_those_in_doubt_come_together_when_it_is_late() -> None:
     calls = iter([False, False, True])
     found = list(culprits(range(8), lambda some: 5 in some, lambda: next(calls, True)))
     assert found == [[4, 5]]
-
-
-ODD = "666"
-
-
-def odd_rows(tick_ms: int, *symbols: str) -> list[Row]:
-    """The minute's responses, the bars of these symbols with a close that the guarded view refuses."""
-    rows = []
-    for row in minute_rows(tick_ms):
-        if row.endpoint == "perp_bars" and row.key in symbols:
-            bars = json.loads(row.body or "")
-            row = row._replace(body=json.dumps([[*bar[:4], ODD, *bar[5:]] for bar in bars]))
-        rows.append(row)
-    return rows
-
-
-def land_rows(settings: Settings, rows: list[Row]) -> None:
-    land(pa.Table.from_batches([to_batch(rows)], SCHEMA), settings.landing, settings.recorder / "dlt")
-
-
-def guard(settings: Settings, guarded: bool = True) -> None:
-    """Let the view of Binance's bars fail with an odd close, as a model does with a value that nobody expected."""
-    view = "stg_binance__perp_bars"
-    with connection(settings.warehouse) as con:
-        if not guarded:
-            con.execute(f"create or replace view {view} as from {view}_before")
-            return
-        [[sql]] = con.execute(f"select sql from duckdb_views() where view_name = '{view}'").fetchall()
-        con.execute(sql.replace(view, f"{view}_before", 1))
-        con.execute(
-            f"create or replace view {view} as select * replace "
-            f"(case when close = {ODD} then error('odd close of ' || symbol) else close end as close) "
-            f"from {view}_before"
-        )
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,19 @@
 """The changes of each addition: new files, and lines inserted into existing files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Addition:
-    """The files of one addition: path → content of a new file, or path → (existing text, text to insert after it).
+    """The files of one addition: path → content of a new file, or path → insertions (existing text, text after it).
 
     After the empty text means at the end of the file.
     """
 
     new: Mapping[str, str]
-    edited: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    edited: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
     def apply(self, root: Path) -> None:
         for path, text in self.new.items():
@@ -21,11 +21,12 @@ class Addition:
             assert not file.exists(), path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        for path, (before, text) in self.edited.items():
+        for path, insertions in self.edited.items():
             file = root / path
-            head, found, tail = file.read_text().partition(before) if before else (file.read_text(), "", "")
-            assert found == before, (path, before)
-            file.write_text(head + before + text + tail)
+            for before, text in insertions:
+                head, found, tail = file.read_text().partition(before) if before else (file.read_text(), "", "")
+                assert found == before, (path, before)
+                file.write_text(head + before + text + tail)
 
 
 VENUE = Addition(
@@ -101,23 +102,27 @@ models:
 """,
     },
     edited={
-        "dbt_project/macros/staging.sql": (
-            '        ("fx", ["fx_rates", "fx_daily"]),\n',
-            '        ("toy", ["instruments<perp_tickers", "perp_tickers"]),\n',
-        ),
-        "dbt_project/seeds/venues.csv": (
-            "symbol_has_quote,oi_factor,oi_source,liquidations,liquidations_source,perp_url,spot_url,perp_url_quote\n",
-            "toy,Toy,true,1,its documents,none,its documents,https://toy.test/{symbol},,\n",
-        ),
+        "dbt_project/macros/staging.sql": [
+            (
+                '        ("fx", ["fx_rates", "fx_daily"]),\n',
+                '        ("toy", ["instruments<perp_tickers", "perp_tickers"]),\n',
+            ),
+        ],
+        "dbt_project/seeds/venues.csv": [
+            (
+                "symbol_has_quote,oi_factor,oi_source,liquidations,liquidations_source,perp_url,spot_url,perp_url_quote\n",
+                "toy,Toy,true,1,its documents,none,its documents,https://toy.test/{symbol},,\n",
+            ),
+        ],
     },
 )
 METRIC = Addition(
     new={},
     edited={
-        "dbt_project/models/metrics/_metrics.yml": (
-            "",
-            """
-  - name: toy_oi_coins
+        "dbt_project/models/metrics/_metrics.yml": [
+            (
+                "\nmetrics:\n",
+                """  - name: toy_oi_coins
     label: Open interest in coins
     description: Open interest, one side, in coins.
     type: simple
@@ -135,12 +140,11 @@ METRIC = Addition(
         caveats: [All markets are counted at one price.]
         source: Recorded open interest.
         version: 1
+
 """,
-        ),
-        "dbt_project/models/metrics/_exposures.yml": (
-            "    url: /api/series/oi?base=BTC\n    depends_on: [\n",
-            "      metric('toy_oi_coins'),\n",
-        ),
+            ),
+            ("    url: /api/series/oi?base=BTC\n    depends_on: [\n", "      metric('toy_oi_coins'),\n"),
+        ],
     },
 )
 
@@ -167,26 +171,28 @@ def toy_totals(query: Values, db: Reader) -> Body:
 ''',
     },
     edited={
-        "dbt_project/models/marts/live/_live.yml": (
-            "\nmodels:\n",
-            """  - name: toy_totals
+        "dbt_project/models/marts/live/_live.yml": [
+            (
+                "\nmodels:\n",
+                """  - name: toy_totals
     description: All perps of the newest minute together, in one row.
     config: {meta: {served: snapshot}}
     columns:
       - {name: n_perps, data_type: integer, description: Perps that were observed.}
       - {name: oi_usd, data_type: double, description: "Their open interest, one side, USD."}
 """,
-        ),
-        "dbt_project/models/metrics/_exposures.yml": (
-            "\nexposures:\n",
-            """  - <<: *endpoint
+            ),
+            (
+                "\nexposures:\n",
+                """  - <<: *endpoint
     name: api_toy_totals
     label: /api/toy-totals
     url: /api/toy-totals
     depends_on: [ref('toy_totals')]
 
 """,
-        ),
+            ),
+        ],
     },
 )
 
@@ -218,15 +224,17 @@ TOY_PERPS = Tool(
 ''',
     },
     edited={
-        "dbt_project/models/metrics/_exposures.yml": (
-            "",
-            """
-  - <<: *tool
+        "dbt_project/models/marts/live/_live.yml": [
+            (
+                "\nexposures:\n",
+                """  - <<: *tool
     name: mcp_toy_perps
     label: toy_perps (MCP)
     depends_on: [ref('market_index')]
+
 """,
-        ),
+            ),
+        ],
     },
 )
 
@@ -240,10 +248,11 @@ STEP = Addition(
         "dbt_project/models/marts/series/series_depth_8h.sql": '{{ depth_view("8h", tier="1h") }}\n',
     },
     edited={
-        "dbt_project/macros/time.sql": ('"4h": 14400000, ', '"8h": 28800000, '),
-        "dbt_project/models/marts/series/_series.yml": (
-            "      series_market_3d together, computed when it is read.\n    columns: *venue_columns\n",
-            """
+        "dbt_project/macros/time.sql": [('"4h": 14400000, ', '"8h": 28800000, ')],
+        "dbt_project/models/marts/series/_series.yml": [
+            (
+                "      series_market_3d together, computed when it is read.\n    columns: *venue_columns\n",
+                """
   - name: series_market_8h
     config: {meta: {served: tier, step: 8h, period: month, <<: *by_market, late: late_rows}}
     description: One row per market and 8 hours, rolled up from series_market_4h.
@@ -257,11 +266,12 @@ STEP = Addition(
     description: One row per coin, type, venue and 8 hours, computed when it is read.
     columns: *venue_columns
 """,
-        ),
-        "dbt_project/models/marts/series/_positioning.yml": (
-            "    description: One row per perp and 3 days, the last one of series_depth_1h, computed when it is read.\n"
-            "    columns: *depth_view_columns\n",
-            """
+            ),
+        ],
+        "dbt_project/models/marts/series/_positioning.yml": [
+            (
+                " days, the last one of series_depth_1h, computed when it is read.\n    columns: *depth_view_columns\n",
+                """
   - name: series_ratios_8h
     config: {meta: {served: tier, step: 8h}}
     description: One row per market and 8 hours, computed from series_ratios_1h when it is read.
@@ -275,12 +285,15 @@ STEP = Addition(
     description: One row per perp and 8 hours, computed when it is read.
     columns: *depth_view_columns
 """,
-        ),
-        "dbt_project/models/metrics/_exposures.yml": (
-            "      metric('bid_ask_ratio'), ref('series_base_1m'),",
-            " ref('series_base_8h'), ref('series_venue_8h'), ref('series_market_8h'), ref('series_ratios_8h'),"
-            " ref('series_venue_ratios_8h'), ref('series_depth_8h'),",
-        ),
+            ),
+        ],
+        "dbt_project/models/metrics/_metrics.yml": [
+            (
+                "      metric('bid_ask_ratio'), ref('series_base_1m'),",
+                " ref('series_base_8h'), ref('series_venue_8h'), ref('series_market_8h'), ref('series_ratios_8h'),"
+                " ref('series_venue_ratios_8h'), ref('series_depth_8h'),",
+            ),
+        ],
     },
 )
 

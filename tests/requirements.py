@@ -276,6 +276,9 @@ MODELS = {
         "interface 4.19", "503 with Retry-After and {error, state} with nothing to show"
     ),
     "options:real": Requirement("methods 8", "real chains: the venue's own volatilities and deltas; the rest by force"),
+    "accuracy:rows": Requirement(
+        "interface 4.28", "by day, venue and metric: n, median, p99 and worst of the differences, minutes missing"
+    ),
     "heatmap:shape": Requirement(
         "interface 2.7", "sample, overall and coins by horizon, the verdict of the last judged day"
     ),
@@ -384,10 +387,10 @@ HTTP = {
         "interface 4.26", "schemathesis finds nothing where the server is not what it describes"
     ),
     "index:lists": Requirement("interface 4.27", "/ lists the endpoints"),
-    "docs:served": Requirement("interface 4.28", "/dbt/ serves the generated documentation, 404 before there is one"),
-    "guide:served": Requirement("interface 4.28", "/guide/ serves the pages of docs/, whose links lead to this server"),
+    "docs:served": Requirement("interface 4.29", "/dbt/ serves the generated documentation, 404 before there is one"),
+    "guide:served": Requirement("interface 4.29", "/guide/ serves the pages of docs/, whose links lead to this server"),
     "docs:page": Requirement(
-        "interface 4.28", "/docs sends requests from a page that runs offline, under a strict policy"
+        "interface 4.29", "/docs sends requests from a page that runs offline, under a strict policy"
     ),
 }
 

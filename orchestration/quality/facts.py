@@ -30,6 +30,12 @@ MINUTE_COLUMNS = (
     "oi_usd, oi_base, funding_8h, liq_long_usd, liq_short_usd"
 )
 
+# The columns that the checks read of tables that a replica of an earlier version does not have.
+MISSING = {
+    "quarantined_bodies": "'' as venue, 0 as tick_ms, '' as endpoint, '' as key, '' as error",
+    "accuracy": "'' as venue, '' as metric, 0 as t, 0.5 as median_difference, '' as worst_market_id",
+}
+
 
 @dataclass(frozen=True)
 class Span:
@@ -64,9 +70,10 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         span = Span(to_ms - LOOK_BACK_MS[period], to_ms, at_ms)
         if period == "hourly":
             _copy_minutes(con, span)
-            _copy_quarantine(con, span)
+            _copy(con, "quarantined_bodies", f"tick_ms >= {span.from_ms} and state <> 'dropped'")
         else:
             _copy_hours(con, span)
+            _copy(con, "accuracy", f"t >= {span.from_ms}")
         con.execute("detach served")
         con.execute(
             f"create table span as select {span.from_ms}::bigint as from_ms, {span.to_ms}::bigint as to_ms, "
@@ -108,12 +115,13 @@ def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:
     )
 
 
-def _copy_quarantine(con: duckdb.DuckDBPyConnection, span: Span) -> None:
-    """What is set aside of the period; nothing in a replica of an earlier version, which has no such table."""
-    rows = f"select * from served.quarantined_bodies where tick_ms >= {span.from_ms} and state <> 'dropped'"
-    if not con.execute("select 1 from duckdb_tables() where table_name = 'quarantined_bodies'").fetchone():
-        rows = "select '' as venue, 0 as tick_ms, '' as endpoint, '' as key, '' as error where false"
-    con.execute(f"create table quarantine as {rows}")
+def _copy(con: duckdb.DuckDBPyConnection, table: str, where: str) -> None:
+    """Copy rows of a served table. A replica of an earlier version may not have it: then what the checks read of it is
+    empty."""
+    if con.execute(f"select 1 from duckdb_tables() where table_name = '{table}'").fetchone():
+        con.execute(f"create table {table} as from served.{table} where {where}")
+    else:
+        con.execute(f"create table {table} as select {MISSING[table]} where false")
 
 
 def _copy_hours(con: duckdb.DuckDBPyConnection, span: Span) -> None:

@@ -20,6 +20,8 @@ QUIET_S = 180.0
 # A demo starts no further backfill requests after this long.
 SAMPLE_S = 45.0
 HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
+# The history of a UTC day is fetched so long after its end.
+DAY_S, AFTER_DAY_S = 86_400, 1800
 ADDRESSES = """
   API          {api}   (description: {api}/openapi.json)
   MCP          {api}/mcp   (the same data as tools for models)
@@ -171,7 +173,10 @@ class Product:
         return load
 
     async def fetch_history(self) -> None:
-        """Fetch the missing history in the background; a demo fetches a small part of it."""
+        """Fetch the missing history in the background, at once and every day; a demo fetches a small part once.
+
+        What was recorded since is fetched too: recorded values are compared with it (see the model `accuracy`).
+        """
         words = ("--sample", "--within", f"{SAMPLE_S:.0f}") if self.demo else ()
         pause_s = HISTORY_PAUSE_S
         while True:
@@ -179,10 +184,14 @@ class Product:
             outcome = await self.supervisor.run(commands.tidemark(self.settings, "backfill", "backfill", *words))
             result = outcome.tail[-1] if outcome.tail else outcome.reason
             self.report(f"{result} ({time.monotonic() - begin:.0f} s)")
-            if outcome.code == 0 or self.demo:
+            if self.demo:
                 return
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_HISTORY_PAUSE_S)
+            if outcome.code == 0:
+                pause_s = HISTORY_PAUSE_S
+                await asyncio.sleep(until_day_is_fetched_s(time.time()))
+            else:
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_HISTORY_PAUSE_S)
 
     async def first_answer(self) -> None:
         url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"
@@ -241,6 +250,11 @@ class Product:
     def print_addresses(self) -> None:
         api = f"http://127.0.0.1:{self.settings.api_port}"
         print(ADDRESSES.format(api=api, dagster=f"http://127.0.0.1:{self.settings.dagster_port}"), flush=True)
+
+
+def until_day_is_fetched_s(now_s: float) -> float:
+    """Seconds from a UNIX time to the next fetch of a day that is over."""
+    return DAY_S - (now_s - AFTER_DAY_S) % DAY_S
 
 
 async def until(found: Callable[[], bool], seconds: float = READY_S) -> bool:

@@ -51,7 +51,7 @@ LANDING_CHECKS = (
             """
             select venue, null::varchar as market_id, tick_ms as from_ms, tick_ms + 60000 as to_ms,
                 trim(endpoint || ' ' || key) || ': ' || error as value, 'built' as expected
-            from quarantine
+            from quarantined_bodies
             """,
         ),),
     ),

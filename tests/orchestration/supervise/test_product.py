@@ -12,6 +12,13 @@ from orchestration.supervise.preflight import lock_home
 from tests.support.processes import SLEEPER, python, until, words
 
 
+def test_a_day_s_history_is_fetched_half_an_hour_after_its_end() -> None:
+    day = 86_400
+    assert product.until_day_is_fetched_s(20_000 * day) == 1800
+    assert product.until_day_is_fetched_s(20_000 * day + 1801) == day - 1
+    assert product.until_day_is_fetched_s(20_000 * day + 1800) == day
+
+
 async def test_the_dbt_server_runs_even_if_nothing_is_landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
     monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))

@@ -80,6 +80,15 @@ select 'BTC' as coin, $as_of + days * 86400000 as expiry_ms, expiry, kind, $as_o
 from (values (30.0, '2026-07-15', 'quarter', 55000.0, 0.5), (1.0, '2026-06-16', 'day', null, null))
     as listed(days, expiry, kind, pain, iv);
 """
+# Two compared days of Binance, one of Bybit.
+ACCURACY_SQL = """
+insert into accuracy by name
+select $day - back * 86400000 as t, venue, metric, 24 as n, 0.001 as median_difference, 0.01 as p99_difference,
+    0.02 as worst_difference, venue || ':perp:BTCUSDT' as worst_market_id, $day - back * 86400000 + 3600000 as worst_ms,
+    102.0 as worst_served, 100.0 as worst_published, 3 as minutes_missing, $last as fetched_ms, $last as tick_ms
+from (values (0, 'binance', 'price'), (0, 'binance', 'volume'), (0, 'bybit', 'oi'), (7, 'binance', 'price'))
+    as compared(back, venue, metric);
+"""
 # Two judged days; on the later one two perps, of which one was scored for one horizon alone.
 RISK_SQL = """
 insert into heatmap_verdicts by name
@@ -120,6 +129,7 @@ def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
         "$day": str(as_of_ms // DAY * DAY - 2 * DAY),
     }
     sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
+    sql += tables_of("quality/_quality.yml", "accuracy") + ACCURACY_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)
     con.execute(sql)

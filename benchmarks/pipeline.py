@@ -15,7 +15,7 @@ from benchmarks.product import Cost, Product, children_cpu_s, wait_until
 
 BUILD_ONE = (
     "from orchestration.config.settings import Settings; from orchestration.warehouse.transform import build; "
-    "build(Settings.from_env(), max_ticks=1, stop_after_s=0)"
+    "build(Settings.from_env(), max_minutes=1, stop_after_s=0)"
 )
 HOUR_MS = 3_600_000
 # The first builds and publishes after a restart of history make both replicas anew: they are no steady minutes.

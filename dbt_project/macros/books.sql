@@ -2,7 +2,7 @@
     the kind of the staged books, `bands_pct` the bands in percent, `order_usd` the size of the order. -#}
 {% macro book_figures(kind, bands_pct, order_usd=none) %}
 {{ config(
-    replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks', triggers=endpoints_of([kind])
+    replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes', triggers=endpoints_of([kind])
 ) }}
 with books as (
     select
@@ -16,7 +16,7 @@ with books as (
     join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
     where
         b.kind = '{{ kind }}' and b.reject is null and len(b.bids) > 0 and len(b.asks) > 0
-        and b.tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+        and b.tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
     qualify row_number() over (partition by b.tick_ms, i.market_id order by b.ts desc, b.requested_ms desc) = 1
 ),
 

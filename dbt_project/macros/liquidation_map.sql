@@ -107,11 +107,11 @@ having sum(usd) >= 0.01
 {%- endmacro %}
 
 {#- The period by which a build advances the map, [from_ms, until_ms]: from the map's newest time, or without a map from the
-    first minute in `ticks`, to the 5-minute bucket of the last minute. -#}
-{% macro map_times(ticks) -%}
+    first minute in `minutes`, to the 5-minute bucket of the last minute. -#}
+{% macro map_times(minutes) -%}
 {%- set known = known_ms(this, "max(t)") if is_update() else 0 -%}
-{%- set from_ms = known or known_ms(ticks, "min(tick_ms)") // 300000 * 300000 -%}
-{{ return([from_ms, [from_ms, known_ms(ticks, "max(tick_ms)") // 300000 * 300000] | max]) }}
+{%- set from_ms = known or known_ms(minutes, "min(tick_ms)") // 300000 * 300000 -%}
+{{ return([from_ms, [from_ms, known_ms(minutes, "max(tick_ms)") // 300000 * 300000] | max]) }}
 {%- endmacro %}
 
 {#- The frozen `maps` to score, a list of [frozen_ms, hours]: those whose horizon has ended at `until_ms` and that are not in

@@ -16,7 +16,7 @@
     triggers=endpoints_of(families()["staged_ratios"].kinds + families()["staged_oi_history"].kinds) + ["history_perp_bars"]
 ) }}
 {%- set facts, instruments, markets = ref("int_ratios"), ref("instruments"), ref("series_market_" ~ step) %}
-{%- set window = source("pipeline", "window_ticks") %}
+{%- set window = source("pipeline", "window_minutes") %}
 {#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set history = ref("touched_markets") %}
 {%- set finest = ref("series_ratios_5m") if finer else this %}
@@ -137,7 +137,7 @@ group by t, base, venue
 {{ config(
     incremental_strategy="replace_series", replace_step=step, replace_key="market_id", triggers=endpoints_of(["order_books"])
 ) }}
-{%- set window = source("pipeline", "window_ticks") %}
+{%- set window = source("pipeline", "window_minutes") %}
 {%- set relation = ref("series_depth_" ~ finer) if finer else ref("int_book_depth") %}
 {%- set time, width = ("t", step_ms(finer)) if finer else ("tick_ms", 60000) %}
 with rows as (

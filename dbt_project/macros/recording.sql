@@ -67,8 +67,8 @@ case
     which its responses are valid. -#}
 {% macro decided_minutes() -%}
 select minute_ms from {{ ref("int_touched_minutes") }}
-union select tick_ms - 60000 from {{ source("pipeline", "window_ticks") }}
-union select tick_ms + unnest(range(0, {{ longest_cadence_ms() }}, 60000)) from {{ source("pipeline", "window_ticks") }}
+union select tick_ms - 60000 from {{ source("pipeline", "window_minutes") }}
+union select tick_ms + unnest(range(0, {{ longest_cadence_ms() }}, 60000)) from {{ source("pipeline", "window_minutes") }}
 {%- endmacro %}
 
 {#- The decided minutes, merged into intervals: there are few, so that comparing them with every stored run is cheap.

@@ -8,7 +8,7 @@
     and of backfilled hours and days, up to the step `up_to` (default: `step`). -#}
 {% macro touched_buckets(step, key, up_to=none) -%}
 whole as materialized (
-  select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_ticks") }}
+  select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_minutes") }}
 ),
 late as materialized (
   select distinct {{ bucket("minute_ms", step) }} as t, {{ key }} from {{ ref("touched_markets") }}
@@ -39,7 +39,7 @@ late as materialized (
 {%- set finer = finer_step(step) %}
 {%- set relation = ref("series_market_" ~ finer) %}
 {#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
-{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
+{%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") %}
 {#- Tiers finer than an hour are trimmed after a while, so backfilled hours must not cause an hour to be rolled up again. -#}
 with {% if is_update() %}{{ touched_buckets(step, "market_id", up_to="1m" if step == "1h" else step) }}{% endif %}
 finer_rows as (
@@ -109,7 +109,7 @@ case
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="base") }}
 {%- set relation = ref("series_market_" ~ step) %}
 {#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
-{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
+{%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") %}
 with {% if is_update() %}{{ touched_buckets(step, "base") }}{% endif %}
 markets as (
   {% if is_update() %}{{ touched_rows(relation, step, "base", "t", step_ms(step)) }}
@@ -161,7 +161,7 @@ coalesce(
   {%- set columns = arg_dict["dest_columns"] -%}
   delete from {{ target }}
   where t in (
-    select {{ bucket("tick_ms", config.require("replace_step")) }} from {{ source("pipeline", "window_ticks") }}
+    select {{ bucket("tick_ms", config.require("replace_step")) }} from {{ source("pipeline", "window_minutes") }}
   );
   delete from {{ target }} using (select distinct t, {{ key }} from {{ rows }}) as fresh
   where {{ target }}.t = fresh.t and {{ target }}.{{ key }} = fresh.{{ key }};

@@ -44,6 +44,6 @@ select
 {%- endmacro %}
 
 {#- The `tick_ms` of written rows, by which a publish finds what a build wrote; without a window, the newest minute. -#}
-{% macro written_tick() -%}
-coalesce((select max(tick_ms) from {{ source("pipeline", "window_ticks") }}), {{ newest_minute_ms() }})
+{% macro written_minute() -%}
+coalesce((select max(tick_ms) from {{ source("pipeline", "window_minutes") }}), {{ newest_minute_ms() }})
 {%- endmacro %}

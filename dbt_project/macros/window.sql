@@ -1,12 +1,12 @@
 {#- Windows: the unit of a build, and how a model replaces exactly the buckets that a window touches.
 
-    `pipeline.window_ticks` and `pipeline.window_files` say what is built. The pipeline opens a window before it runs dbt and
+    `pipeline.window_minutes` and `pipeline.window_files` say what is built. The pipeline opens a window before it runs dbt and
     closes it afterwards. By hand, `dbt run-operation open_window` opens one over minutes that are built already. -#}
 
 {#- Before every run: refuse to build windowed models without a window, because that would rewrite tables from no rows,
     and refuse to build a model on others that hold the rows of a different window. -#}
 {% macro require_window() %}
-  {%- set state = run_query("select (select count(*) from pipeline.window_ticks), (select count(*) from pipeline.loads), "
+  {%- set state = run_query("select (select count(*) from pipeline.window_minutes), (select count(*) from pipeline.loads), "
     ~ "max(value) filter (name = 'opened_by'), coalesce(max(value) filter (name = 'built_by_hand'), '') from pipeline.settings").rows[0]
     if execute else (1, 0, none, "") -%}
   {%- if state[0] == 0 and windowed(selected_resources) -%}
@@ -79,19 +79,19 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
   {%- set files = run_query("select distinct file from pipeline.loads where file is not null and min_tick_ms <= " ~ bounds[1]
     ~ " and max_tick_ms >= " ~ bounds[0] ~ " order by 1").columns[0].values() -%}
   {%- set listed -%}[{% for file in files %}'{{ file | replace("'", "''") }}'{{ ", " if not loop.last }}{% endfor %}]{%- endset -%}
-  {%- set ticks = run_query("select distinct tick_ms from read_parquet(" ~ listed ~ ") where tick_ms between " ~ bounds[0] ~ " and "
+  {%- set minutes = run_query("select distinct tick_ms from read_parquet(" ~ listed ~ ") where tick_ms between " ~ bounds[0] ~ " and "
     ~ bounds[1] ~ " order by 1").columns[0].values() if files else [] -%}
-  {%- if not ticks -%}
+  {%- if not minutes -%}
     {{ exceptions.raise_compiler_error("No minute from '" ~ first ~ "' to '" ~ last ~ "' UTC is built in this warehouse.") }}
   {%- endif -%}
   {%- set triggers = [] -%}
   {%- for node in graph.nodes.values() -%}{%- do triggers.extend(node.config.get("triggers") or []) -%}{%- endfor -%}
-  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_ticks; "
+  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; "
     ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
-    ~ "insert into pipeline.window_ticks select unnest(" ~ ticks | map("int") | list ~ "); "
+    ~ "insert into pipeline.window_minutes select unnest(" ~ minutes | map("int") | list ~ "); "
     ~ "insert or replace into pipeline.settings values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
     ~ triggers | unique | sort | join(" ") ~ "'); commit") -%}
-  {%- do log("The window holds " ~ ticks | length ~ " minutes. Now: dbt build", info=true) -%}
+  {%- do log("The window holds " ~ minutes | length ~ " minutes. Now: dbt build", info=true) -%}
 {% endmacro %}
 
 {#- DuckDB's threads and memory, from the settings TIDEMARK_BUILD_THREADS and TIDEMARK_BUILD_MEMORY; without them DuckDB
@@ -111,7 +111,7 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
     checkpoint. Builds of an hour's first minute and of many minutes merge them, on all threads. (A window of two
     minutes, with late rows of the minute before, still counts as small.) -#}
 {% macro tuned_for_window() %}
-  {%- set large = "select count(*) > 3 or bool_or(tick_ms % 3600000 = 0) from " ~ source("pipeline", "window_ticks") -%}
+  {%- set large = "select count(*) > 3 or bool_or(tick_ms % 3600000 = 0) from " ~ source("pipeline", "window_minutes") -%}
   {%- if execute and not run_query(large).rows[0][0] -%}
   set threads = 1; set max_vacuum_tasks = 0; set disabled_compression_methods = 'fsst,dict_fsst,zstd,alprd,chimp,patas,roaring'
   {%- endif -%}

@@ -130,8 +130,8 @@ def _counted(parts: Iterator[pa.Table], tick_ms: int | None, load: Landed) -> It
     """The tables, counted into `load` as they are taken; with `tick_ms` as rows of this minute."""
     for table in parts:
         if tick_ms is not None:
-            ticks = pa.repeat(pa.scalar(tick_ms, pa.int64()), table.num_rows)
-            table = table.set_column(0, SCHEMA.field("tick_ms"), ticks)
+            minutes = pa.repeat(pa.scalar(tick_ms, pa.int64()), table.num_rows)
+            table = table.set_column(0, SCHEMA.field("tick_ms"), minutes)
         load.rows += table.num_rows
         load.body_bytes += table["body"].nbytes
         yield table

@@ -127,7 +127,7 @@ def build(
 
     with one_sentence():
         built = run_build(chosen, rebuild=rebuild)
-        typer.echo(f"{built.ticks} minutes of {built.loads} loads" if built else "nothing waits to be built")
+        typer.echo(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
 
 
 @app.command(short_help="Publish what is built as a new edition.")

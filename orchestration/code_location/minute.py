@@ -54,12 +54,12 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         with writer_lock(settings.home, "build", report=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
             for opened in windows_to_build(settings, stop_after_s=WINDOWS_S, report=context.log.warning):
-                ticks = opened.window.ticks
-                context.log.info(f"building {len(ticks)} minutes from {len(opened.window.files)} files")
+                minutes = opened.window.minutes
+                context.log.info(f"building {len(minutes)} minutes from {len(opened.window.files)} files")
                 for attempt in attempts(settings, opened.idle, lock, context.log.warning, (DagsterDbtError,)):
                     with attempt:
                         for event in fast_dbt.stream(settings, manifest, Translator(), context, opened.arguments, lock):
-                            hours: list[str | None] = [*hours_of(ticks)] if event.asset_key in partitioned else [None]
+                            hours: list[str | None] = [*hours_of(minutes)] if event.asset_key in partitioned else [None]
                             for partition in hours:
                                 context.log_event(dg.AssetMaterialization(event.asset_key, partition=partition))
                 done.append(opened)
@@ -108,7 +108,7 @@ def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Se
         "newest load": arrival.load_id or "none",
         "lag (s)": arrival.lag_s,
         "loads built": built.loads if built else 0,
-        "minutes built": built.ticks if built else 0,
+        "minutes built": built.minutes if built else 0,
         **{f"rows of {venue}": rows for venue, rows in arrival.rows.items()},
     }
     metadata = {name: value for name, value in metadata.items() if value is not None}

@@ -30,7 +30,7 @@ from orchestration.warehouse.dbt_runner.process import (
     dbt_executable,
     prepare_manifest,
 )
-from orchestration.warehouse.restate import restated_window, ticks_to_restate
+from orchestration.warehouse.restate import minutes_to_restate, restated_window
 from orchestration.warehouse.writer import POLL_S, writer_lock
 
 # Partitions of models. The end offset of one hour includes the current hour.
@@ -126,19 +126,19 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
         span = _span_of(context)
         outputs: dict[str, Any] = {}
         wanted = set(context.op_execution_context.selected_output_names)
-        windows = ticks_to_restate(settings, span, context.log.info)
+        windows = minutes_to_restate(settings, span, context.log.info)
         if not windows:
             raise dg.Failure(
                 f"No minute of {_described(span)} is built, so none can be restated: the job `minute` builds what has "
                 "landed, the oldest first.",
                 allow_retries=False,
             )
-        for number, ticks in enumerate(windows, 1):
+        for number, minutes in enumerate(windows, 1):
             with (
                 writer_lock(settings.home, "restatement", wait_s=LOCK_WAIT_S, report=context.log.info),
-                restated_window(settings, ticks) as window,
+                restated_window(settings, minutes) as window,
             ):
-                context.log.info(f"window {number} of {len(windows)}: {len(window.ticks)} minutes")
+                context.log.info(f"window {number} of {len(windows)}: {len(window.minutes)} minutes")
                 for event in _stream(dbt, build, context):
                     if isinstance(event, dg.Output):
                         outputs[event.output_name] = event
@@ -169,9 +169,9 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
     return warehouse
 
 
-def hours_of(ticks: Iterable[int]) -> list[str]:
+def hours_of(minutes: Iterable[int]) -> list[str]:
     """The hourly partitions that hold these minutes."""
-    hours = sorted({start_of(tick, HOUR_MS) for tick in ticks})
+    hours = sorted({start_of(minute, HOUR_MS) for minute in minutes})
     return [datetime.fromtimestamp(hour / 1000, UTC).strftime(HOURS.fmt) for hour in hours]
 
 

@@ -115,7 +115,7 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served) -> _Source | None:
         "select 1 from duckdb_tables() where schema_name = 'pipeline' and table_name = 'builds'"
     ).fetchone():
         return None
-    if con.execute("select 1 from pipeline.window_ticks limit 1").fetchone():
+    if con.execute("select 1 from pipeline.window_minutes limit 1").fetchone():
         raise PipelineError(
             "the last build did not finish, so the warehouse is between two states: run the build again"
         )

@@ -58,7 +58,7 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
     tiers of an hour and more the ranges that were backfilled."""
     since = f"where build_id > {after_build}"
     con.execute(
-        "create or replace temp table ticks as select distinct unnest(ticks) as t "
+        "create or replace temp table built as select distinct unnest(ticks) as t "
         f"from warehouse.pipeline.builds {since}"
     )
     con.execute(
@@ -69,13 +69,13 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
     # Every row of ratios has the minute in which it was recorded, so the changed rows are found by it.
     con.execute(
         "create or replace temp table late_ratios as select distinct t, period_ms as step_ms, market_id "
-        "from warehouse.main.int_ratios where tick_ms in (select t from ticks)"
+        "from warehouse.main.int_ratios where tick_ms in (select t from built)"
     )
     for table in served.tables:
         tier, kept_from = table.tier, table.tier.kept_from(as_of_ms)
         bucket = f"t - t % {tier.step_ms}"
         con.execute(
-            f"create or replace temp table whole as select distinct {bucket} as t from ticks where t >= {kept_from}"
+            f"create or replace temp table whole as select distinct {bucket} as t from built where t >= {kept_from}"
         )
         _replace(con, table, "whole", "t")
         con.execute(
@@ -91,12 +91,12 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
 
 
 def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """Replace in every history table the rows of the minutes in `ticks`, which copy_touched creates."""
+    """Replace in every history table the rows of the minutes in `built`, which copy_touched creates."""
     for table, history in served.histories.items():
         key = history.key
         con.execute(
             f"create or replace temp table written as select * from warehouse.main.{table} "
-            "where tick_ms in (select t from ticks)"
+            "where tick_ms in (select t from built)"
         )
         con.execute(f"delete from {table} where ({key}) in (select ({key}) from written)")
         con.execute(f"insert into {table} from written")

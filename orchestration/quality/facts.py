@@ -188,7 +188,7 @@ def _copy_responses(con: duckdb.DuckDBPyConnection, landing: str, span: Span) ->
         "create table responses (venue varchar, market_id varchar, t bigint, endpoint varchar, key varchar, "
         "requested_ms bigint, received_ms bigint, answered boolean)"
     )
-    con.execute("create table answered_before (venue varchar, endpoint varchar, ticks bigint)")
+    con.execute("create table answered_before (venue varchar, endpoint varchar, minutes bigint)")
     loads = [(float(load.load_id), load.files) for load in committed_loads(landing, f"{span.day_ms / 1000:.7f}")]
     now = [file for made, files in loads if made * 1000 >= span.from_ms for file in files]
     if now:

@@ -228,7 +228,7 @@ def set_aside_unread(con: duckdb.DuckDBPyConnection, window: Window, report: Rep
         same += "" if key is None else f" and coalesce(key, '') = {literals(key)}"
         bodies = (
             f"select * from read_parquet([{literals(*window.files)}], union_by_name = true) where {same} "
-            f"and tick_ms in ({literals(*window.ticks)}) and body is not null"
+            f"and tick_ms in ({literals(*window.minutes)}) and body is not null"
         )
         facts = literals("", f"not read: {error}", "true", now_ms(), fingerprint())
         if con.execute(f"select 1 from ({bodies}) anti join pipeline.quarantine using ({BODY}) limit 1").fetchone():
@@ -236,7 +236,7 @@ def set_aside_unread(con: duckdb.DuckDBPyConnection, window: Window, report: Rep
             report(f"set aside unread what {venue} sent as {endpoint} {key or ''}: it failed within the last hour")
 
 
-def ticks_to_retry(con: duckdb.DuckDBPyConnection, project: str, most: int) -> list[int]:
+def minutes_to_retry(con: duckdb.DuckDBPyConnection, project: str, most: int) -> list[int]:
     """The first minutes with bodies to try again: asked for, or set aside by another version of the project. They are
     marked as being tried."""
     con.execute(
@@ -250,8 +250,8 @@ def ticks_to_retry(con: duckdb.DuckDBPyConnection, project: str, most: int) -> l
 
 def forget_retried(con: duckdb.DuckDBPyConnection, window: Window) -> None:
     """Forget what was tried again in a window that is built now."""
-    ticks = literals(*window.ticks)
-    con.execute(f"delete from pipeline.quarantine where state = 'retrying' and tick_ms in ({ticks})")
+    minutes = literals(*window.minutes)
+    con.execute(f"delete from pipeline.quarantine where state = 'retrying' and tick_ms in ({minutes})")
 
 
 def _first_line(error: str) -> str:

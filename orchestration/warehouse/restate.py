@@ -10,15 +10,22 @@ from contextlib import contextmanager
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.watermark import close_window, open_window, prepare
-from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, Window, built_ticks, newest_tick, window_again
+from orchestration.warehouse.windows import (
+    AFTER_HISTORY,
+    EVERY,
+    Window,
+    built_minutes,
+    newest_built_minute,
+    window_again,
+)
 from orchestration.warehouse.writer import Report, connection, writer_lock
 
 # Minutes of one window. The writer lock is free between two windows: the minute's build waits for at most one, which
 # takes 40 s on the full universe.
-WINDOW_TICKS = 15
+WINDOW_MINUTES = 15
 
 
-def ticks_to_restate(settings: Settings, span: tuple[int, int] | None, report: Report = print) -> list[list[int]]:
+def minutes_to_restate(settings: Settings, span: tuple[int, int] | None, report: Report = print) -> list[list[int]]:
     """The built minutes of a span [begin, end) in ms, or the newest one without a span, cut into windows."""
     with (
         writer_lock(settings.home, "restatement", report=report),
@@ -26,20 +33,20 @@ def ticks_to_restate(settings: Settings, span: tuple[int, int] | None, report: R
     ):
         prepare(con)
         if span is None:
-            newest = newest_tick(con)
+            newest = newest_built_minute(con)
             return [] if newest is None else [[newest]]
-        ticks = built_ticks(con, settings.landing, *span)
-        return [ticks[at : at + WINDOW_TICKS] for at in range(0, len(ticks), WINDOW_TICKS)]
+        minutes = built_minutes(con, settings.landing, *span)
+        return [minutes[at : at + WINDOW_MINUTES] for at in range(0, len(minutes), WINDOW_MINUTES)]
 
 
 @contextmanager
-def restated_window(settings: Settings, ticks: list[int]) -> Iterator[Window]:
+def restated_window(settings: Settings, minutes: list[int]) -> Iterator[Window]:
     """Open a window of built minutes; the block runs dbt. The caller holds the writer lock.
 
     All clock triggers fire: a model that is selected by hand is always run.
     """
     with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
-        window = window_again(con, settings.landing, ticks)
+        window = window_again(con, settings.landing, minutes)
         open_window(con, window, {*EVERY, AFTER_HISTORY}, fetching=is_fetching(settings))
     yield window
     with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:

@@ -2,7 +2,7 @@
 
 `meta.served` of a model is one of
     snapshot    a small table that every edition has anew
-    append      a table that only grows, too long to be copied whole; each row's `tick_ms` is a tick of the build that
+    append      a table that only grows, too long to be copied whole; each row's `tick_ms` is a minute of the build that
                 wrote it. `key`: columns of which a row written anew replaces all that have the same; `keep_days`: how
                 many days are served (all without it), by the column `time` (`t` without it); `read_by`: columns of the
                 key whose values are asked for one by one over years, so that their rows are compacted

@@ -15,12 +15,12 @@ from ingest.declaration.history import is_history
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
-from orchestration.warehouse.quarantine import attempts, forget_retried, set_aside_unread, ticks_to_retry
-from orchestration.warehouse.restate import WINDOW_TICKS
+from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
+from orchestration.warehouse.restate import WINDOW_MINUTES
 from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
 from orchestration.warehouse.windows import (
     MAX_BYTES,
-    MAX_TICKS,
+    MAX_MINUTES,
     Window,
     endpoints_of,
     next_window,
@@ -39,8 +39,8 @@ class BuildResult:
     more: bool
 
     @property
-    def ticks(self) -> int:
-        return sum(len(build.ticks) for build in self.builds)
+    def minutes(self) -> int:
+        return sum(len(build.minutes) for build in self.builds)
 
     @property
     def as_of_ms(self) -> int:
@@ -61,7 +61,7 @@ class OpenWindow:
 def build(
     settings: Settings,
     *,
-    max_ticks: int = MAX_TICKS,
+    max_minutes: int = MAX_MINUTES,
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
     rebuild: bool = False,
@@ -77,7 +77,7 @@ def build(
         prepare_manifest(settings, report)
         if rebuild:
             forget(settings, report)
-        bounds = {"max_ticks": max_ticks, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
+        bounds = {"max_minutes": max_minutes, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
         for opened in windows_to_build(settings, report=report, **bounds):  # type: ignore[arg-type]
             report(f"building {_described(opened.window)}")
             for attempt in attempts(settings, opened.idle, lock, report):
@@ -99,7 +99,7 @@ def result(done: list[OpenWindow]) -> BuildResult | None:
 def windows_to_build(
     settings: Settings,
     *,
-    max_ticks: int = MAX_TICKS,
+    max_minutes: int = MAX_MINUTES,
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
     report: Report = print,
@@ -112,14 +112,14 @@ def windows_to_build(
     while True:
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             prepare(con)
-            window = next_window(con, settings.landing, max_ticks, max_bytes)
+            window = next_window(con, settings.landing, max_minutes, max_bytes)
             waits = window is not None
             if window is None:
-                again = ticks_to_retry(con, project, WINDOW_TICKS)
+                again = minutes_to_retry(con, project, WINDOW_MINUTES)
                 if not again:
                     return
                 window = window_again(con, settings.landing, again)
-            if not window.ticks:
+            if not window.minutes:
                 close_window(con, window)
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
@@ -137,7 +137,7 @@ def windows_to_build(
             history = "landed" if any(map(is_history, endpoints)) else "none"
             opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
             forget_retried(con, window)
-            more = window.more or bool(ticks_to_retry(con, project, 1))
+            more = window.more or bool(minutes_to_retry(con, project, 1))
         if not more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return
 
@@ -191,6 +191,6 @@ def _empty(settings: Settings) -> None:
 
 
 def _described(window: Window) -> str:
-    first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(window.ticks[at] / 1000)) for at in (0, -1))
+    first, last = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(window.minutes[at] / 1000)) for at in (0, -1))
     span = first if first == last else f"{first} to {last}"
-    return f"{len(window.ticks)} minutes ({span} UTC) from {len(window.files)} files"
+    return f"{len(window.minutes)} minutes ({span} UTC) from {len(window.files)} files"

@@ -1,9 +1,9 @@
 """The watermark: which loads are built, what each build touched, and the window that a build is working on.
 
-A publish copies what builds touched: whole minutes (`ticks` of a build), single markets in other minutes
+A publish copies what builds touched: whole minutes (those of its window), single markets in other minutes
 (`pipeline.late_rows`) and, in tiers of an hour and more, a market's backfilled range (`pipeline.late_ranges`).
 `pipeline.loads` and `pipeline.builds` are written after the models, in one transaction: a build that is interrupted
-before is simply repeated. While `pipeline.window_ticks` holds rows, a build is under way or was interrupted.
+before is simply repeated. While `pipeline.window_minutes` holds rows, a build is under way or was interrupted.
 """
 
 import re
@@ -28,8 +28,8 @@ class Build:
     started_ms: int
     finished_ms: int
     as_of_ms: int
-    ticks: tuple[int, ...]
     minutes: tuple[int, ...]
+    touched_minutes: tuple[int, ...]
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:
@@ -46,9 +46,9 @@ def open_window(
     rows, a build is under way or was interrupted."""
     con.execute("begin")
     con.execute("delete from pipeline.window_files")
-    con.execute("delete from pipeline.window_ticks")
+    con.execute("delete from pipeline.window_minutes")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
-    con.execute(f"insert into pipeline.window_ticks select unnest([{literals(*window.ticks)}]::bigint[])")
+    con.execute(f"insert into pipeline.window_minutes select unnest([{literals(*window.minutes)}]::bigint[])")
     as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
     con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
     notes = {"triggers": " ".join(sorted(triggers)), "fetching": str(fetching).lower(), "opened_by": "pipeline"}
@@ -63,24 +63,24 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     assert last is not None
     # Fetched at once: the connection keeps the result of its last query alone.
     query = "select minute_ms from main.int_touched_minutes order by 1"
-    touched = con.execute(query).fetchall() if window.ticks else []
+    touched = con.execute(query).fetchall() if window.minutes else []
     build = Build(
         build_id=last[0] + 1,
         started_ms=window.started_ms,
         finished_ms=now_ms(),
         as_of_ms=_as_of_ms(con, window),
-        ticks=window.ticks,
-        minutes=tuple(minute for (minute,) in touched),
+        minutes=window.minutes,
+        touched_minutes=tuple(minute for (minute,) in touched),
     )
     con.execute("begin")
     for name, value in (state or {}).items():
         con.execute(f"insert or replace into pipeline.settings values ({literals(name, value)})")
     con.execute("delete from pipeline.partial_loads")
-    for load_id, tick in window.partial:
-        con.execute(f"insert into pipeline.partial_loads values ({literals(load_id, tick)})")
+    for load_id, minute in window.partial:
+        con.execute(f"insert into pipeline.partial_loads values ({literals(load_id, minute)})")
     for row in window.finished:
         con.execute(f"insert into pipeline.loads values ({literals(*row, build.build_id)})")
-    if window.ticks:
+    if window.minutes:
         _insert_build(con, build)
         con.execute(
             f"insert into pipeline.late_rows select {build.build_id}, minute_ms, market_id, base "
@@ -93,7 +93,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
             "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all"
         )
     con.execute("delete from pipeline.window_files")
-    con.execute("delete from pipeline.window_ticks")
+    con.execute("delete from pipeline.window_minutes")
     con.execute("commit")
     return build
 
@@ -109,5 +109,5 @@ def _as_of_ms(con: duckdb.DuckDBPyConnection, window: Window) -> int:
 
 def _insert_build(con: duckdb.DuckDBPyConnection, build: Build) -> None:
     row = literals(build.build_id, build.started_ms, build.finished_ms, build.as_of_ms)
-    ticks, minutes = literals(*build.ticks), literals(*build.minutes)
-    con.execute(f"insert into pipeline.builds values ({row}, [{ticks}]::bigint[], [{minutes}]::bigint[])")
+    minutes, touched = literals(*build.minutes), literals(*build.touched_minutes)
+    con.execute(f"insert into pipeline.builds values ({row}, [{minutes}]::bigint[], [{touched}]::bigint[])")

@@ -1,6 +1,6 @@
 """What to build next: committed loads that are not built yet, cut into windows of minutes.
 
-A window holds its minutes (ticks) and every committed file with rows of them (older loads too), so that building a set
+A window holds its minutes and every committed file with rows of them (older loads too), so that building a set
 of minutes is a pure function of the landing.
 """
 
@@ -14,7 +14,7 @@ from ingest.landing.landing import Load, committed_loads, in_landing
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, now_ms
 from orchestration.warehouse.writer import PipelineError, literals
 
-MAX_TICKS = 240
+MAX_MINUTES = 240
 MAX_BYTES = 1_000_000_000
 # The number of loads and rows considered for one window: this bounds the planning of a rebuild over a year of loads.
 MAX_LOADS = 500
@@ -40,7 +40,7 @@ class LandingFileError(PipelineError):
 
 
 @dataclass(frozen=True)
-class FileTick:
+class FileMinute:
     """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file."""
 
     load_id: str
@@ -60,7 +60,7 @@ class Window:
     to.
     """
 
-    ticks: tuple[int, ...]
+    minutes: tuple[int, ...]
     files: tuple[str, ...]
     finished: tuple[tuple[str, str | None, int | None, int | None, int], ...]
     partial: tuple[tuple[str, int], ...]
@@ -89,8 +89,8 @@ def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
     return [load for load in loads if load.load_id not in known]
 
 
-def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[FileTick]:
-    """The minutes in the files of these loads, read from their tick column and metadata only."""
+def file_minutes(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[FileMinute]:
+    """The minutes in the files of these loads, read from their column `tick_ms` and metadata only."""
     load_of = {file: load.load_id for load in loads for file in load.files}
     if not load_of:
         return []
@@ -101,16 +101,18 @@ def file_ticks(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[Fi
             with sizes as (
                 select file_name as file, sum(total_uncompressed_size) as bytes
                 from parquet_metadata({files}) group by all),
-            ticks as (
+            minutes as (
                 select filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms
                 from read_parquet({files}, filename = true) group by all)
             select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms
-            from ticks join sizes using (file) order by tick_ms, file
+            from minutes join sizes using (file) order by tick_ms, file
             """
         ).fetchall()
     except duckdb.Error as error:
         raise _unreadable(con, list(load_of), error) from error
-    return [FileTick(load_of[file], file, tick, rows, size, received) for file, tick, rows, size, received in rows]
+    return [
+        FileMinute(load_of[file], file, minute, rows, size, received) for file, minute, rows, size, received in rows
+    ]
 
 
 def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
@@ -132,7 +134,7 @@ def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duc
 
 
 def next_window(
-    con: duckdb.DuckDBPyConnection, landing: str, max_ticks: int = MAX_TICKS, max_bytes: int = MAX_BYTES
+    con: duckdb.DuckDBPyConnection, landing: str, max_minutes: int = MAX_MINUTES, max_bytes: int = MAX_BYTES
 ) -> Window | None:
     """The oldest waiting minutes, as many as the bounds allow (at least one), with every file that holds them."""
     started, waiting = now_ms(), waiting_loads(con, landing)
@@ -140,42 +142,42 @@ def next_window(
         return None
     looked_at = _head(con, waiting)
     through: dict[str, int] = dict(con.execute("from pipeline.partial_loads").fetchall())
-    parts = file_ticks(con, looked_at)
+    parts = file_minutes(con, looked_at)
     left = [part for part in parts if part.tick_ms > through.get(part.load_id, -1)]
-    ticks = _bounded(left, max_ticks, max_bytes)
-    chosen = set(ticks)
+    minutes = _bounded(left, max_minutes, max_bytes)
+    chosen = set(minutes)
     unfinished = {part.load_id for part in left if part.tick_ms not in chosen}
-    widened = chosen | _trimmed_days(con, landing, ticks)
+    widened = chosen | _trimmed_days(con, landing, minutes)
     files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
     return Window(
-        ticks=tuple(sorted(widened)),
+        minutes=tuple(sorted(widened)),
         files=tuple(sorted(files)),
         finished=tuple(_ranges([load for load in looked_at if load.load_id not in unfinished], parts)),
-        partial=tuple((load_id, ticks[-1]) for load_id in sorted(unfinished)),
+        partial=tuple((load_id, minutes[-1]) for load_id in sorted(unfinished)),
         as_of_ms=max((part.received_ms or part.tick_ms for part in left if part.tick_ms in chosen), default=0),
         more=bool(unfinished) or len(looked_at) < len(waiting),
         started_ms=started,
     )
 
 
-def newest_tick(con: duckdb.DuckDBPyConnection) -> int | None:
+def newest_built_minute(con: duckdb.DuckDBPyConnection) -> int | None:
     """The newest built minute, ignoring minutes in the future of this machine's clock."""
     found = con.execute(f"select max(max_tick_ms) from pipeline.loads where max_tick_ms <= {now_ms() + CLOCK_AHEAD_MS}")
     return found.fetchall()[0][0]  # type: ignore[no-any-return]
 
 
-def built_ticks(con: duckdb.DuckDBPyConnection, landing: str, begin_ms: int, end_ms: int) -> list[int]:
+def built_minutes(con: duckdb.DuckDBPyConnection, landing: str, begin_ms: int, end_ms: int) -> list[int]:
     """The built minutes of a span [begin, end) in the landed files, in order."""
     files = _older_files(con, landing, range(begin_ms, end_ms, MINUTE_MS))
-    held = file_ticks(con, [Load(load_id="", files=tuple(files))])
+    held = file_minutes(con, [Load(load_id="", files=tuple(files))])
     return sorted({part.tick_ms for part in held if begin_ms <= part.tick_ms < end_ms})
 
 
-def window_again(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> Window:
+def window_again(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence[int]) -> Window:
     """A window that builds minutes again and finishes no load."""
-    started, widened = now_ms(), sorted(set(ticks) | _trimmed_days(con, landing, ticks))
+    started, widened = now_ms(), sorted(set(minutes) | _trimmed_days(con, landing, minutes))
     return Window(
-        ticks=tuple(widened),
+        minutes=tuple(widened),
         files=tuple(sorted(_older_files(con, landing, widened))),
         finished=(),
         partial=tuple(con.execute("from pipeline.partial_loads").fetchall()),
@@ -192,7 +194,7 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     try:
         rows = con.execute(
             f"select distinct endpoint from read_parquet([{literals(*window.files)}]) "
-            f"where tick_ms in ({literals(*window.ticks)})"
+            f"where tick_ms in ({literals(*window.minutes)})"
         ).fetchall()
     except duckdb.Error as error:
         raise _unreadable(con, window.files, error) from error
@@ -208,7 +210,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]
-    now = window.ticks[-1]
+    now = window.minutes[-1]
     found = {
         name
         for name, (step_ms, after_ms) in EVERY.items()
@@ -236,59 +238,59 @@ def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]
     return loads
 
 
-def _bounded(parts: Sequence[FileTick], max_ticks: int, max_bytes: int) -> list[int]:
+def _bounded(parts: Sequence[FileMinute], max_minutes: int, max_bytes: int) -> list[int]:
     """The oldest minutes of these rows, up to both bounds, and at least one."""
     sizes: dict[int, float] = {}
     for part in parts:
         sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes
-    ticks: list[int] = []
+    minutes: list[int] = []
     total = 0.0
-    for tick in sorted(sizes):
-        total += sizes[tick]
-        if ticks and (len(ticks) >= max_ticks or total > max_bytes):
+    for minute in sorted(sizes):
+        total += sizes[minute]
+        if minutes and (len(minutes) >= max_minutes or total > max_bytes):
             break
-        ticks.append(tick)
-    return ticks
+        minutes.append(minute)
+    return minutes
 
 
 def _ranges(
-    loads: Sequence[Load], parts: Sequence[FileTick]
+    loads: Sequence[Load], parts: Sequence[FileMinute]
 ) -> Iterator[tuple[str, str | None, int | None, int | None, int]]:
     """Rows of `pipeline.loads`, one per file; a load without rows has one too, so that it counts as built."""
-    held: dict[str, list[FileTick]] = {}
+    held: dict[str, list[FileMinute]] = {}
     for part in parts:
         held.setdefault(part.file, []).append(part)
     for load in loads:
         for file in load.files:
             if of_file := held.get(file):
-                ticks = [part.tick_ms for part in of_file]
-                yield load.load_id, file, min(ticks), max(ticks), sum(part.rows for part in of_file)
+                minutes = [part.tick_ms for part in of_file]
+                yield load.load_id, file, min(minutes), max(minutes), sum(part.rows for part in of_file)
         if not any(file in held for file in load.files):
             yield load.load_id, None, None, None, 0
 
 
-def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> set[int]:
+def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence[int]) -> set[int]:
     """All landed minutes of the days that late rows touch and whose fine tiers upkeep has trimmed.
 
     Coarse tiers are made from the fine ones, so a day whose minutes are gone must be built as a whole.
     """
     trimmed = con.execute("select value::bigint from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
-    days = sorted({tick - tick % DAY_MS for tick in ticks if trimmed and tick < trimmed[0]})
+    days = sorted({minute - minute % DAY_MS for minute in minutes if trimmed and minute < trimmed[0]})
     if not days:
         return set()
-    files = _older_files(con, landing, [tick for day in days for tick in range(day, day + DAY_MS, MINUTE_MS)])
-    held = file_ticks(con, [Load(load_id="", files=tuple(files))])
+    files = _older_files(con, landing, [minute for day in days for minute in range(day, day + DAY_MS, MINUTE_MS)])
+    held = file_minutes(con, [Load(load_id="", files=tuple(files))])
     return {part.tick_ms for part in held if part.tick_ms - part.tick_ms % DAY_MS in set(days)}
 
 
-def _older_files(con: duckdb.DuckDBPyConnection, landing: str, ticks: Sequence[int]) -> list[str]:
+def _older_files(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence[int]) -> list[str]:
     """Files of built (also partly built) loads that may hold rows of these minutes."""
     rows = con.execute(
         f"""
         select distinct file from pipeline.loads
         where file is not null and exists (
-            select 1 from unnest([{literals(*ticks)}]::bigint[]) as t(tick)
-            where tick between min_tick_ms and max_tick_ms)
+            select 1 from unnest([{literals(*minutes)}]::bigint[]) as t(minute)
+            where minute between min_tick_ms and max_tick_ms)
         """
     ).fetchall()
     return [in_landing(landing, row[0]) for row in rows]

@@ -21,7 +21,7 @@ fresh as (
     select market_id, 'settlements' as source, (settled_ms - interval_h * 3600000)::bigint as since_ms, interval_h
     from {{ ref('int_settlements') }}
     where interval_h is not null
-        {% if is_update() %}and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w){% endif %}
+        {% if is_update() %}and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w){% endif %}
 ),
 
 timeline as (

@@ -7,8 +7,8 @@
     post_hook='delete from {{ this }} where frozen_ms between 1 and (select max(t) from {{ this }}) - ' ~ (kept_hours * 3600000)
 ) }}
 {%- set scenarios = [0.5, 1, 2] %}
-{%- set ticks, depth = source('pipeline', 'window_ticks'), ref('int_index_depth') %}
-{%- set from_ms, until_ms = map_times(ticks) %}
+{%- set minutes, depth = source('pipeline', 'window_minutes'), ref('int_index_depth') %}
+{%- set from_ms, until_ms = map_times(minutes) %}
 {%- set hours = range((from_ms // 3600000 + 1) * 3600000, until_ms + 1, 3600000) | list %}
 {%- set scored = var('scored_perps') %}
 with perps as (

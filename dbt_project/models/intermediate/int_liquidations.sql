@@ -1,4 +1,4 @@
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
 with events as (
     select
         e.tick_ms, e.ts, i.market_id, e.venue, e.symbol, i.base, i.aggregated, e.side, e.price, i.multiplier, i.usd_like,

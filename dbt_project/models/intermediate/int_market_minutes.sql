@@ -1,6 +1,6 @@
 -- A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier and open interest is multiplied
 -- by it; contracts × price of a contract needs neither.
-{{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
 {#- For how long an observed funding interval is carried over: 5 minutes. #}
 {% set carry_ms = 300000 %}
 with observed as (
@@ -70,14 +70,14 @@ converted as (
 timeline as (
     select *, case when interval_h is not null then minute_ms end as seen_ms, true as in_window from converted
     {% if is_update() %}
-    {%- set window = run_query('select min(tick_ms), max(tick_ms) from ' ~ source('pipeline', 'window_ticks')).rows[0] %}
+    {%- set window = run_query('select min(tick_ms), max(tick_ms) from ' ~ source('pipeline', 'window_minutes')).rows[0] %}
     union all by name
     select market_id, minute_ms, funding_interval_h as interval_h, interval_seen_ms as seen_ms, false as in_window
     from {{ this }}
     where
         minute_ms between {{ window[0] or 0 }} - {{ carry_ms }} and {{ window[1] or 0 }}
         and interval_seen_ms = minute_ms
-        and minute_ms not in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+        and minute_ms not in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
     {% endif %}
 ),
 

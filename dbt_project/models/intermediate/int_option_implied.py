@@ -10,7 +10,7 @@ MISSING = """
     select o.snapshot_ms, o.venue, o.instrument, o.mark_price_coins, ln(o.strike / o.forward) as k,
         o.option_type = 'call' as call, (o.expiry_ms - o.snapshot_ms) / 31536000000 as years
     from int_option_snapshots as o
-    where o.snapshot_ms in (select t.tick_ms from ticks as t)
+    where o.snapshot_ms in (select t.tick_ms from window_minutes as t)
         and o.mark_iv is null and o.mark_price_coins > 0 and o.forward > 0 and o.expiry_ms > o.snapshot_ms
 """
 
@@ -45,7 +45,7 @@ def implied(price, k, years, call):
 def model(dbt, session):
     """One row per option of the window without a volatility of its own."""
     dbt.config(materialized="table")
-    int_option_snapshots, ticks = dbt.ref("int_option_snapshots"), dbt.source("pipeline", "window_ticks")  # noqa: F841
+    int_option_snapshots, window_minutes = dbt.ref("int_option_snapshots"), dbt.source("pipeline", "window_minutes")  # noqa: F841
     found = session.query(MISSING)
     if not found.limit(1).fetchall():
         # While the venues publish implied volatilities, the numerical libraries are not imported.

@@ -1,4 +1,4 @@
-{{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_ticks',
+{{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_minutes',
     triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {#- d1 of a delta of 25: N(d1) = 0.25 for a call, N(d1) - 1 = -0.25 for a put. #}
 {%- set quantile = 0.6744897501960817 %}
@@ -10,7 +10,7 @@ with options as (
         (o.expiry_ms - o.snapshot_ms) / 31536000000 as years
     from {{ ref('int_option_snapshots') }} as o
     left join {{ ref('int_option_implied') }} as i using (snapshot_ms, venue, instrument)
-    where o.snapshot_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w) and o.expiry_ms > o.snapshot_ms
+    where o.snapshot_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w) and o.expiry_ms > o.snapshot_ms
 ),
 
 -- A point per strike, from its out-of-the-money options: log-moneyness k and total variance w.

@@ -1,12 +1,12 @@
 -- Each kind of a venue has some columns of an option; an option without a ticker in the snapshot has no row.
-{{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_ticks',
+{{ config(replace_on='snapshot_ms', replace_buckets='select tick_ms from pipeline.window_minutes',
     triggers=endpoints_of(families()['staged_options'].kinds)) }}
 {%- set parts = ['coin', 'expiry_ms', 'strike', 'option_type', 'mark_iv', 'bid_iv', 'ask_iv', 'forward', 'mark_price_coins',
     'open_interest_coins', 'volume_coins', 'volume_usd'] %}
 with received as (
     select *
     from {{ ref('staged_options') }}
-    where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+    where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
 ),
 
 spots as (

@@ -1,6 +1,6 @@
 -- A body is broken if it cannot be read or if a required field is missing in most of its rows; otherwise only the
 -- rows without the field are dropped.
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
 {%- set window = window_endpoints() %}
 {%- set read = families().values() | map(attribute="kinds") | sum(start=[]) %}
 {%- set counts %}

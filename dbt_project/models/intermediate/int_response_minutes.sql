@@ -1,4 +1,4 @@
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
 with responses as (
     select
         *,

@@ -1,5 +1,5 @@
 -- A span lies inside its minute; spans of one connection touch and do not overlap.
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_ticks') }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
 select
     tick_ms,
     venue,

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy='replace_all', tags=['window']) }}
 select tick_ms as minute_ms
-from {{ source('pipeline', 'window_ticks') }}
+from {{ source('pipeline', 'window_minutes') }}
 union
 select opened_ms
 from {{ ref('staged_bars') }}
@@ -8,4 +8,4 @@ where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms 
 union
 select ts - ts % 60000
 from {{ ref('int_liquidations') }}
-where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)

@@ -13,7 +13,7 @@ with fills as (
         f.tick_ms
     from {{ ref('staged_wallet_fills') }} as f
     join {{ ref('instruments') }} as i on f.venue = i.venue and f.type = i.type and f.symbol = i.symbol
-    where f.reject is null and f.tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+    where f.reject is null and f.tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
     qualify row_number() over (
         partition by f.venue, f.symbol, f.ts, f.tid order by f.role desc, f.tick_ms, f.received_ms
     ) = 1

@@ -22,7 +22,7 @@ with recorded as (
         error::varchar as error,
         body::varchar as body
     from read_parquet([{% for file in files %}'{{ file | replace("'", "''") }}'{{ ", " if not loop.last }}{% endfor %}], union_by_name = true)
-    where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_ticks') }} as w)
+    where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
     qualify row_number() over (
         partition by tick_ms, venue, endpoint, key, params, requested_ms
         order by received_ms desc nulls last

@@ -11,12 +11,12 @@ LANDING_CHECKS = (
             """
             select b.venue, null::varchar as market_id, s.from_ms, s.to_ms,
                 b.endpoint || ': ' || count(r.t) || ' requests, none answered' as value,
-                'answered, as in ' || b.ticks || ' minutes of the period before' as expected
+                'answered, as in ' || b.minutes || ' minutes of the period before' as expected
             from answered_before as b
             cross join span as s
             left join {batch} as r on b.venue = r.venue and b.endpoint = r.endpoint
-            where b.ticks >= 5
-            group by b.venue, b.endpoint, b.ticks, s.from_ms, s.to_ms
+            where b.minutes >= 5
+            group by b.venue, b.endpoint, b.minutes, s.from_ms, s.to_ms
             having count(*) filter (r.answered) = 0
             """,
         ),),

@@ -169,7 +169,7 @@ def test_an_interval_is_carried_five_minutes_and_never_further(warehouse: Wareho
     assert warehouse.rows(intervals, [TICK]) == [(0, 4.0, 0.0002), (3, 4.0, 0.0002), (5, 4.0, 0.0002), (6, None, None)]
 
 
-def test_source_freshness_is_the_age_of_the_newest_tick_built(warehouse: Warehouse) -> None:
+def test_source_freshness_is_the_age_of_the_newest_built_minute(warehouse: Warehouse) -> None:
     now = int(time.time() * 1000)
     with duckdb.connect(warehouse.path) as db:
         db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [now, now])

@@ -10,7 +10,7 @@ import pytest
 from orchestration.code_location.models import dbt_resource, hours_of, model_assets, read_manifest
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
-from orchestration.warehouse.restate import ticks_to_restate
+from orchestration.warehouse.restate import minutes_to_restate
 from orchestration.warehouse.transform import build
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
@@ -83,7 +83,7 @@ def test_an_hour_of_a_model_is_restated_and_nothing_else(settings: Settings, mod
     assert prices(settings, "series_market_5m") == {1}
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         assert con.execute("from pipeline.loads order by all").fetchall() == loads
-        assert con.execute("select count(*) from pipeline.window_ticks").fetchone() == (0,)
+        assert con.execute("select count(*) from pipeline.window_minutes").fetchone() == (0,)
 
     # What was selected together is restated together, and the next publish copies it.
     both = dg.AssetSelection.assets("series_market_5m", "series_market_1m").without_checks()
@@ -130,8 +130,8 @@ def test_an_hour_that_was_never_built_is_refused(settings: Settings, models: dg.
 def test_a_span_is_cut_into_windows_that_keep_no_minute_waiting(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestration.warehouse.restate.WINDOW_TICKS", 2)
-    assert ticks_to_restate(settings, (T0, T0 + 3 * MINUTE), quiet) == [[T0, T0 + MINUTE], [T0 + 2 * MINUTE]]
-    assert ticks_to_restate(settings, (T0 + MINUTE, T0 + 2 * MINUTE), quiet) == [[T0 + MINUTE]]
-    assert ticks_to_restate(settings, None, quiet) == [[T0 + 2 * MINUTE]]
+    monkeypatch.setattr("orchestration.warehouse.restate.WINDOW_MINUTES", 2)
+    assert minutes_to_restate(settings, (T0, T0 + 3 * MINUTE), quiet) == [[T0, T0 + MINUTE], [T0 + 2 * MINUTE]]
+    assert minutes_to_restate(settings, (T0 + MINUTE, T0 + 2 * MINUTE), quiet) == [[T0 + MINUTE]]
+    assert minutes_to_restate(settings, None, quiet) == [[T0 + 2 * MINUTE]]
     assert hours_of([T0, T0 + MINUTE, T0 + 60 * MINUTE]) == [HOUR, HOUR.replace("00:00", "01:00")]

@@ -64,7 +64,7 @@ def test_nothing_built_is_no_edition(tmp_path: Path) -> None:
 
 def test_an_interrupted_build_is_not_published(few: MartWarehouse) -> None:
     with duckdb.connect(few.path) as con:
-        con.execute("insert into pipeline.window_ticks values (1)")
+        con.execute("insert into pipeline.window_minutes values (1)")
     with pytest.raises(PipelineError, match="did not finish"):
         few.publish()
 

@@ -61,7 +61,7 @@ def test_one_odd_body_costs_itself_and_comes_back(guarded: Settings, tmp_path: P
     before = bars(settings)
     result = build(settings, report=said.append)
     assert result is not None
-    assert result.ticks == 1
+    assert result.minutes == 1
     [body] = listed(settings)
     assert (body.venue, body.endpoint, body.key, body.state, body.alone) == (
         "binance", "perp_bars", "ETHUSDT", "set aside", True,

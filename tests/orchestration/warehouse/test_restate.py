@@ -3,7 +3,7 @@
 import pytest
 
 from orchestration.config.settings import Settings
-from orchestration.warehouse.restate import restated_window, ticks_to_restate
+from orchestration.warehouse.restate import minutes_to_restate, restated_window
 from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, next_window
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.landed import MINUTES, quiet
@@ -11,17 +11,17 @@ from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, settings_
 
 
 def test_a_span_is_cut_into_windows(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestration.warehouse.restate.WINDOW_TICKS", 3)
+    monkeypatch.setattr("orchestration.warehouse.restate.WINDOW_MINUTES", 3)
     land_minutes(settings, [MINUTES[-1] + MINUTE])
-    assert ticks_to_restate(settings, (MINUTES[0], MINUTES[-1] + 9 * MINUTE), quiet) == [MINUTES[:3], MINUTES[3:]]
-    assert ticks_to_restate(settings, (MINUTES[1], MINUTES[2]), quiet) == [[MINUTES[1]]]
-    assert ticks_to_restate(settings, (MINUTES[0] - MINUTE, MINUTES[0]), quiet) == []
+    assert minutes_to_restate(settings, (MINUTES[0], MINUTES[-1] + 9 * MINUTE), quiet) == [MINUTES[:3], MINUTES[3:]]
+    assert minutes_to_restate(settings, (MINUTES[1], MINUTES[2]), quiet) == [[MINUTES[1]]]
+    assert minutes_to_restate(settings, (MINUTES[0] - MINUTE, MINUTES[0]), quiet) == []
 
 
 def test_without_a_build_there_is_nothing_to_restate(
     settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    assert ticks_to_restate(settings_for(tmp_path_factory.mktemp("fresh")), None, quiet) == []
+    assert minutes_to_restate(settings_for(tmp_path_factory.mktemp("fresh")), None, quiet) == []
 
 
 def test_a_restatement_is_a_build_that_finishes_no_load(settings: Settings) -> None:
@@ -31,15 +31,15 @@ def test_a_restatement_is_a_build_that_finishes_no_load(settings: Settings) -> N
         con.execute("create table touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)")
         loads = con.execute("from pipeline.loads order by all").fetchall()
     with restated_window(settings, [MINUTES[1]]) as window:
-        assert window.ticks == (MINUTES[1],)
+        assert window.minutes == (MINUTES[1],)
         with connection(settings.warehouse, read_only=True) as con:
             query = "select value from pipeline.settings where name = 'triggers'"
             assert con.execute(query).fetchone() == (" ".join(sorted({*EVERY, AFTER_HISTORY})),)
-            assert con.execute("from pipeline.window_ticks").fetchall() == [(MINUTES[1],)]
+            assert con.execute("from pipeline.window_minutes").fetchall() == [(MINUTES[1],)]
     with connection(settings.warehouse) as con:
         assert con.execute("select ticks, minutes from pipeline.builds").fetchall() == [([MINUTES[1]], [MINUTES[1]])]
         assert con.execute("from pipeline.loads order by all").fetchall() == loads
-        assert con.execute("from pipeline.window_ticks").fetchall() == []
+        assert con.execute("from pipeline.window_minutes").fetchall() == []
         waiting = next_window(con, settings.landing)
     assert waiting is not None
-    assert waiting.ticks == (MINUTES[-1] + MINUTE,)
+    assert waiting.minutes == (MINUTES[-1] + MINUTE,)

@@ -62,7 +62,7 @@ def test_a_moved_home_continues(landed: Settings, undisturbed: Settings, tmp_pat
         land_minutes(settings, [MINUTES[2]])
         window = next_window(con, settings.landing)
     assert window is not None
-    assert window.ticks == tuple(MINUTES)
+    assert window.minutes == tuple(MINUTES)
     assert set(window.files) == {file for load in committed_loads(settings.landing) for file in load.files}
 
 
@@ -85,10 +85,10 @@ def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
 ) -> None:
     assert build(undisturbed, report=quiet) is None
     settings = ready_to_build(landed, tmp_path)
-    result = build(settings, max_ticks=2, report=quiet)
+    result = build(settings, max_minutes=2, report=quiet)
     assert result is not None
-    assert [len(made.ticks) for made in result.builds] == [2, 2]
-    assert (result.ticks, result.loads, result.more) == (4, 4, False)
+    assert [len(made.minutes) for made in result.builds] == [2, 2]
+    assert (result.minutes, result.loads, result.more) == (4, 4, False)
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
 
 

@@ -23,18 +23,18 @@ def planned(settings: Settings, **bounds: int) -> list[tuple[int, ...]]:
             "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
         )
         while window := next_window(con, settings.landing, **bounds):
-            windows.append(window.ticks)
+            windows.append(window.minutes)
             close_window(con, window)
     return windows
 
 
-def test_windows_are_bounded_by_ticks_and_by_bytes(landed: Settings) -> None:
+def test_windows_are_bounded_by_minutes_and_by_bytes(landed: Settings) -> None:
     assert planned(landed) == [tuple(MINUTES)]
-    assert planned(landed, max_ticks=3) == [tuple(MINUTES[:3]), tuple(MINUTES[3:])]
+    assert planned(landed, max_minutes=3) == [tuple(MINUTES[:3]), tuple(MINUTES[3:])]
     assert planned(landed, max_bytes=1) == [(minute,) for minute in MINUTES]
 
 
-def test_a_window_holds_older_loads_with_rows_of_its_ticks(landed: Settings, tmp_path: Path) -> None:
+def test_a_window_holds_older_loads_with_rows_of_its_minutes(landed: Settings, tmp_path: Path) -> None:
     settings = copied_home(landed, tmp_path)
     with duckdb.connect() as con:
         prepare(con)
@@ -44,7 +44,7 @@ def test_a_window_holds_older_loads_with_rows_of_its_ticks(landed: Settings, tmp
         land_minutes(settings, [MINUTES[1]])
         window = next_window(con, settings.landing)
     assert window is not None
-    assert window.ticks == (MINUTES[1],)
+    assert window.minutes == (MINUTES[1],)
     assert len(window.files) == 2
     assert load_files(settings)[1][1] in window.files
 
@@ -60,7 +60,7 @@ def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_pat
         land_minutes(settings, [MINUTES[1]])
         window = next_window(con, settings.landing)
     assert window is not None
-    assert window.ticks == tuple(MINUTES)
+    assert window.minutes == tuple(MINUTES)
 
 
 def test_loads_are_found_after_a_clock_that_was_ahead(landed: Settings, tmp_path: Path) -> None:

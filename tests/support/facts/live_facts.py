@@ -132,7 +132,7 @@ class Live:
 def publish_warehouse(path: Path, serving: Path, as_of_ms: int) -> None:
     """Publish a warehouse that dbt has built, with the product's own publish."""
     with duckdb.connect(str(path)) as con:
-        con.execute("drop table pipeline.window_ticks")
+        con.execute("drop table pipeline.window_minutes")
         prepare(con)
         con.execute("insert into pipeline.builds values (1, 0, 1, ?, [], [])", [as_of_ms])
         con.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [T0, as_of_ms])

@@ -98,13 +98,13 @@ class Warehouse:
     def window(self, ticks: Iterable[int]) -> None:
         """Set the window to build next."""
         with self.connect() as con:
-            con.execute("delete from pipeline.window_ticks; delete from int_touched_minutes")
-            con.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
+            con.execute("delete from pipeline.window_minutes; delete from int_touched_minutes")
+            con.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(ticks)])
             con.execute("""
                 insert into int_touched_minutes
-                select tick_ms from pipeline.window_ticks
-                union select minute_ms from int_market_bars semi join pipeline.window_ticks using (tick_ms)
-                union select ts - ts % 60000 from int_liquidations semi join pipeline.window_ticks using (tick_ms)
+                select tick_ms from pipeline.window_minutes
+                union select minute_ms from int_market_bars semi join pipeline.window_minutes using (tick_ms)
+                union select ts - ts % 60000 from int_liquidations semi join pipeline.window_minutes using (tick_ms)
             """)
 
     def dbt(self, *arguments: str) -> None:

@@ -86,9 +86,9 @@ class Warehouse:
     def window(self, files: Sequence[Path], ticks: Sequence[int]) -> None:
         """Set the window to build next."""
         with duckdb.connect(self.path) as db:
-            db.execute("begin; delete from pipeline.window_files; delete from pipeline.window_ticks")
+            db.execute("begin; delete from pipeline.window_files; delete from pipeline.window_minutes")
             db.execute("insert into pipeline.window_files select unnest(?::varchar[])", [[str(file) for file in files]])
-            db.execute("insert into pipeline.window_ticks select unnest(?::bigint[])", [list(ticks)])
+            db.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(ticks)])
             db.execute("commit")
 
     def dbt(self, *arguments: str, check: bool = True) -> Counter[str]:

@@ -2,7 +2,7 @@
 {#- Minutes with the same outcome, merged into runs. A build decides only the minutes that it touches: it cuts them out
     of the stored runs, decides them again and merges adjacent ones, so the cost of a minute does not grow with the
     history. -#}
-{%- set scope = source("pipeline", "window_ticks") ~ ref("int_touched_minutes") %}
+{%- set scope = source("pipeline", "window_minutes") ~ ref("int_touched_minutes") %}
 {#- With literal bounds DuckDB skips older row groups. -#}
 {%- set bounds = run_query("select min(minute_ms), max(minute_ms) from (" ~ decided_minutes() ~ ")").rows[0] if execute and is_update() else [0, 0] %}
 with {% if is_update() %}decided_ones as materialized (

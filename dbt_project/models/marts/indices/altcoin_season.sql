@@ -23,5 +23,5 @@ counted as (
 select
   t, version, if(n_coins > 0 and n_coins >= {{ least_share }} * n_members, 100.0 * n_beat_btc / n_coins, null) as value,
   n_coins, n_beat_btc, n_universe, btc_return, excluded, final,
-  {{ written_tick() }} as tick_ms
+  {{ written_minute() }} as tick_ms
 from counted

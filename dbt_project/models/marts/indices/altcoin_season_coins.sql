@@ -90,5 +90,5 @@ select
   t, {{ version }} as version, rank::integer as rank, base, symbol, volume_30d_usd, close, close_90d, return_90d,
   return_90d - btc_return as vs_btc, return_90d > btc_return as beat_btc,
   coalesce(excluded_reason, if(close_90d is null, 'young', null)) as excluded_reason, btc_return, n_universe::integer as n_universe,
-  {{ final | string | lower }} as final, {{ written_tick() }} as tick_ms
+  {{ final | string | lower }} as final, {{ written_minute() }} as tick_ms
 from compared

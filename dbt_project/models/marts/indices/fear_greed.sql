@@ -126,7 +126,7 @@ select
     when scored.value <= 75 then 'Greed' when scored.value is not null then 'Extreme Greed'
   end as label,
   t <= {{ last }} and {{ final | string | lower }} as final,
-  {{ written_tick() }} as tick_ms
+  {{ written_minute() }} as tick_ms
 from readings
 left join scored using (t)
 where readings.is_open

@@ -1,7 +1,7 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["market_id"]) }}
 {#- Every market ever recorded, or found in history (with the start of the day as time). A build reads only the rows
     that it restated and the markets that they belong to. -#}
-{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") %}
+{%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") %}
 with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
 recorded as (
   {% if is_update() %}{{ touched_rows(ref("series_market_1m"), "1m", "market_id", "t", 60000) }}

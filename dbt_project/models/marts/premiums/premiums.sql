@@ -6,7 +6,7 @@
     have a bar, else by the closes of an hour or a day of history. A day's close is that of its last hour. Only the
     exchange rate is carried over, because it does not change on weekends. -#}
 {%- set carry_ms = 7 * 86400000 %}
-{%- set ticks = source("pipeline", "window_ticks") %}
+{%- set window = source("pipeline", "window_minutes") %}
 {%- set bars, history, rates = ref("int_market_bars"), ref("int_history_bars"), ref("int_fx_rates") %}
 {%- set touched = ref("touched_markets") %}
 with pairs as materialized (
@@ -35,16 +35,16 @@ roles as materialized (
 {% if is_update() %}
 touched_hours as materialized (
   -- The minutes that the window recorded, those of its bars, the hours and days of history, and those for which a new rate is in force.
-  select distinct exchange, base, {{ bucket("tick_ms", "1h") }} as t from pairs cross join {{ ticks }}
+  select distinct exchange, base, {{ bucket("tick_ms", "1h") }} as t from pairs cross join {{ window }}
   union
   select exchange, roles.base, if(step = '1d', minute_ms + 82800000, {{ bucket("minute_ms", "1h") }})
   from {{ touched }} join roles using (market_id)
   union
   select exchange, base, unnest(range(
-    {{ bucket("t", "1h") }}, least(t + {{ carry_ms }}, (select max(tick_ms) from {{ ticks }})) + 1, 3600000
+    {{ bucket("t", "1h") }}, least(t + {{ carry_ms }}, (select max(tick_ms) from {{ window }})) + 1, 3600000
   ))
   from {{ rates }} join pairs on pair = rate_pair
-  where tick_ms in (select tick_ms from {{ ticks }})
+  where tick_ms in (select tick_ms from {{ window }})
 ),
 
 hours as materialized (
@@ -115,6 +115,6 @@ select
   100 * (price / nullif(usdt_price, 0) / reference_price - 1) as premium_usdt,
   price / usd_rate - reference_price as gap,
   if(coarseness = 0, 'minutes', 'history') as source,
-  (select max(tick_ms) from {{ ticks }}) as tick_ms
+  (select max(tick_ms) from {{ window }}) as tick_ms
 from hourly
 left join rates_in_force using (exchange, base, t)

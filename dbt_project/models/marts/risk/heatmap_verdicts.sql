@@ -2,8 +2,8 @@
 {#- The summary of the liquidation map's scores, written once for each completed day: over the days up to it, and
     whether the map did better than distance from the price alone. -#}
 {%- set window_days, least_scored, least_days, draws, horizons, day_ms = 90, 30, 5, 2000, [4, 24], 86400000 %}
-{%- set scores, ticks = ref("liquidation_map_scores"), source("pipeline", "window_ticks") %}
-{%- set now_ms = known_ms(ticks, "max(tick_ms)") %}
+{%- set scores, window = ref("liquidation_map_scores"), source("pipeline", "window_minutes") %}
+{%- set now_ms = known_ms(window, "max(tick_ms)") %}
 {%- set days = days_to_judge(scores, now_ms) %}
 with completed as (
   select unnest({{ days }}::bigint[]) as day_ms

@@ -5,9 +5,9 @@
     arrived. -#}
 {%- set late_ms, least_bins, least_recorded, horizons = 600000, 10, 0.9, [4, 24] %}
 {%- set maps, bars, streams = ref("int_liquidation_maps"), ref("int_market_bars"), ref("int_stream_minutes") %}
-{%- set liquidations, ticks = ref("int_liquidations"), source("pipeline", "window_ticks") %}
+{%- set liquidations, window = ref("int_liquidations"), source("pipeline", "window_minutes") %}
 {%- set of_window = "partition by frozen_ms, horizon_h, market_id" %}
-{%- set now_ms = known_ms(ticks, "max(tick_ms)") %}
+{%- set now_ms = known_ms(window, "max(tick_ms)") %}
 {%- set due = maps_to_score(maps, horizons, now_ms - late_ms) %}
 {%- set first, last = (due | map("first") | min, now_ms) if due else (0, 0) %}
 with due as (

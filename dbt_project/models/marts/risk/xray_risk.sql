@@ -8,7 +8,7 @@
 {%- set max_age_ms, bands = 600000, [0.5, 1.0, 2.0, 5.0] %}
 {%- set maps = ref("int_liquidation_maps") %}
 {#- A build of older minutes rewrites its newest rows. #}
-{%- set tick_ms = known_ms(source("pipeline", "window_ticks"), "max(tick_ms)") %}
+{%- set tick_ms = known_ms(source("pipeline", "window_minutes"), "max(tick_ms)") %}
 {%- set t = [known_ms(maps, "max(t)"), tick_ms // 300000 * 300000] | max %}
 {%- set scenarios = {"": 1, "_low": 0.5, "_high": 2} %}
 with newest as (

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_series", replace_step="1m", replace_key="market_id") }}
 {#- One minute of one market: its observation, its closed bar and its liquidations side by side. -#}
-{%- set scope = source("pipeline", "window_ticks") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
+{%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
 {%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
 with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
 {% for name, model in facts.items() %}

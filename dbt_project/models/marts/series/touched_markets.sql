@@ -1,24 +1,24 @@
 {{ config(incremental_strategy="replace_all", tags=["window"]) }}
 -- What a build touches besides the minutes that it recorded: bars and liquidations of other minutes, and the hours and
 -- days of history.
-with window_ticks as (
-  select tick_ms from {{ source("pipeline", "window_ticks") }}
+with window_minutes as (
+  select tick_ms from {{ source("pipeline", "window_minutes") }}
 ),
 facts as (
-  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_ticks using (tick_ms)
+  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms)
   union
-  select '1m', {{ bucket("ts", "1m") }}, market_id, base from {{ ref("int_liquidations") }} semi join window_ticks using (tick_ms)
+  select '1m', {{ bucket("ts", "1m") }}, market_id, base from {{ ref("int_liquidations") }} semi join window_minutes using (tick_ms)
   union
-  select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_ticks using (tick_ms)
+  select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_minutes using (tick_ms)
   union
   select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("t", "1d") }}, {{ bucket("t", "1h") }}), market_id, base
-  from {{ ref("int_history_oi") }} semi join window_ticks using (tick_ms)
+  from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)
   union
   -- A settlement concerns the hours of its interval.
   select
     '1h', {{ bucket("unnest(range((settled_ms - interval_h * 3600000)::bigint, settled_ms, 3600000))", "1h") }}, market_id, base
-  from {{ ref("int_settlements") }} semi join window_ticks using (tick_ms)
+  from {{ ref("int_settlements") }} semi join window_minutes using (tick_ms)
   where interval_h is not null
 )
 
-select step, minute_ms, market_id, base from facts where step <> '1m' or minute_ms not in (select tick_ms from window_ticks)
+select step, minute_ms, market_id, base from facts where step <> '1m' or minute_ms not in (select tick_ms from window_minutes)

@@ -6,7 +6,7 @@
 {%- set horizons = [5, 15, 60] %}
 {#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "builds") %}
-{%- set newest = "(select max(tick_ms) from " ~ source("pipeline", "window_ticks") ~ ")" %}
+{%- set newest = "(select max(tick_ms) from " ~ source("pipeline", "window_minutes") ~ ")" %}
 with open as (
   select s.id, s.ts, s.market_id, s.dir, s.price, h.horizon_min, s.ts + h.horizon_min * 60000 as minute_ms
   from {{ ref("spikes") }} as s
@@ -17,10 +17,10 @@ with open as (
     -- spikes that are only found now, in bars that arrived hours late.
     and (
       s.ts >= least(
-        (select min(tick_ms) from {{ source("pipeline", "window_ticks") }}),
+        (select min(tick_ms) from {{ source("pipeline", "window_minutes") }}),
         (select max(list_max(ticks)) from {{ source("pipeline", "builds") }})
       ) - {{ horizons[-1] * 60000 + overdue_ms }}
-      or s.tick_ms in (select tick_ms from {{ source("pipeline", "window_ticks") }})
+      or s.tick_ms in (select tick_ms from {{ source("pipeline", "window_minutes") }})
     )
     and (s.id, h.horizon_min) not in (select (o.id, o.horizon_min) from {{ this }} as o)
   {% endif %}

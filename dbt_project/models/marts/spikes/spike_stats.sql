@@ -138,7 +138,7 @@ select
   coalesce(pending, 0) as pending, coalesce(unavailable, 0) as unavailable, first_ms, last_ms, coalesce(n, 0) as n,
   coalesce(hits, 0) as hits, hits / nullif(n, 0) as hit_rate, median, coalesce(overall, []) as overall,
   {venues: coalesce(venues, []), directions: coalesce(directions, [])} as split,
-  {{ written_tick() }} as tick_ms
+  {{ written_minute() }} as tick_ms
 from known
 left join (select * from merged where is_whole) as whole on known.lookback = whole.lookback and known.base = whole.base
 left join splits on known.lookback = splits.lookback and known.base = splits.base

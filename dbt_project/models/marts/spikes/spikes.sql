@@ -13,7 +13,7 @@ with recursive loud as materialized (
   where
     source = 'recorded' and volume_usd >= {{ least_usd }}
     and minute_ms >= {{ first }}
-    and tick_ms in (select w.tick_ms from {{ source("pipeline", "window_ticks") }} as w)
+    and tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w)
 ),
 
 -- The market's own bars of the 24 hours before.

@@ -2,9 +2,9 @@
 {#- Totals of each venue's perps, from observations of the five minutes up to its newest one. A build reads the minutes
     of its window; a venue without data in them keeps its last row. -#}
 {%- set max_age_ms = 300000 %}
-{%- set ticks = source("pipeline", "window_ticks") %}
+{%- set window = source("pipeline", "window_minutes") %}
 {#- With a literal bound DuckDB skips older row groups. -#}
-{%- set first = run_query("select min(tick_ms) from " ~ ticks).rows[0][0] if execute and is_update() else 0 %}
+{%- set first = run_query("select min(tick_ms) from " ~ window).rows[0][0] if execute and is_update() else 0 %}
 with seen as (
   select venue, market_id, t, oi_usd, vol24h_usd, max(t) over (partition by venue) as observed_ms
   from {{ ref("series_market_1m") }}

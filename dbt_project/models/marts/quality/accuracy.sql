@@ -89,7 +89,7 @@ select
   max_by(d.published, d.difference) as worst_published,
   ({{ day_ms // minute_ms }} - coalesce(any_value(m.minutes), 0))::integer as minutes_missing,
   any_value(days.tick_ms) as fetched_ms,
-  {{ written_tick() }} as tick_ms
+  {{ written_minute() }} as tick_ms
 from differences as d
 join days on d.day_ms = days.t
 left join recorded_minutes as m on d.day_ms = m.day_ms and d.venue = m.venue

@@ -27,7 +27,7 @@ help:
 	@echo "make lint   formatting, lint, types, SQL"
 	@echo "make conformance  the official MCP suites against the tools; needs npm"
 	@echo "make bench  measurements, as a table"
-	@echo "make lock   resolve the requirements anew"
+	@echo "make lock   resolve the requirements again"
 
 demo: .venv/installed
 	@$(BIN)/tidemark demo

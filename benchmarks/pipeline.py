@@ -18,7 +18,7 @@ BUILD_ONE = (
     "build(Settings.from_env(), max_minutes=1, stop_after_s=0)"
 )
 HOUR_MS = 3_600_000
-# The first builds and publishes after a restart of history make both replicas anew: they are no steady minutes.
+# The first builds and publishes after a restart of history rebuild both replicas, unlike ordinary minutes.
 WARM_UP = 2
 
 

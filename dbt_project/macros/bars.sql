@@ -17,7 +17,7 @@
 
 {#- The rows of `fresh` that replace or extend the stored table: a stored row stays if it was recorded and the new one is
     backfilled, or if it comes from a later minute. -#}
-{% macro not_outdone(fresh, keys) -%}
+{% macro newest_versions(fresh, keys) -%}
 select new.*
 from {{ fresh }} as new
 {% if is_update() %}

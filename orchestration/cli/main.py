@@ -119,7 +119,7 @@ def backfill(
 
 @app.command(short_help="Build what has landed into the warehouse (dbt).")
 def build(
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything that ever landed anew.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything in the landing again.")] = False,
 ) -> None:
     """Build the landed minutes that are not in the warehouse yet (dbt)."""
     chosen = settings()

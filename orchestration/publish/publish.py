@@ -196,9 +196,9 @@ def _write(
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
     replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
 
-    def filled(anew: bool = False) -> Edition:
+    def filled(from_scratch: bool = False) -> Edition:
         with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, served, current, anew)
+            return _fill(con, target.name, warehouse, source, catalog, served, current, from_scratch)
 
     pointed = target.with_name(current["replica"]) if current else target
     for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
@@ -206,7 +206,7 @@ def _write(
             _copy(origin, target)
         try:
             return filled()
-        except _StartAnewError as reason:
+        except _StaleReplicaError as reason:
             report(f"{target.name} is filled again: {reason}")
         except (duckdb.Error, UnreadableError) as error:
             if not any(word in str(error) for word in CORRUPT):
@@ -214,7 +214,7 @@ def _write(
             report(f"{target.name} is filled again, because it is damaged: {error}")
         for file in (target, target.with_name(f"{target.name}.wal")):
             file.unlink(missing_ok=True)
-    return filled(anew=True)
+    return filled(from_scratch=True)
 
 
 def _copy(origin: Path, target: Path) -> None:
@@ -229,7 +229,7 @@ def _copy(origin: Path, target: Path) -> None:
         written.unlink(missing_ok=True)
 
 
-class _StartAnewError(Exception):
+class _StaleReplicaError(Exception):
     """This replica cannot be updated by the changes since its last build."""
 
 
@@ -241,11 +241,11 @@ def _fill(
     catalog: dict[str, dict[str, Any]],
     served: Served,
     current: dict[str, Any] | None,
-    anew: bool,
+    from_scratch: bool,
 ) -> Edition:
     con.execute(f"attach {literals(warehouse)} as warehouse (read_only)")
     state = _state(con)
-    if not anew:
+    if not from_scratch:
         _check_continues(con, state, source)
     last = con.execute("select max(edition_id) from edition").fetchone() if state else None
     edition = Edition(
@@ -300,15 +300,15 @@ def _fill(
 def _check_continues(con: duckdb.DuckDBPyConnection, state: tuple[int, int, str] | None, source: _Source) -> None:
     """Raise if the warehouse's changes do not lead from this replica's state to the newest build."""
     if state is None:
-        raise _StartAnewError("it holds no published state")
+        raise _StaleReplicaError("it holds no published state")
     build_id, finished_ms, columns = state
     if columns != source.columns:
-        raise _StartAnewError("the tables have other columns now, or lie in another order")
+        raise _StaleReplicaError("the tables have other columns now, or lie in another order")
     same = con.execute(
         f"select 1 from warehouse.pipeline.builds where build_id = {build_id} and finished_ms = {finished_ms}"
     ).fetchone()
     if same is None:
-        raise _StartAnewError("the warehouse was rebuilt, or no longer knows this replica's build")
+        raise _StaleReplicaError("the warehouse was rebuilt, or no longer knows this replica's build")
 
 
 def _tier_rows(served: Served) -> list[tuple[str, int, int | None]]:

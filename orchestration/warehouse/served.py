@@ -1,9 +1,9 @@
 """What is served: the `meta` of dbt's models, read from the manifest and checked.
 
 `meta.served` of a model is one of
-    snapshot    a small table that every edition has anew
+    snapshot    a small table that every edition rewrites
     append      a table that only grows, too long to be copied whole; each row's `tick_ms` is a minute of the build that
-                wrote it. `key`: columns of which a row written anew replaces all that have the same; `keep_days`: how
+                wrote it. `key`: columns of which a rewritten row replaces all that have the same; `keep_days`: how
                 many days are served (all without it), by the column `time` (`t` without it); `read_by`: columns of the
                 key whose values are asked for one by one over years, so that their rows are compacted
     tier        a `step` of a series. One that is stored has `key`, the column that names late rows; `order`, that of

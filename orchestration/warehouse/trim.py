@@ -21,9 +21,9 @@ from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Trimmed, read_served
 from orchestration.warehouse.writer import POLL_S, Report, connection, writer_lock
 
-# A replica that was not updated for this long is made anew.
+# A replica that was not updated for this long is made again from scratch.
 BUILDS_KEPT_DAYS = 3
-# Longer than it is served, so that a replica that is made anew finds everything.
+# Longer than it is served, so that a replica that is made from scratch finds everything.
 MARGIN_DAYS = 2
 # After this long the lock is released for a moment, so that a trim hardly delays a minute's build.
 SLICE_S = 1.0

@@ -31,7 +31,7 @@ AFTER_HISTORY = "after_history"
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
     "It was built before. If it cannot be brought back, remove what is left of it and run `tidemark build --rebuild`, "
-    "which builds everything anew from the files that are there."
+    "which builds everything again from the files that are there."
 )
 
 

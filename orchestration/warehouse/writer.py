@@ -89,7 +89,7 @@ def connection(
             if "Could not set lock" not in str(error):
                 raise UnreadableError(
                     f"{database} cannot be opened: {error}; if the warehouse is damaged, `tidemark build --rebuild` "
-                    "makes it anew from the landing"
+                    "makes it again from the landing"
                 ) from error
             if time.monotonic() >= deadline:
                 raise WriterBusyError(

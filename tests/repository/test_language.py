@@ -15,6 +15,9 @@ PLAIN = {
     r"br(?:oken|oke|eaks)[ _]off": "interrupted",
     r"(?:sealed(?!\.bin)|gathered)": "clustered, compacted",
     r"whoever": "the client, the process, the caller",
+    r"anew": "again, rewritten",
+    r"outdone|by[ _]lot|stands?[ _]beside": "superseded, random, is next to",
+    r"(?:window|written|built|file|max|newest)[ _]ticks|ticks_to": "minutes",
     r"fallow|by[ _]and[ _]by|of[ _]old": "the time or the condition",
 }
 # Files of others, and the list of the words themselves.

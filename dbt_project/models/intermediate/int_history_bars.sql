@@ -30,5 +30,5 @@ identified as materialized (
     join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
 )
 
-{{ not_outdone('identified', ['market_id', 'step', 't']) }}
+{{ newest_versions('identified', ['market_id', 'step', 't']) }}
 order by step, t

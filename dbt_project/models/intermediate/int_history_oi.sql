@@ -33,5 +33,5 @@ identified as materialized (
     left join {{ ref('venues') }} as v on o.venue = v.venue
 )
 
-{{ not_outdone('identified', ['market_id', 'period_ms', 't']) }}
+{{ newest_versions('identified', ['market_id', 'period_ms', 't']) }}
 order by t

@@ -28,4 +28,4 @@ identified as materialized (
     join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
 )
 
-{{ not_outdone('identified', ['market_id', 'minute_ms']) }}
+{{ newest_versions('identified', ['market_id', 'minute_ms']) }}

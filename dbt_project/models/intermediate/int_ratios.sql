@@ -64,4 +64,4 @@ converted as materialized (
     left join prices as p on s.market_id = p.market_id and s.minute_ms = p.minute_ms
 )
 
-{{ not_outdone('converted', ['market_id', 'kind', 'period_ms', 't']) }}
+{{ newest_versions('converted', ['market_id', 'kind', 'period_ms', 't']) }}

@@ -161,8 +161,8 @@ def history_of_hours() -> list[list[dict[str, Any]]]:
 
 @pytest.mark.requirement("series:ratios:backfilled")
 def test_ratios_include_hours_of_history_in_any_order(warehouse: Warehouse) -> None:
-    """Hours of history stand beside recorded ones, which they do not replace, and are of no finer step; net positioning
-    takes the backfilled open interest of the same hour, whichever came first."""
+    """Hours of history are served next to recorded ones, which they do not replace, and not at finer steps; net
+    positioning takes the backfilled open interest of the same hour, whichever came first."""
     recorded, *history = history_of_hours()
     hour, results = TICK - TICK % HOUR, []
     for loads in ([recorded, *history], [recorded, *reversed(history)]):

@@ -29,7 +29,7 @@ STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 60), st.integers(0, 60)
 
 @given(STEPS)
 def test_spans_are_what_was_added_and_not_forgotten(steps: list[tuple[bool, int, int]]) -> None:
-    """Against the set of milliseconds that the spans hold, and after the file is opened anew."""
+    """Against the set of milliseconds that the spans hold, and after the file is opened again."""
     true = set[int]()
     with tempfile.TemporaryDirectory() as folder:
         covered = Covered(Path(folder) / "covered.sqlite")

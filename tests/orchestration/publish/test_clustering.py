@@ -118,7 +118,7 @@ def test_a_coin_s_premiums_are_brought_together_when_a_month_has_ended(
         elif left and rows(served(few), compacted) == [(1,)]:
             break
     assert 0 < min(left) < max(left) < len(COINS)
-    # The running hour is written anew each minute.
+    # The running hour is rewritten each minute.
     stored = [row for row in rows(served(few), order) if row[1] < april]
     assert stored == sorted(stored)
     # Until the next month what is new stays as it comes.

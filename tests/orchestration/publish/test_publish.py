@@ -85,7 +85,7 @@ def test_other_columns_or_another_warehouse_refill_the_replica(warehouse: MartWa
     assert_same(warehouse)
 
 
-def test_a_damaged_replica_is_made_anew(few: MartWarehouse) -> None:
+def test_a_damaged_replica_is_made_from_scratch(few: MartWarehouse) -> None:
     few.publish()
     (few.serving / "replica_b.duckdb").write_bytes(b"no database" * 1000)
     few.build(T0 + MINUTE_MS)

@@ -65,7 +65,7 @@ async def test_the_pause_grows_to_the_longest_one(tmp_path: Path) -> None:
     assert "    broken: no disk" in said
 
 
-async def test_the_pause_starts_anew_after_a_steady_run(tmp_path: Path) -> None:
+async def test_the_pause_starts_again_after_a_steady_run(tmp_path: Path) -> None:
     said: list[str] = []
     always_steady = Pace(first=0.05, longest=0.4, steady=0)
     async with Supervisor(tmp_path, said.append, always_steady) as running:

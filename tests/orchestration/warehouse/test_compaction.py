@@ -128,7 +128,7 @@ def test_no_build_waits_while_a_day_is_compacted(settings: Settings, monkeypatch
     assert held == ["while the file is written"]
 
 
-def test_a_warehouse_made_anew_meanwhile_keeps_its_files(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warehouse_rebuilt_meanwhile_keeps_its_files(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     before, write = landed_rows(settings), compaction._write
 
     def beside_a_rebuild(*arguments: Any) -> None:

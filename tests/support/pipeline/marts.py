@@ -20,7 +20,7 @@ FEW = (
     "market_index", "premiums", "wallet_liquidations", "series_market_1m", "series_market_5m", "series_base_1h",
     "series_market_1d", "series_ratios_5m", "series_ratios_1h", "series_ratios_1d",
 )  # fmt: skip
-# Columns of each history, and what a build of one minute writes: the hour's or day's rows anew, or one more event.
+# Columns of each history, and what a build of one minute writes: the rewritten rows of its hour or day, or one event.
 HISTORIES = {
     "premiums": (
         "exchange text, base text, t bigint, premium double, tick_ms bigint",
@@ -161,7 +161,7 @@ class MartWarehouse:
         )
 
     def write_histories(self, con: duckdb.DuckDBPyConnection, tick: int) -> None:
-        """The hour's row of each coin anew, and one more event."""
+        """The rewritten row of the hour for each coin, and one more event."""
         times = {"tick": tick, "hour": tick - tick % HOUR_MS, "day": tick - tick % DAY_MS}
         for history in self.served.histories:
             con.execute(HISTORIES[history][1].format(**times, build=self.builds, coins=f"unnest({COINS}) u(c)"))

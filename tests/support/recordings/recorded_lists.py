@@ -55,7 +55,7 @@ def _joined(kind: str, rows: Any, price: str, name: str = "symbol") -> Markets:
 
 
 def _split(kind: str, rows: Any, price: str | None, name: str, mark: str, *, quote_first: bool = False) -> Markets:
-    """Symbols whose quote stands beside a mark."""
+    """Symbols whose quote is separated from the base by a mark."""
     for row in rows:
         token, quote, *rest = row[name].split(mark)
         if quote_first:

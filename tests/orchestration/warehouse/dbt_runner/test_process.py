@@ -47,7 +47,7 @@ def test_models_are_idle_whose_triggers_are_all_missing(tmp_path: Path) -> None:
     assert dbt_process.idle_models(settings, {"perp_tickers"}) == ["options", "statistics"]
     assert dbt_process.idle_models(settings, {"perp_tickers", "option_book"}) == ["statistics"]
     assert dbt_process.idle_models(settings, {"every_1h"}) == []
-    # A project that was parsed anew has triggers of its own.
+    # A project that was parsed again has triggers of its own.
     parse(markets=["perp_tickers"])
     later = time.time() + 10
     os.utime(manifest, (later, later))

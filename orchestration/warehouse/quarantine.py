@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import duckdb
 
-from orchestration.config.clock import HOUR_MS, as_utc, now_ms
+from orchestration.config.clock import HOUR_MS, MINUTE_MS, as_utc, now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import DbtError, fingerprint, run_dbt
 from orchestration.warehouse.watermark import prepare
@@ -25,12 +25,13 @@ from orchestration.warehouse.windows import Window
 from orchestration.warehouse.writer import PipelineError, Report, connection, literals, writer_lock
 
 # After so many seconds, the bodies of a venue that are still in doubt are set aside together: the other venues wait.
-SEARCH_S = 15.0
+SEARCH_S = 25.0
 # The search for the venues ends here, and the error stands: one venue would have been found.
 VENUES_S = 90.0
 # A request whose body failed is set aside unread for so long: an exchange that sends the same every minute costs one
-# search an hour. If so many requests of an endpoint failed, the whole endpoint is set aside.
-UNREAD_MS, WHOLE_ENDPOINT = HOUR_MS, 10
+# search an hour. If so many requests of an endpoint failed, the whole endpoint is set aside. Bodies that were still in
+# doubt are read again sooner.
+UNREAD_MS, IN_DOUBT_MS, WHOLE_ENDPOINT = HOUR_MS, 10 * MINUTE_MS, 10
 FAILED_MODEL = re.compile(r"\b(?:in|model|Failure in) (?:sql |python )?model (?:main\.)?(\w+)")
 # Failures of the machine, which no body causes.
 MACHINE = re.compile(r"No space left|IO Error|Could not set lock|Read-only file system")
@@ -216,7 +217,10 @@ def _insert(con: duckdb.DuckDBPyConnection, bodies: str, facts: str) -> None:
 
 def set_aside_unread(con: duckdb.DuckDBPyConnection, window: Window, report: Report) -> None:
     """Set aside the window's bodies of requests that failed within the last hour, without reading them."""
-    since = f"state = 'set aside' and alone and error not like 'not read: %' and set_aside_ms > {now_ms() - UNREAD_MS}"
+    since = (
+        "state = 'set aside' and error not like 'not read: %' "
+        f"and set_aside_ms > if(alone, {now_ms() - UNREAD_MS}, {now_ms() - IN_DOUBT_MS})"
+    )
     failed = con.execute(
         f"select venue, endpoint, case when count(distinct key) over (partition by venue, endpoint) < {WHOLE_ENDPOINT} "
         f"then key end, error from pipeline.quarantine where {since}"

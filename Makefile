@@ -16,7 +16,7 @@ FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/
 	tests/serve/http/test_compression.py tests/serve/http/test_responses.py tests/serve/mcp/test_jsonrpc.py \
 	tests/serve/contract --deselect tests/serve/contract/test_openapi.py::test_schemathesis_finds_nothing
 .DEFAULT_GOAL := help
-.PHONY: help demo up test test-fast test-starts lint format conformance bench lock clean
+.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance bench lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
@@ -44,11 +44,21 @@ test-starts: .venv/installed-dev
 test-fast: .venv/installed-dev
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(FAST) $(ARGS)
 
+# Types and SQL take a core each for more than a minute.
 lint: .venv/installed-dev
+	@$(MAKE) --no-print-directory --output-sync=target -j 2 lint-types lint-sql lint-python
+
+lint-python: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+lint-types: .venv/installed-dev
+	$(BIN)/mypy
+
+lint-sql: .venv/installed-dev
+	@! LC_ALL=C.UTF-8 grep -rnE --include='*.sql' '^.{161}' dbt_project/models dbt_project/tests || \
+		{ echo "These lines of SQL are longer than 160 characters."; exit 1; }
 	TIDEMARK_WAREHOUSE=:memory: $(BIN)/sqlfluff lint --disable-progress-bar --processes 2 dbt_project/models dbt_project/tests
 
 format: .venv/installed-dev

@@ -18,6 +18,7 @@ from orchestration.cli.main import app
 from orchestration.config.settings import SETTINGS, Settings
 from orchestration.supervise.preflight import PreflightError, check_origin
 from tests.support.command import TIDEMARK, environment, sentence, status, tidemark
+from tests.support.pipeline.dbt_project import give_parsed
 from tests.support.servers.api_server import free_port, some_address, until
 
 COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "backfill", "status")
@@ -167,6 +168,7 @@ def price(port: int) -> float | None:
 @pytest.mark.timeout(900)
 def test_the_demo_starts_serves_survives_a_crash_and_stops(tmp_path: Path) -> None:
     home = tmp_path / "home"
+    give_parsed(Settings.from_env({"TIDEMARK_HOME": str(home)}))
     env = environment(home, TIDEMARK_TRUSTED_PROXIES="127.0.0.1")
     port = int(env["TIDEMARK_API_PORT"])
     output = tmp_path / "output"

@@ -13,6 +13,7 @@ from orchestration.code_location import minute
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
 from orchestration.quality.suites import checks_of
+from orchestration.warehouse import quarantine
 from tests.support.pipeline.odd_bodies import guard, land_rows, odd_rows
 from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, tables
 
@@ -96,6 +97,7 @@ def test_minute_hour_and_day(
     # A minute that holds nothing for some of the published tables is an edition all the same, also if a model fails
     # with one of its bodies.
     guard(settings)
+    monkeypatch.setattr(quarantine, "SEARCH_S", 3600.0)
     land_rows(settings, odd_rows(newest + MINUTE, "ETHUSDT"))
     edition = read_status(settings)["edition"]
     later = execute(definitions, instance, "minute")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestration.config.settings import Settings
+from orchestration.warehouse import quarantine
 from orchestration.warehouse.quarantine import culprits, listed, mark
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import PipelineError, connection
@@ -35,6 +36,13 @@ def test_those_in_doubt_come_together_when_it_is_late() -> None:
     calls = iter([False, False, True])
     found = list(culprits(range(8), lambda some: 5 in some, lambda: next(calls, True)))
     assert found == [[4, 5]]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, the search goes on until each body is known alone."""
+    monkeypatch.setattr(quarantine, "SEARCH_S", 3600.0)
+    monkeypatch.setattr(quarantine, "VENUES_S", 3600.0)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from ingest.venues import VENUES
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from tests.support.pipeline.recorder_minutes import unhurried
+from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import RESPONSES, Warehouse, seeded
 from tests.support.servers import loopback_past
 from tests.support.servers.loopback_venue import serving as loopback
@@ -80,12 +80,11 @@ def fetched(tmp_path_factory: pytest.TempPathFactory) -> Fetched:
 
 
 @pytest.fixture(scope="module")
-def warehouse(fetched: Fetched, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+def warehouse(fetched: Fetched, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """The staging views over what was fetched."""
     made = seeded(tmp_path_factory.mktemp("warehouse"))
     made.build(fetched.rows, "raw_window")
-    yield made
-    made.reset()
+    return Staged(made.folder)
 
 
 def test_every_kind_of_every_venue_is_fetched_completely(fetched: Fetched) -> None:

@@ -4,9 +4,8 @@ import asyncio
 import json
 import pickle
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -26,20 +25,10 @@ from sandbox.server import create_app, serving
 from sandbox.venues import SIMULATED_VENUES
 from tests.support.pipeline.recorder_minutes import unhurried
 from tests.support.pipeline.shared import shared
+from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded, span
 
 NOW_MS = ANCHOR_MS + 37_500
-
-
-class Staged(Warehouse):
-    """A warehouse that is only read from now on: over one connection, which knows its views already."""
-
-    @cached_property
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        return duckdb.connect(self.path, read_only=True)
-
-    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, list(parameters)).fetchall()
 
 
 def keep_rows(warehouse: Warehouse, venues: Iterable[str]) -> None:

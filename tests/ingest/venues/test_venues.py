@@ -24,7 +24,8 @@ from sandbox.venues import SIMULATED_VENUES
 from sandbox.venues.binance import options as binance_options
 from sandbox.venues.bybit import options as bybit_options
 from sandbox.wire.settlements import settlements
-from tests.ingest.venues.conftest import NOW_MS, FirstMinute, Staged
+from tests.ingest.venues.conftest import NOW_MS, FirstMinute
+from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
 MACRO = Path(__file__).parents[3] / "dbt_project" / "macros" / "recording.sql"

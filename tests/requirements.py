@@ -67,6 +67,10 @@ SERIES = {
     ),
     "series:gaps:clipped": Requirement("interface 2.2", "gaps lie within the range"),
     "series:gaps:venue": Requirement("interface 2.2", "with a venue, its gaps and the recorder's own"),
+    "series:gaps:partial": Requirement("interface 2.2", "a bucket that lacks an expected market is a gap of its venue"),
+    "series:coverage": Requirement(
+        "interface 2.2", "coverage=1 adds the markets in each bucket, those expected, and the origin, in every format"
+    ),
     "series:csv": Requirement(
         "interface 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"
     ),
@@ -452,6 +456,7 @@ MCP = {
     "mcp:unavailable": Requirement(
         "interface 7.3", "a store that is down: unavailable, isError, retry_after_s, fits its schema"
     ),
+    "mcp:coverage": Requirement("interface 2.8", "coverage.markets: in the newest bucket, and expected"),
     "mcp:partial": Requirement("interface 3", "partial with recording_gap where the recorder was down in the range"),
     "mcp:freshness": Requirement(
         "interface 3", "fresh up to a step and 15 minutes after the newest bucket; historical"

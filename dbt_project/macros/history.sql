@@ -85,6 +85,8 @@ added as (
     rolled.vol24h_usd,
     -- One per minute of the bucket, so that every hour has the same weight in coarser tiers.
     case when published.funding_8h is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.funding_n, 0) end as funding_n,
+    case when published.volume_usd is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.volume_n, 0) end as volume_n,
+    coalesce(rolled.liq_n, 0) as liq_n,
     rolled.liq_long_usd, rolled.liq_short_usd, 'backfilled' as source
   from published
   left join rolled using (t, market_id)

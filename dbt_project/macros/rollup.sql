@@ -60,7 +60,7 @@ with {{ last_and_sums(step, ref("series_market_" ~ finer_step(step)).include(dat
 {#- A base tier as a view, computed when it is read. -#}
 {% macro rollup_base_view(step) %}
 {{ config(materialized="view_in_place") }}
-select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
+select t, base, coalesce(type, 'all') as type, {{ across_markets(step) }}
 from {{ ref("series_market_" ~ step).include(database=false) }}
 where aggregated
 group by grouping sets ((t, base, type), (t, base))
@@ -80,6 +80,7 @@ buckets as (
     sum(funding_8h * funding_n) / nullif(sum(funding_n) filter (where funding_8h is not null), 0) as funding_8h,
     sum(funding_n) as funding_n,
     sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
+    sum(volume_n) as volume_n, sum(liq_n) as liq_n,
     {{ source_of_parts() }} as source
   from {{ relation }}
   group by bucket_t, market_id{{ ", base" if by_base }}
@@ -89,7 +90,8 @@ buckets as (
 select
   bucket_t as t, market_id, venue, type, symbol, {{ "base" if by_base else "identity.base as base" }}, identity.quote as quote,
   identity.hip3 as hip3, identity.aggregated as aggregated, price, vol24h_usd, volume_usd, taker_buy_usd,
-  taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd, source
+  taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd,
+  volume_n::integer as volume_n, liq_n::integer as liq_n, source
 from buckets
 {% if history %}){{ with_history_of(step) }}{% endif %}
 {% endmacro %}
@@ -116,7 +118,7 @@ markets as (
   {% else %}select * from {{ relation }}{% endif %}
 )
 
-select t, base, coalesce(type, 'all') as type, {{ across_markets() }}
+select t, base, coalesce(type, 'all') as type, {{ across_markets(step) }}
 from markets
 where aggregated
 group by grouping sets ((t, base, type), (t, base))
@@ -128,13 +130,13 @@ group by grouping sets ((t, base, type), (t, base))
 {% macro rollup_venue(step) %}
 {{ config(materialized="view_in_place") }}
 {%- set markets = ref("series_market_" ~ step).include(database=false) %}
-select t, base, type, venue, {{ across_markets() }} from {{ markets }} where aggregated group by t, base, type, venue
+select t, base, type, venue, {{ across_markets(step) }} from {{ markets }} where aggregated group by t, base, type, venue
 union all
-select t, base, 'all' as type, venue, {{ across_markets() }} from {{ markets }} where aggregated group by t, base, venue
+select t, base, 'all' as type, venue, {{ across_markets(step) }} from {{ markets }} where aggregated group by t, base, venue
 {% endmacro %}
 
 {#- Aggregate columns over several markets: sums of amounts, weighted means of prices and rates. -#}
-{% macro across_markets() %}
+{% macro across_markets(step) %}
   {#- Backfilled rows have no 24h volume: the weight is then the volume of the bucket. #}
   {%- set of_history = "if(source = 'backfilled', volume_usd, null)" %}
   {{ weighted_mean("price", "vol24h_usd", fallback=weighted_mean("price", of_history, fallback="avg(price)")) }} as price,
@@ -142,7 +144,25 @@ select t, base, 'all' as type, venue, {{ across_markets() }} from {{ markets }} 
   sum(oi_usd) as oi_usd,
   {{ weighted_mean("funding_8h", "oi_usd") }} as funding_8h,
   sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
-  count(*)::integer as n_markets, {{ source_of_parts() }} as source
+  count(*)::integer as n_markets,
+  {%- for family, counted in counted_markets().items() %}
+  count_if({{ counted | replace("{minutes}", step_ms(step) // 60000) }})::integer as n_{{ family }},
+  {%- endfor %}
+  {{ source_of_parts() }} as source
+{% endmacro %}
+
+{#- When a row of a market counts in `n_<family>`, by the families of `expected_markets`: a state if it was observed, a flow
+    if every minute of the bucket is known. A metric's `coverage` in models/metrics/_metrics.yml repeats it for readers of the
+    rows; the test mart_coverage_counts_markets compares the two. -#}
+{% macro counted_markets() %}
+  {{ return({
+    "price": "price is not null",
+    "oi": "oi_usd is not null",
+    "funding": "funding_8h is not null and oi_usd is not null",
+    "volume": "volume_n >= {minutes}",
+    "taker": "taker_buy_usd is not null and volume_n >= {minutes}",
+    "liquidations": "liq_n >= {minutes}",
+  }) }}
 {% endmacro %}
 
 {#- Mean of `value` weighted by `weight`; rows that lack either drop out of both sums. Null if no weight is left. -#}

@@ -8,17 +8,21 @@ with day as (
 {%- set finer = finer_step(step) %}
 select '{{ step }}' as step, *
 from (
-  select t, market_id, volume_usd, liq_long_usd, liq_short_usd, funding_n, source
+  select t, market_id, volume_usd, liq_long_usd, liq_short_usd, funding_n, volume_n, liq_n, source
   from {{ ref("series_market_" ~ step) }} where t >= (select since_ms from day)
 ) as whole
 full join (
   select
     {{ bucket("t", step) }} as t, market_id, sum(volume_usd) as volume_usd, sum(liq_long_usd) as liq_long_usd,
-    sum(liq_short_usd) as liq_short_usd, sum(funding_n) as funding_n
+    sum(liq_short_usd) as liq_short_usd, sum(funding_n) as funding_n,
+    sum(volume_n) as volume_n, sum(liq_n) as liq_n
   from {{ ref("series_market_" ~ finer) }} where t >= (select since_ms from day)
   group by all
 ) as parts using (t, market_id)
-where whole.source is distinct from 'backfilled' and (whole.funding_n is distinct from parts.funding_n
+where whole.source is distinct from 'backfilled' and (false
+  {%- for column in ["funding_n", "volume_n", "liq_n"] %}
+  or whole.{{ column }} is distinct from parts.{{ column }}
+  {%- endfor %}
   {%- for column in ["volume_usd", "liq_long_usd", "liq_short_usd"] %}
   or not {{ same_number("whole." ~ column, "parts." ~ column) }}
   {%- endfor %})

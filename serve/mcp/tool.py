@@ -37,6 +37,7 @@ class ToolResult:
     span: the requested range; known: the part of it that has data
     fresh_until_ms: the time from which the result is stale; None for a completed window
     gaps: unrecorded periods in the range; in those of `venue` or of the recorder (None) nothing is known
+    markets: how many markets are in the buckets, and how many were expected (MARKETS); None where that has no meaning
     source: the tables that were read; method: how the numbers are computed
     rest: path of the same data in the JSON API
     """
@@ -51,6 +52,7 @@ class ToolResult:
     caveats: Sequence[str] = ()
     gaps: Sequence[Gap] = ()
     venue: str | None = None
+    markets: Mapping[str, int] | None = None
     warnings: list[dict[str, Any]] = field(default_factory=list)
     rest: str | None = None
 
@@ -113,14 +115,18 @@ class Tool:
 
 
 NULLABLE: Schema = {"type": ["integer", "null"]}
+MARKETS: Schema = {
+    **object_of({"n": INTEGER, "expected": INTEGER, "buckets": INTEGER, "incomplete": INTEGER}, nullable=True),
+    "description": "Of the newest bucket; incomplete: buckets that lack a market.",
+}
 BOUNDS = object_of({"start": INTEGER, "end": INTEGER}, nullable=True)
 # Short, because it is part of every tool: the server's instructions explain it once.
 ENVELOPE: Schema = {
     "status": {"enum": ["ok", "partial", "unavailable"]},
     "as_of": {**NULLABLE, "description": "Time of the newest data, UTC epoch ms."},
     "freshness": {
-        "enum": ["fresh", "historical", "stale", None],
-        "description": "historical: a completed window; stale: meant to be current, but too old.",
+        "enum": ["fresh", "historical", None],
+        "description": "historical: a completed window, or one that is too old to be current (warning stale).",
     },
     "provenance": object_of(
         {"edition": NULLABLE, "source": TEXT_OR_NULL, "method": TEXT, "caveats": array_of(TEXT)},
@@ -131,6 +137,7 @@ ENVELOPE: Schema = {
             "available": BOUNDS,
             "gaps": array_of(object_of({"start": INTEGER, "end": INTEGER, "venue": TEXT_OR_NULL, "reason": TEXT})),
             "gaps_omitted": INTEGER,
+            "markets": MARKETS,
         }
     ),
     "units": {"type": "object", "additionalProperties": TEXT},
@@ -150,7 +157,7 @@ def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> b
         warnings.append({"code": "recording_gap", "message": message})
     if missing_venues:
         each = ", ".join(f"{venue} {_length(gaps)}" for venue, gaps in sorted(missing_venues.items()))
-        message = f"Some venues were not recorded all the time; sums do not include them there: {each}."
+        message = f"Some venues were not recorded all the time, or not all their markets; sums lack them there: {each}."
         warnings.append({"code": "venue_gap", "message": message})
     if stale:
         message = "The newest data is older than a step plus 15 minutes: do not treat it as current."
@@ -158,9 +165,9 @@ def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> b
     gaps = _longest(unknown, MAX_GAPS)
     gaps += _longest([gap for own in missing_venues.values() for gap in own], MAX_GAPS - len(gaps))
     content = {
-        "status": "partial" if unknown else "ok",
+        "status": "partial" if unknown or found.venue in missing_venues else "ok",
         "as_of": edition.as_of_ms,
-        "freshness": "historical" if found.fresh_until_ms is None else "stale" if stale else "fresh",
+        "freshness": "historical" if stale or found.fresh_until_ms is None else "fresh",
         "provenance": {
             "edition": edition.edition_id,
             "source": found.source,
@@ -172,6 +179,7 @@ def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> b
             "available": found.known and found.known._asdict(),
             "gaps": sorted(gaps, key=lambda gap: gap["start"]),
             "gaps_omitted": len(found.gaps) - len(gaps),
+            "markets": found.markets and dict(found.markets),
         },
         "units": dict(found.units),
         "warnings": warnings,
@@ -198,7 +206,7 @@ def unavailable(edition: Edition | None, reason: str, retry_after_s: int) -> byt
                 "method": "",
                 "caveats": [],
             },
-            "coverage": {"requested": None, "available": None, "gaps": [], "gaps_omitted": 0},
+            "coverage": {"requested": None, "available": None, "gaps": [], "gaps_omitted": 0, "markets": None},
             "units": {},
             "warnings": [],
             "data": None,
@@ -252,11 +260,12 @@ def _property(param: Param, catalog: Catalog) -> Schema:
 
 
 def _gaps_by_venue(found: ToolResult) -> tuple[list[Gap], dict[str, list[Gap]]]:
-    """The gaps in which nothing is known, and the others by venue."""
+    """The gaps in which nothing is known, and the others by venue: of a venue among several, or of a part of one."""
     unknown: list[Gap] = []
     missing_venues: dict[str, list[Gap]] = {}
     for gap in found.gaps:
-        (unknown if gap["venue"] in (None, found.venue) else missing_venues.setdefault(gap["venue"], [])).append(gap)
+        nothing = gap["venue"] is None or (gap["venue"] == found.venue and gap["reason"] != "partial")
+        (unknown if nothing else missing_venues.setdefault(gap["venue"], [])).append(gap)
     return unknown, missing_venues
 
 

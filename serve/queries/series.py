@@ -1,22 +1,54 @@
-"""A series for a response: description, values, and unrecorded periods."""
+"""A series for a response: description, values, coverage, and unrecorded periods."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from serve.contract.errors import BadParameter
+from serve.queries.coverage import Coverage, counted_sql, cover, newest_minute
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
+from serve.replica.catalog import Metric
 from serve.replica.edition import Reader
 from serve.replica.gaps import before_recording, gaps_within
+
+# The columns of `coverage=1`: markets in the bucket, markets expected, and where the values come from.
+COVERAGE = ("n", "expected", "origin")
+SAME_ORIGIN = "if(min(source) = max(source), min(source), 'mixed')"
+
+
+class Points(NamedTuple):
+    """The buckets of a series: its columns, those of its coverage if it was asked for, and its gaps."""
+
+    columns: dict[str, Any]
+    coverage: dict[str, Any]
+    gaps: list[dict[str, Any]]
+    known: Coverage | None
 
 
 def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     """The content of a JSON response: the description, `t` and the fields as arrays, and the gaps."""
-    found = db.arrays(series_sql(query, db.edition))
-    if not found["t"].size:
+    found = read_points(query, db)
+    return {**describe_series(query, db), **found.columns, **found.coverage, "gaps": found.gaps}
+
+
+def read_points(query: SeriesQuery, db: Reader) -> Points:
+    """The buckets of the series."""
+    metric = db.edition.catalog.by_name[query.metric]
+    columns: dict[str, Any] = db.arrays(series_sql(query, db.edition, _beside(query, db, metric)))
+    t, n, origin = columns["t"], columns.pop("n", None), columns.pop("origin", None)
+    if not t.size:
         check_venue(query, db)
-    return {**describe_series(query, db), **found, "gaps": series_gaps(query, db, found["t"])}
+    gaps = _recorded_gaps(query, db, metric, t)
+    known = cover(query, db, t, n, gaps) if n is not None else None
+    if known:
+        gaps = sorted(gaps + known.gaps, key=lambda gap: (gap["start"], gap["end"], gap["venue"] or ""))
+    if not query.coverage:
+        return Points(columns, {}, gaps, known)
+    unknown = [None] * len(t)
+    counts = (known.n, known.expected) if known else (unknown, unknown)
+    listed = unknown if origin is None else origin.tolist()
+    return Points(columns, dict(zip(COVERAGE, (*counts, listed), strict=True)), gaps, known)
 
 
 def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
@@ -30,9 +62,20 @@ def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     return {**described, "start": query.start, "end": query.end, "source": source, "fields": list(metric.fields)}
 
 
-def series_gaps(query: SeriesQuery, db: Reader, t: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
+def _beside(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, str]:
+    """The columns that the coverage is made of: always the markets, because those that lack are gaps."""
+    if not metric.coverage:
+        return {}
+    stored = f"n_{metric.coverage['family']}"
+    if query.market:
+        n = f"({counted_sql(metric, query.step_ms, newest_minute(db))})::int"
+    else:
+        n = f"sum({stored})::int" if metric.grouped else stored
+    return {"n": n, **({"origin": SAME_ORIGIN if metric.grouped else "source"} if query.coverage else {})}
+
+
+def _recorded_gaps(query: SeriesQuery, db: Reader, metric: Metric, t: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
     """The unrecorded periods in the range; `t` are the starts of the buckets that have values."""
-    metric = db.edition.catalog.by_name[query.metric]
     # A metric that fixes its type may be made of both perps and spot.
     kind = query.type if metric.types else "all"
     recorded = gaps_within(db, metric, kind, query.venue, query.span, query.kind)

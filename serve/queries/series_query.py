@@ -37,6 +37,7 @@ class SeriesQuery:
     start: int
     end: int
     format: str
+    coverage: bool = False
 
     @property
     def span(self) -> Span:
@@ -81,7 +82,7 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
     tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)
     span = aligned(span, tier.step_ms)
-    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"])
+    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"], values["coverage"] == "1")
 
 
 def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:

@@ -1,12 +1,17 @@
 """The SQL of a series, from the metric's definition and the canonical query."""
 
+from collections.abc import Mapping
+
 from serve.queries.series_query import SeriesQuery
 from serve.replica.catalog import Metric
 from serve.replica.edition import Edition, literal
 
+NOTHING: Mapping[str, str] = {}
 
-def series_sql(query: SeriesQuery, edition: Edition) -> str:
-    """`t` and the metric's fields by time; only buckets with a value, null for what is not finite.
+
+def series_sql(query: SeriesQuery, edition: Edition, beside: Mapping[str, str] = NOTHING) -> str:
+    """`t` and the metric's fields by time; only buckets with a value, null for what is not finite. `beside` are further
+    columns, by name.
 
     With literals, because DuckDB plans a statement with parameters twice.
     """
@@ -23,12 +28,24 @@ def series_sql(query: SeriesQuery, edition: Edition) -> str:
     else:
         source, before, outer = table, "", [*inner, *outer]
     stated = _stated(metric, query.kind)
-    columns = ", ".join(f'({sql})::double as "{name}"' for name, sql in stated.items())
+    columns = ", ".join(
+        [f'({sql})::double as "{name}"' for name, sql in stated.items()]
+        + [f"{sql} as {name}" for name, sql in beside.items()]
+    )
     where = f" where {_all(outer)}" if any(outer) else ""
     group = " group by t" if metric.grouped else ""
-    final = ", ".join(f'{_final(name, metric)} as "{name}"' for name in metric.fields)
+    final = ", ".join([*(f'{_final(name, metric)} as "{name}"' for name in metric.fields), *beside])
     known = " or ".join(f'"{name}" is not null' for name in stated)
     return f"{before}select t, {final} from (select t, {columns} from {source}{where}{group}) where {known} order by t"
+
+
+def selected_rows(query: SeriesQuery, edition: Edition, table: str) -> str:
+    """The condition for the rows of a table of markets that are in the series, at any time."""
+    if query.market:
+        return _all([edition.of_bases([str(query.base)], table), *_equal({"market_id": query.market})])
+    of_base = edition.of_bases([query.base], table) if query.base else ""
+    kind = None if query.type == "all" else query.type
+    return _all([of_base, "aggregated", *_equal({"venue": query.venue, "type": kind})])
 
 
 def venues_sql(metric: Metric, kind: str | None, step: str) -> str:

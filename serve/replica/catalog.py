@@ -51,6 +51,8 @@ class Metric:
     formula, caveats: how it is computed and its limitations, for readers of the documentation.
     endpoints: the recorded endpoints that it is computed from; their gaps are its gaps. A kind has its own.
     shared_endpoints: further such endpoints, which are also requested from venues without the metric.
+    coverage: the `family` of expected markets that count in it, and the condition by which the row of a market is
+    `counted` in its bucket; empty where it is unknown which markets to expect.
     history: whether the venues' own history fills in the time that was not recorded.
     """
 
@@ -72,6 +74,7 @@ class Metric:
     venues: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     shared_endpoints: tuple[str, ...] = ()
+    coverage: Mapping[str, str] = field(default_factory=dict)
     history: bool = True
     formula: str = ""
     caveats: tuple[str, ...] = ()

@@ -12,6 +12,8 @@ from serve.replica.units import UNIT_MS, Span
 
 # By precedence: if endpoints of a venue fail for different reasons in the same minute, the first of these is listed.
 REASONS = ("recorder_down", "venue_unreachable", "venue_error", "partial")
+# What was neither recorded nor fetched, because the recording had not begun.
+BEFORE_RECORDING = "before_recording"
 # Gaps are merged once per edition and kind, over the shortest of these lookbacks that contains the range.
 LOOKBACKS_MS = (2 * UNIT_MS["d"], 35 * UNIT_MS["d"])
 OPEN = "sum(sum(opened) filter (reason = '{}')) over by_time"
@@ -86,7 +88,7 @@ def before_recording(db: Reader, t: np.ndarray[Any, Any], step_ms: int, span: Sp
     starts, ends = np.append(span.start, known + step_ms), np.append(known, end)
     holes = starts < ends
     return [
-        {"start": start, "end": until, "venue": None, "reason": "recorder_down"}
+        {"start": start, "end": until, "venue": None, "reason": BEFORE_RECORDING}
         for start, until in zip(starts[holes].tolist(), ends[holes].tolist(), strict=True)
     ]
 

@@ -23,12 +23,12 @@ from serve.contract.parameters import (
 )
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
-from serve.queries.series import check_venue, describe_series, read_series, series_gaps
+from serve.queries.series import COVERAGE, check_venue, describe_series, read_points, read_series
 from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader
-from serve.replica.gaps import REASONS
+from serve.replica.gaps import BEFORE_RECORDING, REASONS
 from serve.replica.unavailable import Fallback, Unavailable
 
 GAP: Schema = {
@@ -38,7 +38,11 @@ GAP: Schema = {
         "start": {"type": "integer"},
         "end": {"type": "integer"},
         "venue": {**TEXT_OR_NULL, "description": "null: the recorder was down, or had not started."},
-        "reason": {"enum": list(REASONS)},
+        "reason": {
+            "enum": [*REASONS, BEFORE_RECORDING],
+            "description": "partial: a market of the venue is not, or not completely, in the buckets. "
+            "before_recording: neither recorded nor in the venues' history.",
+        },
     },
 }
 FIELDS: Schema = {
@@ -61,6 +65,22 @@ FIELDS: Schema = {
         },
         "fields": {"type": "array", "items": {"type": "string"}},
         "t": {"type": "array", "items": {"type": "integer"}},
+        "n": {
+            "type": "array",
+            "items": {"type": ["integer", "null"]},
+            "description": "With coverage=1: markets in each bucket; of a flow those of which every minute is known.",
+        },
+        "expected": {
+            "type": "array",
+            "items": {"type": ["integer", "null"]},
+            "description": "With coverage=1: markets listed in each bucket whose venue publishes the metric. null, as "
+            "n, where that is not known of the metric.",
+        },
+        "origin": {
+            "type": "array",
+            "items": {"enum": ["recorded", "backfilled", "mixed", None]},
+            "description": "With coverage=1: where each bucket's values come from.",
+        },
         "gaps": {"type": "array", "items": GAP, "description": "Unrecorded periods in the range: not zero activity."},
         "db": {"type": "boolean", "description": "false when the database is missing or unreachable."},
         "error": {"const": "unavailable", "description": "Present when the database is unreachable."},
@@ -125,6 +145,9 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
             "Share of what: all accounts (without it), the top traders' accounts or positions, or what takers traded; "
             "long-short only."
         ),
+        "coverage": one_of(
+            "1 adds how many markets are in each bucket and how many were expected.", "0", "1", default="0"
+        ),
         "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
     },
 )
@@ -137,12 +160,17 @@ def series(query: SeriesQuery, db: Reader) -> Body:
 
 def _csv(query: SeriesQuery, db: Reader) -> Body:
     metric = db.edition.catalog.by_name[query.metric]
-    cells = ", ".join(f"""coalesce("{name}"::varchar, '')""" for name in metric.fields)
+    names = [*metric.fields, *(COVERAGE if query.coverage else ())]
+    rows = f"({series_sql(query, db.edition)})"
+    if query.coverage:
+        db.cursor.register("covered", _points_table(query, db)[0])
+        rows = "covered"
+    cells = ", ".join(f"""coalesce("{name}"::varchar, '')""" for name in names)
     lines = db.value(
         f"""select string_agg(
             concat_ws(',', strftime(make_timestamp(t * 1000), '%Y-%m-%dT%H:%M:%SZ'), t, {cells}) || chr(10),
             '' order by t
-        ) from ({series_sql(query, db.edition)})"""
+        ) from {rows}"""
     )
     if lines is None:
         check_venue(query, db)
@@ -150,15 +178,23 @@ def _csv(query: SeriesQuery, db: Reader) -> Body:
     kind = f" {query.kind}" if query.kind else ""
     selected = f"{query.market or query.base or 'all coins'} {query.type}{kind} {venues}"
     source = describe_series(query, db)["source"]
-    header = ",".join(["time_utc", "unix_ms", *metric.fields])
+    header = ",".join(["time_utc", "unix_ms", *names])
     comment = f"# source: {source} ({query.metric} {selected}, {metric.unit})"
     return Body(f"{comment}\n{header}\n{lines or ''}".encode(), CSV)
 
 
 def _table(query: SeriesQuery, db: Reader) -> Body:
     """Parquet or Arrow; what JSON has beside the arrays is in the schema's metadata."""
-    table = db.table(series_sql(query, db.edition))
-    if not table.num_rows:
-        check_venue(query, db)
-    metadata = {**describe_series(query, db), "gaps": series_gaps(query, db, table["t"].to_numpy())}
+    table, gaps = _points_table(query, db)
+    metadata = {**describe_series(query, db), "gaps": gaps}
     return (parquet_body if query.format == "parquet" else arrow_body)(table, metadata)
+
+
+def _points_table(query: SeriesQuery, db: Reader) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """The arrays as columns, and the gaps."""
+    found = read_points(query, db)
+    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in found.columns.items()})
+    for name, type_ in zip(COVERAGE, (pa.int64(), pa.int64(), pa.string()), strict=True):
+        if name in found.coverage:
+            table = table.append_column(name, pa.array(found.coverage[name], type_))
+    return table, found.gaps

@@ -3,7 +3,7 @@
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError
 from serve.contract.parameters import Values, coin
-from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
+from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body
 from serve.queries.snapshot import BY_VENUE, COIN, LIQUIDATION, RATIOS, SINCE, STAMPS, TOTALS, WINDOWS, snapshot_body
 from serve.replica.edition import Edition, Reader
@@ -12,6 +12,7 @@ from serve.replica.units import DAY_MS, MINUTE_MS
 MOST_ALERTS, BIGGEST, RECENT = 100, 20, 50
 MARKET: Schema = {
     "base": TEXT,
+    **dict.fromkeys(("markets", "expected"), INTEGER_OR_NULL),
     **dict.fromkeys(("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg"), NUMBER_OR_NULL),
     "venues": array_of(TEXT),
     "hip3": {"type": "boolean"},

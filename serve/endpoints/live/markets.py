@@ -26,10 +26,13 @@ ENTRY: Schema = {
 COIN: Schema = {
     "type": "object",
     "required": [
-        "base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "perps", "spots", "hip3", "cat",
+        "base", "markets", "expected",
+        "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "perps", "spots", "hip3", "cat",
     ],
     "properties": {
         "base": {"type": "string"},
+        "markets": {"type": "integer", "description": "Markets in the sums."},
+        "expected": {"type": "integer", "description": "Markets that should be in them."},
         "venues": {"type": "array", "items": {"type": "string"}},
         "perps": {"type": "array", "items": ENTRY},
         "spots": {"type": "array", "items": ENTRY},

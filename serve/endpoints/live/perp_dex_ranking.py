@@ -26,6 +26,8 @@ VENUE: Schema = {
         **dict.fromkeys(("age_s", "oi_usd", "vol24h_usd", "oi_share", "vol_share"), NUMBER_OR_NULL),
         "oi_partial": {"type": ["boolean", "null"], "description": "Its OI covers only its most-traded markets."},
         "n_markets": {"type": ["integer", "null"]},
+        "markets": {"type": ["integer", "null"], "description": "Perps in the sums, as n_markets."},
+        "expected": {"type": ["integer", "null"], "description": "Perps that should be in the sums."},
     },
 }  # fmt: skip
 SCHEMA: Schema = {
@@ -50,12 +52,17 @@ known as (
         if(observed_ms > $since, oi_usd, null) as oi_usd, if(observed_ms > $since, vol24h_usd, null) as vol24h_usd,
         if(observed_ms > $since, oi_partial, null) as oi_partial, if(observed_ms > $since, n_markets, null) as n_markets
     from listed left join venue_totals using (venue)
+),
+expected as (
+    select venue, count(*) as markets from expected_markets
+    where type = 'perp' and from_ms <= $as_of and coalesce(to_ms > $as_of, true) group by venue
 )
 select
     if(oi_usd is null, null, row_number() over (order by oi_usd desc nulls last, venue)) as rank, venue, name,
     observed_ms, oi_usd, vol24h_usd, oi_usd / nullif(sum(oi_usd) over (), 0) as oi_share,
-    vol24h_usd / nullif(sum(vol24h_usd) over (), 0) as vol_share, oi_partial, n_markets
-from known order by oi_usd desc nulls last, vol24h_usd desc nulls last, venue
+    vol24h_usd / nullif(sum(vol24h_usd) over (), 0) as vol_share, oi_partial, n_markets,
+    n_markets as markets, if(n_markets is null, null, greatest(n_markets, expected.markets)) as expected
+from known left join expected using (venue) order by oi_usd desc nulls last, vol24h_usd desc nulls last, venue
 """
 
 
@@ -64,7 +71,8 @@ from known order by oi_usd desc nulls last, vol24h_usd desc nulls last, venue
 def perp_dex_ranking(query: Values, db: Reader) -> Body:
     """Decentralized perp exchanges by open interest, with their shares of open interest and volume."""
     now_ms = time.time_ns() // 1_000_000
-    rows = db.rows(SQL, {"ranked": list(RANKED), "names": list(RANKED.values()), "since": now_ms - STALE_S * 1000})
+    times = {"since": now_ms - STALE_S * 1000, "as_of": db.edition.as_of_ms}
+    rows = db.rows(SQL, {"ranked": list(RANKED), "names": list(RANKED.values()), **times})
     if not any(row["observed_ms"] for row in rows):
         raise Unavailable("none of these exchanges has been observed yet", missing=True)
     venues = [_with_status(row, now_ms, db.edition.recorded_since_ms, db.edition.as_of_ms) for row in rows]

@@ -8,7 +8,8 @@ from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, 
 from serve.contract.serialize import significant
 from serve.mcp.arguments import check_order, find_coin, find_market, iso, string, utc_time
 from serve.mcp.tool import DIGITS, Tool, ToolResult, fresh_until, summary, summary_schema
-from serve.queries.series import read_series
+from serve.queries.coverage import Coverage
+from serve.queries.series import describe_series, read_points
 from serve.queries.series_query import SeriesQuery, resolve_series
 from serve.replica.catalog import Catalog, Metric
 from serve.replica.edition import Edition, Reader
@@ -44,7 +45,7 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
         for name, known in (("base", find_coin), ("market", find_market)):
             if values[name] is not None:
                 known(name, values[name], edition)
-        asked = {**values, "metric": metric, "kind": None, "format": "json"}
+        asked = {**values, "metric": metric, "kind": None, "format": "json", "coverage": "0"}
         return HistoryQuery(resolve_series(asked, edition, keyed, points_wanted=DEFAULT_POINTS), values["step"])
 
     def answer(query: HistoryQuery, db: Reader) -> ToolResult:
@@ -88,8 +89,8 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
 def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
     asked = query.series
     definition = db.edition.catalog.by_name[asked.metric]
-    content = read_series(asked, db)
-    t, fields = content["t"], {name: content[name] for name in definition.fields}
+    found = read_points(asked, db)
+    t, fields = found.columns["t"], {name: found.columns[name] for name in definition.fields}
     known = Span(int(t[0]), min(int(t[-1]) + asked.step_ms, asked.end)) if t.size else None
     warnings = []
     if query.asked and query.asked != asked.step:
@@ -116,14 +117,22 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
         span=asked.span,
         known=known,
         fresh_until_ms=fresh_until(int(t[-1]) if t.size else None, asked.step_ms, asked.span, db.edition),
-        source=content["source"],
+        source=describe_series(asked, db)["source"],
         method=definition.formula,
         caveats=definition.caveats,
-        gaps=content["gaps"],
+        gaps=found.gaps,
         venue=asked.venue,
+        markets=_markets(found.known),
         warnings=warnings,
         rest=f"/api/series/{asked.metric}?{_rest(asked, definition, db.edition.catalog.steps)}",
     )
+
+
+def _markets(known: Coverage | None) -> dict[str, int] | None:
+    if known is None or not known.n.size:
+        return None
+    newest = {"n": int(known.n[-1]), "expected": int(known.expected[-1])}
+    return {**newest, "buckets": known.n.size, "incomplete": int((known.n < known.expected).sum())}
 
 
 def _rest(asked: SeriesQuery, metric: Metric, steps: tuple[str, ...]) -> str:

@@ -65,6 +65,7 @@ def answer(query: SnapshotQuery, db: Reader) -> ToolResult:
     units["vol24h"] += " in the trailing 24 hours"
     units |= {"px_24h": "fraction, change over 24 hours", "oi_24h": "fraction, change over 24 hours"}
     units |= {"perp_vol24h": units["vol24h"], "spot_vol24h": units["vol24h"], "funding_avg": units["funding"]}
+    short = int(row["markets"] < row["expected"])
     return ToolResult(
         data={
             "base": row["base"],
@@ -78,6 +79,7 @@ def answer(query: SnapshotQuery, db: Reader) -> ToolResult:
         span=span,
         known=span,
         fresh_until_ms=fresh_until(as_of - minute, minute, span, db.edition),
+        markets={"n": row["markets"], "expected": row["expected"], "buckets": 1, "incomplete": short},
         source=f"markets@e{db.edition.edition_id}",
         method="Newest observation of each market, at most 5 minutes old; funding_avg is weighted by open interest.",
         rest="/api/markets",

@@ -115,7 +115,7 @@ def test_freshness(mcp: Mcp, today: Mcp) -> None:
     for name, arguments in (("market_snapshot", {"base": "BTC"}), ("spike_feed", {}), ("oi_history", {"base": "BTC"})):
         for _ in range(2):
             got = mcp.call(name, arguments)
-            assert (got["freshness"], "stale" in warned(got), got["as_of"]) == ("stale", True, AS_OF_MS)
+            assert (got["freshness"], "stale" in warned(got), got["as_of"]) == ("historical", True, AS_OF_MS)
     past = {"start": iso(AS_OF_MS - DAY), "end": iso(AS_OF_MS - DAY // 2)}
     assert mcp.call("oi_history", {"base": "BTC", **past})["freshness"] == "historical"
 

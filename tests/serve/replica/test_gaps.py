@@ -41,7 +41,7 @@ def test_time_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
         got = api.series("price", base="BTC", **query)
         early = [gap for gap in got["gaps"] if gap["start"] < since]
         assert got["gaps"][: len(early)] == early
-        assert all((gap["venue"], gap["reason"]) == (None, "recorder_down") for gap in early)
+        assert all((gap["venue"], gap["reason"]) == (None, "before_recording") for gap in early)
         return got, [(gap["start"], gap["end"]) for gap in early]
 
     # The replica has minutes of its last three days alone.
@@ -63,7 +63,7 @@ def test_time_before_the_first_recorded_minute_is_a_gap(api: Api) -> None:
     day = since - since % DAY
     for step in ("1m", "1h", "1d"):
         liquidated = api.series("liquidations", base="BTC", start=day, end=day + DAY, step=step)
-        assert liquidated["gaps"][0] == {"start": day, "end": since, "venue": None, "reason": "recorder_down"}
+        assert liquidated["gaps"][0] == {"start": day, "end": since, "venue": None, "reason": "before_recording"}
     overlay = api.get("/api/coins/overlay?c=BTC,ETH&range=30d").json
     for base in ("BTC", "ETH"):
         same = api.series("price", base=base, start=overlay["start"], end=overlay["end"], step="1h")

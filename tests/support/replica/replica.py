@@ -73,7 +73,10 @@ select t, market_id, venue, type, symbol, base, {key} as base_key, 'USDT' as quo
     case when type = 'perp' and (t // {ms} + i) % 29 <> 0 then 1e-4 * sin(t / 1e8 + i) end as funding_8h,
     ({ms} // 60000)::integer as funding_n,
     case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 3 * 100.0 end as liq_long_usd,
-    case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 4 * 100.0 end as liq_short_usd
+    case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 4 * 100.0 end as liq_short_usd,
+    if(volume_usd is null, 0, {ms} // 60000)::integer as volume_n,
+    if(liq_long_usd is null, 0, {ms} // 60000)::integer as liq_n,
+    if(t < {since}, 'backfilled', 'recorded') as source
 from range({lo}, {hi}, {ms}) as buckets(t), market_list
 where (t // {ms}) % 53 <> 0
 order by base, market_id, t
@@ -83,8 +86,23 @@ ACROSS_SQL = """
     sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
     sum(oi_usd) as oi_usd,
     sum(funding_8h * oi_usd) / sum(oi_usd) filter (funding_8h is not null) as funding_8h,
-    sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd, count(*)::integer as n_markets
+    sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd, count(*)::integer as n_markets,
+    count(price)::integer as n_price, count(oi_usd)::integer as n_oi,
+    count(*) filter (funding_8h is not null and oi_usd is not null)::integer as n_funding,
+    count(*) filter (volume_n = {ms} // 60000)::integer as n_volume,
+    count(*) filter (volume_n = {ms} // 60000 and taker_buy_usd is not null)::integer as n_taker,
+    count(*) filter (liq_n = {ms} // 60000)::integer as n_liquidations,
+    if(min(source) = max(source), min(source), 'mixed') as source
 from series_market_{step} where aggregated
+"""
+# Of one coin alone, so that the series of others have no gaps but GAPS. One of its markets was listed two days ago,
+# another was delisted a day ago.
+EXPECTED_SQL = """
+create table expected_markets as
+select market_id, venue, type, base, if(type = 'spot', ['price', 'volume', 'taker'],
+        ['price', 'volume', 'taker', 'oi', 'funding', 'liquidations']) as families,
+    if(venue = 'bybit', {as_of} - 172800000, 0) as from_ms, if(type = 'spot', {as_of} - 86400000, null) as to_ms
+from market_list where base = 'ETH'
 """
 BASE_SQL = f"""
 create table series_base_{{step}} as
@@ -127,7 +145,8 @@ order by base, market_id, t
 """
 MARKETS_SQL = """
 create table markets as
-select base, sum(vol24h) filter (type = 'perp') as perp_vol24h, sum(vol24h) filter (type = 'spot') as spot_vol24h,
+select base, count(*)::integer as markets, count(*)::integer + (base = 'PEPE')::integer as expected,
+    sum(vol24h) filter (type = 'perp') as perp_vol24h, sum(vol24h) filter (type = 'spot') as spot_vol24h,
     sum(oi) as oi_usd, 1e-4 as funding_avg, list(distinct venue order by venue) as venues, bool_and(hip3) as hip3,
     ['layer-1'] as cat, 1e-2 as oi_1h, null::double as oi_4h, 3e-2 as oi_24h, 2e-5 as funding_spread,
     coalesce(list(entry order by oi desc) filter (type = 'perp'), []) as perps,
@@ -217,6 +236,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
                 "step": step,
                 "ms": ms,
                 "key": BASE_KEY,
+                "since": as_of_ms - 3 * DAY,
                 "lo": (as_of_ms - min(days, max_days) * DAY) // ms * ms,
                 "hi": as_of_ms,
             }
@@ -227,6 +247,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
                 for sql in (RATIO_SQL, VENUE_RATIO_SQL, DEPTH_SQL):
                     con.execute(sql.format(**bounds))
         con.execute(MARKETS_SQL)
+        con.execute(EXPECTED_SQL.format(as_of=as_of_ms))
         con.execute(LIVE_SQL.format(as_of=as_of_ms))
         con.execute(
             "insert into market_index select market_id, venue, type, symbol, base, 'USDT', hip3, aggregated, ?, ?"

@@ -16,10 +16,19 @@ with entries as (
     } as entry
   from {{ ref("live_markets") }}
   where listed
+),
+
+expected as (
+  select base, count(*) as markets
+  from {{ ref("expected_markets") }}
+  where from_ms <= {{ newest_minute_ms() }} and coalesce(to_ms > {{ newest_minute_ms() }}, true)
+  group by base
 )
 
 select
   base,
+  count_if(counted)::integer as markets,
+  greatest(count_if(counted), coalesce(any_value(expected.markets), 0))::integer as expected,
   sum(vol24h) filter (counted and type = 'perp') as perp_vol24h,
   sum(vol24h) filter (counted and type = 'spot') as spot_vol24h,
   sum(oi_usd) filter (counted) as oi_usd,
@@ -42,4 +51,5 @@ select
   }) filter (type = '{{ type }}'), [])), lambda one: one.entry) as {{ type }}s{{ "," if not loop.last }}
   {%- endfor %}
 from entries
+left join expected using (base)
 group by base

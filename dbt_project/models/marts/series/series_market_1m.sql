@@ -69,6 +69,7 @@ select
   taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, (funding_8h is not null)::integer as funding_n,
   case when n_long > 0 then long_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_long_usd,
   case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd,
+  (volume_usd is not null)::integer as volume_n, (type = 'perp' and listened.venue is not null)::integer as liq_n,
   source
 from minutes
 left join listened on minutes.t = listened.minute_ms and minutes.venue = listened.venue

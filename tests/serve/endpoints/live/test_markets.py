@@ -31,6 +31,8 @@ def test_markets(api: Api) -> None:
     bitcoin = next(coin for coin in coins if coin["base"] == "BTC")
     assert bitcoin["venues"] == ["binance", "bybit", "hyperliquid"]
     assert (bitcoin["perp_vol24h"], bitcoin["spot_vol24h"], bitcoin["oi_usd"]) == (12e6, 3e6, 12e7)
+    counted = {coin["base"]: (coin["markets"], coin["expected"]) for coin in coins}
+    assert counted == {"BTC": (5, 5), "ETH": (3, 3), "PEPE": (2, 3), "xyz:TSLA": (1, 1)}
     assert (bitcoin["oi_1h"], bitcoin["oi_4h"], bitcoin["hip3"], bitcoin["cat"]) == (0.01, None, False, ["layer-1"])
 
 

@@ -33,12 +33,25 @@ def test_ranking_has_live_stale_and_missing_venues(tmp_path: Path) -> None:
     assert live == {
         "rank": 1, "venue": "hyperliquid", "name": "Hyperliquid", "status": "live", "oi_usd": 600.0,
         "vol24h_usd": 300.0, "oi_share": 600 / 700, "vol_share": 0.3, "oi_partial": False, "n_markets": 3,
+        "markets": 3, "expected": 3,
     }  # fmt: skip
     assert stale == {
         "rank": 2, "venue": "aster", "name": "Aster", "status": "stale", "oi_usd": 100.0, "vol24h_usd": 700.0,
         "oi_share": 100 / 700, "vol_share": 0.7, "oi_partial": True, "n_markets": 5,
+        "markets": 5, "expected": 5,
     }  # fmt: skip
-    nulls = ("rank", "age_s", "oi_usd", "vol24h_usd", "oi_share", "vol_share", "oi_partial", "n_markets")
+    nulls = (
+        "rank",
+        "age_s",
+        "oi_usd",
+        "vol24h_usd",
+        "oi_share",
+        "vol_share",
+        "oi_partial",
+        "n_markets",
+        "markets",
+        "expected",
+    )
     assert missing == {"venue": "lighter", "name": "Lighter", "status": "missing", **dict.fromkeys(nulls)}
     totals = ("total_oi_usd", "total_vol24h_usd", "n_live", "n_venues", "n_markets")
     assert [content[name] for name in totals] == [700.0, 1000.0, 1, 3, 8]

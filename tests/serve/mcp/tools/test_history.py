@@ -82,3 +82,19 @@ def test_a_step_that_is_too_fine_is_raised_and_reported(mcp: Mcp) -> None:
     until(lambda: mcp.ask("ping", X_API_Key=key).status, lambda status: status == 200)
     keyed = mcp.call("oi_history", {"base": "BTC", "range": "3d", "step": "1m"}, X_API_Key=key)
     assert (keyed["data"]["step"], 4000 < len(keyed["data"]["series"]["t"]) < 6000) == ("1m", True)
+
+
+@pytest.mark.requirement("mcp:coverage")
+def test_a_history_says_how_many_markets_are_in_its_buckets(mcp: Mcp) -> None:
+    """In some hours the funding of one of ETH's two perps is unknown."""
+    for tool, metric in HISTORIES.items():
+        got = mcp.call(tool, {"base": "ETH", "range": "4d", "step": "1h"})
+        series = mcp.api.series(metric, base="ETH", range="4d", step="1h", coverage="1")
+        short = [n < expected for n, expected in zip(series["n"], series["expected"], strict=True)]
+        assert got["coverage"]["markets"] == {
+            "n": series["n"][-1], "expected": series["expected"][-1], "buckets": len(short), "incomplete": sum(short),
+        }  # fmt: skip
+        assert any(short) == (metric == "funding")
+    assert mcp.call("spike_feed", {})["coverage"]["markets"] is None
+    snapshot = mcp.call("market_snapshot", {"base": "PEPE"})["coverage"]["markets"]
+    assert snapshot == {"n": 2, "expected": 3, "buckets": 1, "incomplete": 1}

@@ -78,7 +78,7 @@ def test_only_fresh_full_rows_are_ranked(xray: Mcp, side: str, ratios: tuple[flo
     assert data["counts"] == {"full": 2, "partial": 1, "stale": 1, "insufficient": 4}
     assert (data["sensitivity_calibrated"], data["band_pct"], data["side"]) == (False, 2.0, side)
     # The newest rows are of 12:30, which is no more than a step and 15 minutes old by the edition, not by the clock.
-    assert (got["freshness"], got["status"]) == ("stale", "ok")
+    assert (got["freshness"], got["status"]) == ("historical", "ok")
 
 
 @pytest.mark.requirement("mcp:xray")

@@ -1,0 +1,164 @@
+"""Coverage of a series: the markets in each bucket, those that were expected, and the gaps of those that are not in it.
+
+Expected are the markets of the table `expected_markets`: of a state those listed at any moment of the bucket, of a flow
+those listed throughout it. A flow has a market in a bucket if all its minutes until now are known.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serve.queries.series_query import SeriesQuery
+from serve.queries.series_sql import selected_rows
+from serve.replica.catalog import Metric
+from serve.replica.edition import Reader, literal
+from serve.replica.units import MINUTE_MS
+
+Array = np.ndarray[Any, Any]
+NEVER = 1 << 62
+
+
+class Coverage(NamedTuple):
+    """Markets in each bucket and expected in it, and the gaps of the venues that miss some."""
+
+    n: Array
+    expected: Array
+    gaps: list[dict[str, Any]]
+
+
+class Listed(NamedTuple):
+    """When the selected markets are expected, one entry a market."""
+
+    venues: Array
+    starts: Array
+    ends: Array
+
+    def of(self, venue: str) -> "Listed":
+        """Those of one venue."""
+        own = self.venues == venue
+        return Listed(self.venues[own], self.starts[own], self.ends[own])
+
+    def expected(self, starts: Array, ends: Array, flow: bool) -> Array:
+        """How many are expected in each of these buckets."""
+        first, last = self.starts[:, None], self.ends[:, None]
+        inside = (first <= starts) & (last >= ends) if flow else (first < ends) & (last > starts)
+        counts: Array = np.count_nonzero(inside, axis=0)
+        return counts
+
+
+def newest_minute(db: Reader) -> int:
+    """Start of the newest recorded minute: the end of the newest minute whose bar may be known."""
+    newest: int = db.once("newest_minute", lambda: db.value("select max(last_ms) from market_index") or 0)
+    return newest
+
+
+def cover(query: SeriesQuery, db: Reader, t: Array, n: Array, known: list[dict[str, Any]]) -> Coverage:
+    """The coverage of the buckets `t`, of which the tables count `n` markets.
+
+    A bucket that lacks a market is a gap of its venue, unless one of the `known` gaps (of the venue, of the recorder)
+    lies in it: those are exact to the minute and have a reason.
+    """
+    metric = db.edition.catalog.by_name[query.metric]
+    flow = "{minutes}" in metric.coverage["counted"]
+    newest = newest_minute(db)
+    until = newest if flow else newest + MINUTE_MS
+    listed = _listed(query, db, metric)
+    buckets = _buckets(query, db, t, until)
+    ends = np.minimum(buckets + query.step_ms, until)
+    counts = np.zeros(len(buckets), np.int64)
+    at = np.searchsorted(buckets, t)
+    counts[at] = np.nan_to_num(n)
+    expected = listed.expected(buckets, np.maximum(ends, buckets + 1), flow)
+    open_ones = buckets + query.step_ms > until
+    # The tables' counts take a bucket that has not ended for an incomplete one.
+    short = (expected > counts) | (flow & open_ones & (expected > 0))
+    gaps = []
+    if short.any():
+        span = int(buckets[short].min()), int(buckets[short].max())
+        by_venue = _count_by_venue(query, db, metric, span, newest)
+        found = sum((_placed(buckets, own) for own in by_venue.values()), np.zeros(len(buckets), np.int64))
+        counts = np.where(short, found, counts)
+        for venue in np.unique(listed.venues).tolist():
+            lacking = listed.of(venue).expected(buckets, np.maximum(ends, buckets + 1), flow)
+            lacking = short & (lacking > _placed(buckets, by_venue.get(venue, {}))) & (ends > buckets)
+            lacking &= ~_touched(buckets, ends, (gap for gap in known if gap["venue"] in (None, venue)))
+            gaps += [
+                {"start": start, "end": min(end, query.end), "venue": venue, "reason": "partial"}
+                for start, end in _runs(buckets[lacking], ends[lacking])
+            ]
+    return Coverage(counts[at], np.maximum(expected, counts)[at], gaps)
+
+
+def _listed(query: SeriesQuery, db: Reader, metric: Metric) -> Listed:
+    family = metric.coverage["family"]
+    chosen: dict[str, str | None] = (
+        {"market_id": query.market}
+        if query.market
+        else {
+            "base": query.base,
+            "venue": query.venue,
+        }
+    )
+    if not query.market and metric.types and query.type != "all":
+        chosen["type"] = query.type
+    terms = [f"{name} = {literal(value)}" for name, value in chosen.items() if value is not None]
+    sql = f"""select venue, from_ms, coalesce(to_ms, {NEVER}) as to_ms from expected_markets
+        where {" and ".join([f"list_contains(families, {literal(family)})", *terms])}"""
+
+    def read() -> Listed:
+        return Listed(*(np.asarray(column) for column in db.arrays(sql).values()))
+
+    return db.once(("expected", sql), read)
+
+
+def _buckets(query: SeriesQuery, db: Reader, t: Array, until: int) -> Array:
+    """The buckets with values, and all others since the recording began."""
+    since = db.edition.recorded_since_ms
+    first = query.end if since is None else max(query.start, since + (query.start - since) % query.step_ms)
+    return np.union1d(t, np.arange(first, min(query.end, until), query.step_ms, dtype=np.int64))
+
+
+def _count_by_venue(
+    query: SeriesQuery, db: Reader, metric: Metric, span: tuple[int, int], newest: int
+) -> dict[str, dict[int, int]]:
+    """The markets of each venue that are in each bucket from the first to the last of the span."""
+    table = f"series_market_{query.step}"
+    sql = f"""select venue, t, count(*) from {table} where {selected_rows(query, db.edition, table)}
+        and t between {span[0]} and {span[1]} and ({counted_sql(metric, query.step_ms, newest)}) group by venue, t"""
+    found: dict[str, dict[int, int]] = {}
+    for venue, start, markets in db.cursor.execute(sql).fetchall():
+        found.setdefault(venue, {})[start] = markets
+    return found
+
+
+def counted_sql(metric: Metric, step_ms: int, newest: int) -> str:
+    """The condition by which a market's row counts: {minutes} are those of its bucket until now, at least one."""
+    minutes = f"greatest(least({step_ms}, {newest} - t) // {MINUTE_MS}, 1)"
+    return metric.coverage["counted"].replace("{minutes}", minutes)
+
+
+def _placed(buckets: Array, counts: dict[int, int]) -> Array:
+    placed = np.zeros(len(buckets), np.int64)
+    if counts:
+        times, markets = np.array(list(counts.items()), np.int64).T
+        at = np.searchsorted(buckets, times)
+        there = (at < len(buckets)) & (buckets[np.minimum(at, len(buckets) - 1)] == times)
+        placed[at[there]] = markets[there]
+    return placed
+
+
+def _touched(starts: Array, ends: Array, gaps: Iterable[dict[str, Any]]) -> Array:
+    """Which buckets contain a part of one of the gaps."""
+    touched = np.zeros(len(starts), bool)
+    for gap in gaps:
+        touched |= (starts < gap["end"]) & (ends > gap["start"])
+    return touched
+
+
+def _runs(starts: Array, ends: Array) -> list[tuple[int, int]]:
+    """Buckets that follow each other as one interval."""
+    if not len(starts):
+        return []
+    new = np.flatnonzero(np.append(True, starts[1:] != ends[:-1]))
+    return list(zip(starts[new].tolist(), ends[np.append(new[1:] - 1, len(ends) - 1)].tolist(), strict=True))

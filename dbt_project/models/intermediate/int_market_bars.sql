@@ -17,7 +17,7 @@ identified as materialized (
         b.venue,
         b.type,
         b.symbol,
-        i.base,
+        {{ coin_then('i') }} as base,
         i.quote,
         i.hip3,
         i.aggregated,
@@ -26,6 +26,7 @@ identified as materialized (
         b.tick_ms
     from closed as b
     join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
+    {{ join_past_coin('i', 'b.opened_ms') }}
 )
 
 {{ newest_versions('identified', ['market_id', 'minute_ms']) }}

@@ -20,7 +20,7 @@ with observed as (
 
 identified as (
     select
-        o.tick_ms as minute_ms, i.market_id, o.venue, o.type, o.symbol, i.base, i.quote, i.hip3, i.aggregated, i.usd_like, i.multiplier,
+        o.tick_ms as minute_ms, i.market_id, o.venue, o.type, o.symbol, {{ coin_then('i') }} as base, i.named_base, i.quote, i.hip3, i.aggregated, i.usd_like, i.multiplier,
         o.observed_ms,
         -- A price of zero means that the market has none.
         nullif(o.last_price, 0) as last, nullif(o.mark_price, 0) as mark, nullif(o.index_price, 0) as index_,
@@ -41,6 +41,7 @@ identified as (
     asof left join (
         select market_id, since_ms, interval_h from {{ ref('int_funding_intervals') }} where source = 'instruments'
     ) as f on i.market_id = f.market_id and o.tick_ms >= f.since_ms
+    {{ join_past_coin('i', 'o.tick_ms') }}
 ),
 
 -- USD per unit of a quote that is not USD-like, from the venue's own most traded spot pair in the same minute: the
@@ -48,13 +49,13 @@ identified as (
 quote_rates as (
     select minute_ms, venue, quote, max_by(usd, traded) as usd
     from (
-        select minute_ms, venue, base as quote, last / multiplier as usd, vol24h_quote as traded
+        select minute_ms, venue, named_base as quote, last / multiplier as usd, vol24h_quote as traded
         from identified
         where type = 'spot' and usd_like and last is not null
         union all
         select m.minute_ms, m.venue, m.quote, m.multiplier / m.last as usd, m.vol24h_quote / m.last as traded
         from identified as m
-        join {{ ref('quotes') }} as q on m.base = q.quote and q.usd_like
+        join {{ ref('quotes') }} as q on m.named_base = q.quote and q.usd_like
         where m.type = 'spot' and not m.usd_like and m.last is not null
     )
     group by minute_ms, venue, quote

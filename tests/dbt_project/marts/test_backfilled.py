@@ -11,7 +11,7 @@ TICK = 1_750_149_480_000
 HOUR = 3_600_000
 # What a bar becomes, and the tiers that it reaches.
 BARS = (
-    "raw_window", "staged_bars", "staged_instruments", "staged_categories", "int_categories", "instruments",
+    "raw_window", "staged_bars", "staged_instruments", "staged_categories", "int_categories", "int_listed_markets",
     "int_market_bars",
 )  # fmt: skip
 BAR_TIERS = ("touched_markets", "series_market_*", "series_base_*")

@@ -52,7 +52,7 @@ observed as materialized (
     from {{ ref('staged_market_state') }} as o
     join minutes as m on o.tick_ms = m.tick_ms
     join {{ ref('int_listed_markets') }} as l on o.venue = l.venue and o.type = l.type and o.symbol = l.symbol
-    where o.reject is null and not l.hip3
+    where o.reject is null and coalesce(l.left_out, 'quote') = 'quote'
     group by o.tick_ms, m.n, l.market_id
     having price > 0
 ),

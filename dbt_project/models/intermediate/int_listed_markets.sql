@@ -39,6 +39,21 @@ known as (
     select * from from_symbols
 ),
 
+-- Leveraged and other structured tokens by the seed: a name alone, or a suffix of another token of the venue.
+structured as (
+    select distinct k.venue, k.base_raw
+    from known as k
+    join {{ ref('structured_tokens') }} as t
+        on k.venue = t.venue and t.structured and (k.base_raw = t.token or ends_with(k.base_raw, t.suffix))
+    left join (
+        select venue, base_raw from known
+        {% if is_update() %}union select venue, base_raw from {{ this }}{% endif %}
+    ) as of on k.venue = of.venue and of.base_raw = left(k.base_raw, length(k.base_raw) - length(t.suffix))
+    where
+        (t.token is not null or of.base_raw is not null)
+        and k.base_raw not in (select e.token from {{ ref('structured_tokens') }} as e where not e.structured)
+),
+
 identified as (
     select
         k.venue || ':' || k.type || ':' || k.symbol as market_id,
@@ -47,7 +62,7 @@ identified as (
         k.symbol,
         k.base_raw,
         k.quote,
-        coalesce(s.base, k.base_fallback, k.base_raw) as named_base,
+        if(st.base_raw is null, coalesce(s.base, k.base_fallback, k.base_raw), k.base_raw || '@' || k.venue) as named_base,
         coalesce(s.multiplier, 1)::double as multiplier,
         k.settle,
         coalesce(k.contract_size, 1) as contract_size,
@@ -58,14 +73,23 @@ identified as (
         k.listed_ms,
         k.delisted_ms,
         coalesce(k.hip3, false) as hip3,
-        coalesce(q.usd_like, false) and not coalesce(k.hip3, false) as aggregated,
+        -- Why the market counts in no aggregates.
+        case
+            when v.role <> 'coins' then v.role
+            when st.base_raw is not null then 'structured'
+            when k.hip3 then 'hip3'
+            when not coalesce(q.usd_like, false) then 'quote'
+        end as left_out,
+        left_out is null as aggregated,
         coalesce(q.usd_like, false) as usd_like,
         coalesce(nullif(k.category, []), c.category, [])::varchar[] as category,
         k.metadata,
         k.tick_ms as seen_ms
     from known as k
     left join {{ ref('quotes') }} as q on k.quote = q.quote
-    left join {{ ref('int_categories') }} as c using (venue, type, symbol)
+    left join {{ ref('venues') }} as v on k.venue = v.venue
+    left join structured as st on k.venue = st.venue and k.base_raw = st.base_raw
+    left join {{ ref('int_categories') }} as c on k.venue = c.venue and k.type = c.type and k.symbol = c.symbol
     left join {{ ref('symbols') }} as s
         on s.venue in (k.venue, '*') and k.base_raw = s.symbol_base
         and (s.market is null or s.market in (k.type, k.type || ':' || k.symbol))
@@ -107,10 +131,10 @@ where
             (new.metadata and new.seen_ms >= old.seen_ms + 3600000)
             or (new.base_raw, new.quote, new.named_base, new.multiplier, new.settle, new.contract_size, new.inverse,
                 new.interval_h, new.contract_type, new.status, new.listed_ms,
-                new.delisted_ms, new.hip3, new.aggregated, new.usd_like, new.category)
+                new.delisted_ms, new.hip3, new.left_out, new.usd_like, new.category)
             is distinct from (old.base_raw, old.quote, old.named_base, old.multiplier, old.settle, old.contract_size, old.inverse,
                 old.interval_h, old.contract_type, old.status, old.listed_ms,
-                old.delisted_ms, old.hip3, old.aggregated, old.usd_like, old.category)
+                old.delisted_ms, old.hip3, old.left_out, old.usd_like, old.category)
         )
     )
 {% endif %}

@@ -3,6 +3,7 @@
 {{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
 {#- For how long an observed funding interval is carried over: 5 minutes. #}
 {% set carry_ms = 300000 %}
+{%- set fx_carry_ms = 7 * 86400000 %}
 with observed as (
     -- Each kind of a venue has some of the columns; of two versions of a value the newest counts.
     select
@@ -20,7 +21,8 @@ with observed as (
 
 identified as (
     select
-        o.tick_ms as minute_ms, i.market_id, o.venue, o.type, o.symbol, {{ coin_then('i') }} as base, i.named_base, i.quote, i.hip3, i.aggregated, i.usd_like, i.multiplier,
+        o.tick_ms as minute_ms, i.market_id, o.venue, o.type, o.symbol, {{ coin_then('i') }} as base, i.named_base,
+        i.quote, i.hip3, i.aggregated, i.usd_like, i.multiplier,
         o.observed_ms,
         -- A price of zero means that the market has none.
         nullif(o.last_price, 0) as last, nullif(o.mark_price, 0) as mark, nullif(o.index_price, 0) as index_,
@@ -62,9 +64,19 @@ quote_rates as (
 ),
 
 converted as (
-    select m.*, case when m.usd_like then 1 else r.usd end as quote_usd
+    select m.*, case when m.usd_like then 1 else coalesce(r.usd, 1 / f.rate) end as quote_usd
     from identified as m
     left join quote_rates as r on m.minute_ms = r.minute_ms and m.venue = r.venue and m.quote = r.quote
+    -- A venue without a pair of its own: the recorded exchange rate, which does not change on weekends.
+    asof left join (
+        select string_split(pair, '/')[2] as quote, t, max_by(rate, tick_ms) as rate
+        from {{ ref('int_fx_rates') }}
+        where
+            starts_with(pair, 'USD/')
+            and t between (select min(tick_ms) - {{ fx_carry_ms }} from {{ source('pipeline', 'window_ticks') }})
+            and (select max(tick_ms) from {{ source('pipeline', 'window_ticks') }})
+        group by pair, t
+    ) as f on m.quote = f.quote and m.minute_ms >= f.t
 ),
 
 -- Earlier minutes count only if they observed the interval themselves: a carried interval is not carried further.

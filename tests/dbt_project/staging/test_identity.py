@@ -32,7 +32,7 @@ def warehouse(empty: Warehouse) -> Warehouse:
 def listed(market_id: str, **changes: Any) -> dict[str, Any]:
     venue, kind, symbol = market_id.split(":")
     own = {"market_id": market_id, "venue": venue, "type": kind, "symbol": symbol, "named_base": "NEW"}
-    known = {"quote": "USDT", "multiplier": 1.0, "usd_like": True, "hip3": False, "relisted_ms": None}
+    known = {"quote": "USDT", "multiplier": 1.0, "usd_like": True, "left_out": None, "relisted_ms": None}
     return own | known | changes
 
 
@@ -183,7 +183,7 @@ def test_a_market_without_turnover_neither_leaves_nor_returns(warehouse: Warehou
 def test_units_and_quotes_are_converted_before_prices_are_compared(warehouse: Warehouse) -> None:
     """A thousand coins a unit, and a price in bitcoins: each market agrees; the wrong multiple does not."""
     thousand = listed("binance:perp:1000NEWUSDT", multiplier=1000.0)
-    in_coins = listed("kucoin:spot:NEW-BTC", quote="BTC", usd_like=False)
+    in_coins = listed("kucoin:spot:NEW-BTC", quote="BTC", usd_like=False, left_out="quote")
     wrong = listed("okx:perp:NEW-USDT-SWAP")
     bitcoin = listed("binance:spot:BTCUSDT", named_base="BTC")
     prices = {

@@ -209,3 +209,28 @@ def test_every_decision_is_needed_and_has_its_source(recorded: list[Market]) -> 
     assert set(OTHER_COIN) <= {token for *_, token in tokens}
     keys = [(row["venue"], row["symbol_base"], row["market"]) for row in seed()]
     assert len(keys) == len(set(keys))
+
+
+def structured(venue: str, token: str, tokens: set[tuple[str, str]]) -> bool:
+    """As the model `int_listed_markets` joins the seed: a token by name, or a suffix of another one of the venue."""
+    with (PROJECT / "seeds/structured_tokens.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    if token in {row["token"] for row in rows if row["structured"] == "false"}:
+        return False
+    return any(
+        token == row["token"]
+        or (row["suffix"] and token.endswith(row["suffix"]) and (venue, token.removesuffix(row["suffix"])) in tokens)
+        for row in rows
+        if row["venue"] == venue
+    )
+
+
+def test_every_recorded_token_that_looks_structured_is_decided(recorded: list[Market]) -> None:
+    """Leveraged tokens of all recorded lists are found; coins whose names only look so are none."""
+    tokens = {(market.venue, market.token) for market in recorded}
+    looks = {one for one in tokens if re.search(r".(\d[LS]|UP|DOWN|BULL|BEAR)$|^(BULL|BEAR)$", one[1])}
+    found = {one for one in looks if structured(*one, tokens)}
+    coins = {token for _, token in looks - found}
+    assert coins == {"JUP", "SYRUP", "SUP", "TUP", "GUP", "STARTUP"}
+    counts = {venue: sum(one[0] == venue for one in found) for venue in sorted({one[0] for one in found})}
+    assert counts == {"binance": 50, "bybit": 34, "gate": 156, "kucoin": 4}

@@ -112,7 +112,7 @@ models:
             (
                 "symbol_has_quote,oi_factor,oi_source,liquidations,liquidations_source,perp_url,spot_url,"
                 "perp_url_quote,taker_side\n",
-                "toy,Toy,true,1,its documents,none,its documents,https://toy.test/{symbol},,,false\n",
+                "toy,Toy,coins,true,1,its documents,none,its documents,https://toy.test/{symbol},,,false\n",
             ),
         ],
     },

@@ -56,4 +56,4 @@ left join ago_{{ name }} using (market_id)
 {%- endfor %}
 left join {{ ref("instruments") }} as instruments using (market_id)
 left join {{ ref("venues") }} as venues on seen.venue = venues.venue
-where coalesce(delisted_ms > {{ now_ms }}, true)
+where coalesce(delisted_ms > {{ now_ms }}, true) and coalesce(left_out not in ('premiums', 'structured'), true)

@@ -73,8 +73,8 @@ converted as (
         from {{ ref('int_fx_rates') }}
         where
             starts_with(pair, 'USD/')
-            and t between (select min(tick_ms) - {{ fx_carry_ms }} from {{ source('pipeline', 'window_ticks') }})
-            and (select max(tick_ms) from {{ source('pipeline', 'window_ticks') }})
+            and t between (select min(tick_ms) - {{ fx_carry_ms }} from {{ source('pipeline', 'window_minutes') }})
+            and (select max(tick_ms) from {{ source('pipeline', 'window_minutes') }})
         group by pair, t
     ) as f on m.quote = f.quote and m.minute_ms >= f.t
 ),

@@ -53,7 +53,7 @@ def judge(warehouse: Warehouse, minutes: Iterable[int], prices: Prices, *markets
         db.execute(
             "insert into staged_market_state by name from state; insert into int_listed_markets by name from named"
         )
-        db.execute("delete from pipeline.window_ticks; insert into pipeline.window_ticks select unnest(?)", [ticks])
+        db.execute("delete from pipeline.window_minutes; insert into pipeline.window_minutes select unnest(?)", [ticks])
         db.execute("commit")
     warehouse.dbt("run", "--select", "int_identity")
     with duckdb.connect(warehouse.path) as db:
@@ -216,9 +216,9 @@ def test_the_coin_of_a_minute_is_that_of_its_time(warehouse: Warehouse) -> None:
     judge(warehouse, range(0, 480, STEP), lambda n: {A: (1.0, 1e6), B: (1.0 if n < 60 else 9.0, 1e5)})
     judge(warehouse, [480], lambda _: {A: (1.0, 1e6), B: (9.0, 1e5), C: (50.0, 1e5)})
     with duckdb.connect(warehouse.path) as db:
-        db.execute("delete from pipeline.window_ticks; delete from staged_market_state; delete from staged_bars")
+        db.execute("delete from pipeline.window_minutes; delete from staged_market_state; delete from staged_bars")
         for n in (10, 410, 420, 480):
-            db.execute("insert into pipeline.window_ticks values (?)", [T0 + n * MINUTE])
+            db.execute("insert into pipeline.window_minutes values (?)", [T0 + n * MINUTE])
             for market in (A, B, C):
                 venue, kind, symbol = market.split(":")
                 db.execute(

@@ -197,6 +197,15 @@ DERIVED = {
     "listings:real": Requirement(
         "interface 2.7", "lists that exchanges really sent come out as plain Python reads them"
     ),
+    "instruments:shape": Requirement(
+        "interface 2.7",
+        "every market ever seen: identity, contract, funding interval over time, and why it counts or not",
+    ),
+    "instruments:filters": Requirement(
+        "interface 4.29", "filters select, a wrong value is a 400 that names the allowed ones"
+    ),
+    "instruments:pages": Requirement("interface 4.29", "pages in order of market_id, with total and next"),
+    "instruments:formats": Requirement("interface 4.29", "CSV, Parquet and Arrow hold what JSON holds"),
     "listings:pipeline": Requirement("interface 2.7", "listings and first prices are those of the venue"),
     "kimchi:shape": Requirement("interface 2.7", "t and an array for each Korean exchange, series budget and headers"),
     "kimchi:values": Requirement(

@@ -87,9 +87,9 @@ class Reader:
         columns = self.cursor.execute(sql).fetchnumpy()
         return {name: _filled(column) for name, column in columns.items()}
 
-    def table(self, sql: str) -> pa.Table:
+    def table(self, sql: str, args: Mapping[str, Any] | None = None) -> pa.Table:
         """The result as an Arrow table."""
-        return self.cursor.execute(sql).to_arrow_table()
+        return self.cursor.execute(sql, args or []).to_arrow_table()
 
     def value(self, sql: str, args: list[Any] | Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row, or None."""

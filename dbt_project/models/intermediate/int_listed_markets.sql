@@ -98,7 +98,7 @@ identified as (
     ) = 1
 )
 
-{#- A market that was missing from its venue's list for longer is listed anew. #}
+{#- A market that was missing from its venue's list for longer counts as listed again. #}
 {%- set absent_ms = 86400000 %}
 {%- set terms = ["named_base", "quote", "multiplier", "contract_size", "inverse"] -%}
 select

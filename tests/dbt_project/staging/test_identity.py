@@ -166,11 +166,11 @@ def test_a_split_of_equals_leaves_the_name_to_the_greater_turnover(warehouse: Wa
     assert [found[A][-1][2], found[C][-1][2]] == ["NEW", "NEW"]
 
 
-def test_a_market_that_is_listed_anew_is_judged_anew(warehouse: Warehouse) -> None:
+def test_a_market_that_is_listed_again_is_judged_again(warehouse: Warehouse) -> None:
     """An old ticker that comes back as another coin is out at once; without a gap in the list it would take hours."""
     judge(warehouse, range(3), lambda _: {A: (1.0, 1e6), B: (1.0, 1e5)})
-    anew = listed(B, relisted_ms=T0 + 5000 * MINUTE)
-    judge(warehouse, range(5000, 5003), lambda _: {A: (1.1, 1e6), B: (400.0, 1e5)}, listed(A), anew)
+    again = listed(B, relisted_ms=T0 + 5000 * MINUTE)
+    judge(warehouse, range(5000, 5003), lambda _: {A: (1.1, 1e6), B: (400.0, 1e5)}, listed(A), again)
     assert decisions(warehouse)[B] == [(0, 5000, "NEW", "name"), (5000, None, "NEW@gate", "first_price")]
 
 
@@ -205,7 +205,7 @@ def test_units_and_quotes_are_converted_before_prices_are_compared(warehouse: Wa
 
 
 def test_a_seed_row_ends_the_doubt(warehouse: Warehouse) -> None:
-    """Once the seed names the second coin, the market is of it from the next minute on; the name is judged anew."""
+    """Once the seed names the second coin, the market is of it from the next minute on; the market is judged again."""
     judge(warehouse, [0], lambda _: {A: (1.0, 1e6), B: (70.0, 1e5)})
     judge(warehouse, [1], lambda _: {A: (1.0, 1e6), B: (70.0, 1e5)}, listed(A), listed(B, named_base="OTHER"))
     assert decisions(warehouse)[B] == [(0, 1, "NEW@gate", "first_price"), (1, None, "OTHER", "name")]

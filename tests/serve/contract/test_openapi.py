@@ -24,7 +24,7 @@ def test_openapi(api: Api) -> None:
     assert set(document["paths"]) == {
         "/", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay",
         "/api/derivatives-fear-greed", "/api/funding-percentiles", "/api/funding-persistence",
-        "/api/heatmap-validation", "/api/hyperliquid/liquidations",
+        "/api/heatmap-validation", "/api/hyperliquid/liquidations", "/api/instruments",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
         "/api/order-book-depth", "/api/perp-dex-ranking",

@@ -44,6 +44,10 @@ HISTORIES = {
         "id bigint, horizon_min integer, tick_ms bigint",
         "insert into spike_outcomes values ({tick} - 360000, 5, {tick})",
     ),
+    "market_register": (
+        "market_id text, base text, tick_ms bigint",
+        "delete from market_register; insert into market_register select 'v:perp:' || c, c, {tick} from {coins}",
+    ),
     "spike_stats": (
         "lookback text, base text, n integer, tick_ms bigint",
         "delete from spike_stats; insert into spike_stats select '7d', c, {build}, {tick} from {coins}",

@@ -105,6 +105,27 @@ from (values (0, 4, 'BTC', 'scored', 0.2), (1, 4, 'BTC', 'scored', 0.4), (2, 4, 
     (-1, 4, 'BTC', 'scored', 0.9), (0, 24, 'BTC', 'scored', 0.1), (0, 4, 'ETH', 'scored', -0.5),
     (24, 4, 'ETH', 'scored', 0.7)) as reported(hour, horizon_h, base, state, rho);
 """
+# A market that left its coin and changed its terms, one that nothing happened to, and two that aggregates leave out.
+REGISTER_SQL = """
+insert into market_register by name
+select venue || ':' || type || ':' || symbol as market_id, venue, type, symbol, base, base_raw, named_base, quote,
+    left_out is null as aggregated, left_out, left_out = 'hip3' as hip3, [] as category, 0.001 as contract_size,
+    1.0 as multiplier, false as inverse, true as metadata, 'trading' as status, $as_of - 86400000 as listed_ms,
+    if(base = 'CORE@gate', [{from_ms: 0, to_ms: 60000, base: 'CORE', reason: 'name', price_ratio: null},
+        {from_ms: 60000, to_ms: null, base: base, reason: 'parted', price_ratio: 5.5}], []) as identity,
+    if(base = 'CORE@gate', [{since_ms: 0, contract_size: 0.01, multiplier: 1.0, inverse: false, quote: quote,
+        settle: null}, {since_ms: 60000, contract_size: 0.001, multiplier: 1.0, inverse: false, quote: quote,
+        settle: null}], []) as contracts,
+    if(venue = 'binance', [{since_ms: 0, interval_h: 8.0}, {since_ms: 60000, interval_h: 4.0}], [])
+        as funding_intervals,
+    'https://' || venue || '.test/' || symbol as url, $last as tick_ms
+from (values
+    ('binance', 'perp', 'BTCUSDT', 'BTC', 'BTC', 'BTC', 'USDT', null),
+    ('gate', 'perp', 'CORE_USDT', 'CORE@gate', 'CORE', 'CORE', 'USDT', null),
+    ('gate', 'spot', 'BTC3L_USDT', 'BTC3L@gate', 'BTC3L', 'BTC3L@gate', 'USDT', 'structured'),
+    ('upbit', 'spot', 'KRW-BTC', 'BTC', 'BTC', 'BTC', 'KRW', 'premiums')
+) as listed(venue, type, symbol, base, base_raw, named_base, quote, left_out);
+"""
 MARTS = Path(__file__).parents[3] / "dbt_project/models/marts"
 
 
@@ -130,6 +151,7 @@ def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     }
     sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
     sql += tables_of("quality/_quality.yml", "accuracy") + ACCURACY_SQL
+    sql += tables_of("listings/_listings.yml", "market_register") + REGISTER_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)
     con.execute(sql)

@@ -1,6 +1,17 @@
 {#- Bars of the array format: [open time, o, h, l, c, volume (base), close time, turnover (quote), trades, taker buy
     (base), taker buy (quote), …]. The symbol is the request's key. -#}
 {% macro kline_arrays(venue, kind) -%}
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", past=true),
+    "closed_ms": time_ms("r[7]"),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume": size("r[6]"),
+    "turnover": amount("r[8]"),
+    "taker_buy_turnover": amount("r[11]"),
+} %}
 with recorded as (
     {{ recorded(venue, kind, "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -12,15 +23,6 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r[1] as bigint) as opened_ms,
-    try_cast(r[7] as bigint) as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[3] as double) as high,
-    try_cast(r[4] as double) as low,
-    try_cast(r[5] as double) as close,
-    try_cast(r[6] as double) as volume,
-    try_cast(r[8] as double) as turnover,
-    try_cast(r[11] as double) as taker_buy_turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover', 'taker_buy_turnover']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "high", "low", "close", "volume", "turnover", "taker_buy_turnover"]) }}
+from {{ read("recorded", fields) }}
 {%- endmacro %}

@@ -1,4 +1,5 @@
-{#- Macros that all staging models share: reading the rows of a recorded body, and marking unusable rows. -#}
+{#- Macros that all staging models share: reading the rows of a recorded body. How their fields
+    are read is in fields.sql. -#}
 
 {#- All staging models as (venue, kinds), in the order in which they are read. `kind<endpoint`: the view reads bodies
     that are recorded under another endpoint, because one response of the venue has several kinds; `kind<one+other`:
@@ -214,7 +215,7 @@
 {% macro staged_rows(family) %}
 {{ config(incremental_strategy="replace_all", tags=["window"], triggers=endpoints_of(families()[family].kinds) if families()[family].rare else none) }}
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
-    "received_ms": "bigint", "reject": "varchar"} %}
+    "received_ms": "bigint", "reject": "varchar", "outside": "integer"} %}
 {%- set own = families()[family] %}
 select
     venue, kind, case when starts_with(kind, 'spot_') or kind = 'index_books' then 'spot' else 'perp' end as type
@@ -262,12 +263,4 @@ case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
             qualify requested_ms = max(requested_ms) over (partition by tick_ms, endpoint, key, params){% endif %}
         )
     )
-{% endmacro %}
-
-{#- The reason why a row is unusable, null if it is usable: a broken body, or a required column without a value. -#}
-{% macro reject(required) %}
-    case
-        when r is null then 'unreadable'
-        when {% for column in required %}{{ column }} is null{{ " or " if not loop.last }}{% endfor %} then 'incomplete'
-    end as reject
 {% endmacro %}

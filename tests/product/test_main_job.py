@@ -92,11 +92,20 @@ class Replay:
         (self.folder / "replay.json").write_text(json.dumps({"responses": self.entries}))
 
 
+def close_now(tickers: list[dict[str, Any]]) -> None:
+    """Move a recorded list to the present: a ticker that closed a day before its receipt is out of date."""
+    ahead_ms = time.time_ns() // 1_000_000 - max(row["closeTime"] for row in tickers)
+    for row in tickers:
+        row["closeTime"] += ahead_ms
+
+
 def binance(folder: Path, replay: Replay, expected: Expected) -> None:
     premium = read(folder / "binance/fapi_v1_premiumIndex_all.2025.json.gz")
     info = variant(folder / "binance/fapi_v1_fundingInfo.gct.json", query="")
     tickers = variant(folder / "binance/fapi_v1_ticker_24hr.gct.json", query="")
     spot = read(folder / "binance/binance_tickers.agentic2026.json")
+    close_now(tickers)
+    close_now(spot)
     replay.add("binance", "/fapi/v1/premiumIndex", premium)
     replay.add("binance", "/fapi/v1/fundingInfo", info)
     replay.add("binance", "/fapi/v1/ticker/24hr", tickers)

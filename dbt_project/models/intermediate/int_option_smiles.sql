@@ -26,13 +26,13 @@ segments as (
         *, (w / 2 - k) / sqrt(w) as d1,
         lead(k) over strikes as next_k, lead(w) over strikes as next_w,
         lead((w / 2 - k) / sqrt(w)) over strikes as next_d1,
-        (lead(w) over strikes - w) / (lead(k) over strikes - k) as slope
+        (lead(w) over strikes - w) / nullif(lead(k) over strikes - k, 0) as slope
     from points
     window strikes as (partition by {{ expiry }} order by k)
 ),
 
 at_forward as (
-    select {{ expiry }}, arg_min(sqrt((w - slope * k) / years), abs(k)) as atm_iv
+    select {{ expiry }}, arg_min(sqrt(greatest(w - slope * k, 0) / years), abs(k)) as atm_iv
     from segments
     where k <= 0 and next_k >= 0
     group by {{ expiry }}
@@ -43,9 +43,10 @@ at_forward as (
 at_deltas as (
     select
         *,
-        [(-slope * d + sqrt(within)) / (2 - slope), (-slope * d - sqrt(within)) / (2 - slope)] as solutions
+        [(-slope * d + root) / nullif(2 - slope, 0), (-slope * d - root) / nullif(2 - slope, 0)] as solutions
     from (
-        select s.*, t.side, t.d, slope * slope * t.d * t.d + (4 - 2 * slope) * (w - slope * k) as within
+        -- Rounding makes a root of 0 negative.
+        select s.*, t.side, t.d, sqrt(greatest(slope * slope * t.d * t.d + (4 - 2 * slope) * (w - slope * k), 0)) as root
         from segments as s
         join (values ('call', -{{ quantile }}), ('put', {{ quantile }})) as t(side, d) on s.d1 >= t.d and s.next_d1 < t.d
     )

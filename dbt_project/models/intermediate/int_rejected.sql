@@ -5,7 +5,7 @@
 {%- set read = families().values() | map(attribute="kinds") | sum(start=[]) %}
 {%- set counts %}
         tick_ms, endpoint, key, requested_ms,
-        count(*) as rows_read, count(reject) as rejected, bool_or(reject = 'unreadable') as unreadable
+        count(*) as rows_read, count(reject) as rejected, bool_or(reject = 'unreadable') as unreadable, sum(outside) as outside
 {%- endset %}
 with views as (
     {%- for family, own in families().items() %}
@@ -34,7 +34,7 @@ judged as (
 bodies as (
     select
         tick_ms, venue, endpoint, bool_or(broken) as broken, bool_or(unreadable) as unreadable,
-        sum(rejected) as rejected, sum(rows_read) as rows_read
+        sum(rejected) as rejected, sum(rows_read) as rows_read, sum(outside) as outside
     from judged
     group by tick_ms, venue, endpoint, key, requested_ms
 )
@@ -45,8 +45,9 @@ select
     endpoint,
     count_if(broken)::bigint as broken_bodies,
     coalesce(sum(rejected) filter (not broken), 0)::bigint as dropped_rows,
+    coalesce(sum(outside), 0)::bigint as outside_values,
     coalesce(sum(rows_read) filter (not coalesce(unreadable, false)), 0)::bigint as rows_read,
-    case when bool_or(unreadable) then 'unreadable' when bool_or(broken) then 'changed' else 'incomplete' end as reason
+    case when bool_or(unreadable) then 'unreadable' when bool_or(broken) then 'changed' when sum(outside) > 0 then 'implausible' else 'incomplete' end as reason
 from bodies
 group by tick_ms, venue, endpoint
-having sum(rejected) > 0
+having sum(rejected) > 0 or sum(outside) > 0

@@ -4,8 +4,9 @@
     incremental_strategy='replace_keys', replace_keys=['market_id', 'settled_ms'], replace_on='settled_ms',
     triggers=endpoints_of(families()['staged_settlements'].kinds)
 ) }}
-{#- No venue has longer intervals: a longer time between two settlements means that one is missing. #}
-{% set longest_ms = 86400000 %}
+{#- No venue has longer or shorter intervals: a longer time between two settlements means that one is missing, a shorter
+    one that a time is wrong. #}
+{% set shortest_ms, longest_ms = 1800000, 86400000 %}
 with latest as materialized (
     select
         i.market_id,
@@ -77,7 +78,7 @@ select
     symbol,
     base,
     funding_rate,
-    case when distance_ms <= {{ longest_ms }} then round(distance_ms / 3600000.0, 2) else stored_h end as interval_h,
+    case when distance_ms between {{ shortest_ms }} and {{ longest_ms }} then round(distance_ms / 3600000.0, 2) else stored_h end as interval_h,
     funding_rate * 8 / interval_h as funding_8h,
     source,
     case when is_fresh then tick_ms else before_tick_ms end as tick_ms

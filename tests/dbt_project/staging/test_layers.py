@@ -23,6 +23,7 @@ COMMON = {
     "received_ms": "bigint",
     "endpoint": "varchar",
     "reject": "varchar",
+    "outside": "integer",
 }
 # Columns of the kinds that no family of the intermediate layer reads (macro `families`); a venue may lack some.
 OTHER: dict[str, dict[str, str]] = {

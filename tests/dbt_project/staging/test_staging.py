@@ -40,7 +40,7 @@ def minute(tick: int, price: float = 100.0, *, intervals: bool = True) -> list[d
         for start in (closed_bar, open_bar)
     ]
     oi = {"symbol": "BTCUSDT", "openInterest": "7", "time": tick}
-    rate = {"markPrice": text, "indexPrice": "1", "lastFundingRate": "0.0001", "nextFundingTime": 1}
+    rate = {"markPrice": text, "indexPrice": "1", "lastFundingRate": "0.0001", "nextFundingTime": tick + 3_600_000}
     order = {"s": "BTCUSDT", "S": "SELL", "q": "9", "p": "99", "ap": str(price), "z": "2", "l": "1", "T": tick + 500}
     rows = [
         response(

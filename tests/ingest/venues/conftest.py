@@ -4,6 +4,7 @@ import asyncio
 import json
 import pickle
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.server import create_app, serving
 from sandbox.venues import SIMULATED_VENUES
-from tests.support.pipeline.recorder_minutes import unhurried
+from tests.support.pipeline.recorder_minutes import earlier, unhurried
 from tests.support.pipeline.shared import shared
 from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded, span
@@ -61,7 +62,9 @@ def wanted(items: Iterable[pytest.Item]) -> set[str]:
 
 
 async def _recorded(venues: set[str]) -> list[dict[str, Any]]:
+    """The rows as they would be landed then."""
     rows: list[Row] = []
+    ahead_ms = time.time_ns() // 1_000_000 - NOW_MS
     async with serving(create_app(now_ms=NOW_MS, rate_limits=False)) as url:
         deadline = asyncio.get_running_loop().time() + 300
         for venue in [one for one in VENUES if one.name in venues]:
@@ -69,7 +72,7 @@ async def _recorded(venues: set[str]) -> list[dict[str, Any]]:
                 await record_minute(
                     client, Schedule(client.venue, MINUTE), NOW_MS // MINUTE * MINUTE, deadline, rows.append
                 )
-    return [row._asdict() for row in rows]
+    return [earlier(row, ahead_ms)._asdict() for row in rows]
 
 
 def _frames(world: World, venues: set[str]) -> list[dict[str, Any]]:

@@ -76,24 +76,35 @@ SIMULATED = SimulatedVenue(
     "toy", ("api.toy.test",), {"toy": Pool(60, 60_000)}, endpoints, lambda use, pool, now_ms: json_answer({}, 429)
 )
 ''',
-        "dbt_project/models/staging/toy/stg_toy__perp_tickers.sql": """with recorded as (
+        "dbt_project/models/staging/toy/stg_toy__perp_tickers.sql": """{%- set fields = {
+    "symbol": word("r.name"),
+    "last_price": price("r.last"),
+    "mark_price": price("r.last"),
+    "vol24h_usd": amount("r.day"),
+    "open_interest": size("r.held"),
+} %}
+with recorded as (
     {{ recorded('toy', 'perp_tickers', "from_json(body,
         '[{\\"name\\":\\"VARCHAR\\",\\"last\\":\\"VARCHAR\\",\\"day\\":\\"VARCHAR\\",\\"held\\":\\"VARCHAR\\"}]')") }}
 )
 
 select
-    tick_ms, endpoint, key, requested_ms, received_ms, r.name as symbol, r.last::double as last_price,
-    r.last::double as mark_price, r.day::double as vol24h_usd, r.held::double as open_interest, {{ reject(['symbol']) }}
-from recorded
+    tick_ms, endpoint, key, requested_ms, received_ms,
+    {{ measured(fields, required=["symbol"]) }}
+from {{ read("recorded", fields) }}
 """,
-        "dbt_project/models/staging/toy/stg_toy__instruments.sql": """with recorded as (
+        "dbt_project/models/staging/toy/stg_toy__instruments.sql": """{%- set fields = {
+    "symbol": word("r.name"),
+    "base_raw": word("r.coin"),
+} %}
+with recorded as (
     {{ recorded('toy', 'perp_tickers', "from_json(body, '[{\\"name\\":\\"VARCHAR\\",\\"coin\\":\\"VARCHAR\\"}]')") }}
 )
 
 select
-    tick_ms, endpoint, key, requested_ms, received_ms, r.name as symbol, r.coin as base_raw, 'USDT' as quote,
-    'trading' as status, {{ reject(['symbol']) }}
-from recorded
+    tick_ms, endpoint, key, requested_ms, received_ms, 'USDT' as quote, 'trading' as status,
+    {{ measured(fields, required=["symbol"]) }}
+from {{ read("recorded", fields) }}
 """,
         "dbt_project/models/staging/toy/_toy.yml": """version: 2
 models:

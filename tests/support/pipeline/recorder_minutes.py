@@ -51,7 +51,8 @@ def asked_for_an_hour(schedule: Schedule, tick_ms: int) -> None:
             schedule._answered.setdefault((endpoint.name, key), then_ms)
 
 
-def _earlier(row: Row, by_ms: int) -> Row:
+def earlier(row: Row, by_ms: int) -> Row:
+    """The row as if it had been requested and received that much earlier."""
     received_ms = None if row.received_ms is None else row.received_ms - by_ms
     return row._replace(requested_ms=row.requested_ms - by_ms, received_ms=received_ms)
 
@@ -83,6 +84,6 @@ async def recorder(
             if long_running:
                 for _, schedule in asked:
                     asked_for_an_hour(schedule, tick_ms)
-            return [_earlier(row, ahead_ms) for row in rows]
+            return [earlier(row, ahead_ms) for row in rows]
 
         yield simulators, minute

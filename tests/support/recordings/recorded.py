@@ -22,6 +22,11 @@ USD = ("FDUSD", "USDT", "USDC", "TUSD", "BUSD", "USDE", "USD1", "USDS", "PAX", "
 OTHER = ("BIDR", "BKRW", "IDRT", "AEUR", "BRZ", "BTC", "ETH", "BNB", "TRX", "XRP", "EUR", "TRY", "RUB", "NGN", "ZAR")
 
 
+def _newest(tickers: Any) -> int:
+    """When a list of tickers was received, which the recording does not say: as its newest row closed."""
+    return max(int(row["closeTime"]) for row in tickers)
+
+
 def read(path: Path) -> Any:
     """The JSON of a recording, gzipped or not."""
     return json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
@@ -110,14 +115,14 @@ def binance(folder: Path, out: Recorded) -> None:
     out.rows += [
         response(TICK, "binance", "instruments", body_of(folder / "fapi_v1_exchangeInfo.gct.json", "")),
         response(TICK, "binance", "spot_instruments", body_of(folder / "api_v3_exchangeInfo.gct.json.gz", "")),
-        response(TICK, "binance", "perp_tickers", tickers),
+        response(TICK, "binance", "perp_tickers", tickers, received_ms=_newest(tickers)),
         response(TICK, "binance", "open_interest", oi, key="BTCUSDT"),
     ]
     rates: dict[int, dict[str, float]] = {}
     for n, spot in enumerate(spots):
         tick = TICK + n * MINUTE
-        out.rows.append(response(tick, "binance", "spot_tickers", spot))
-        newest = max(row["closeTime"] for row in spot)
+        newest = _newest(spot)
+        out.rows.append(response(tick, "binance", "spot_tickers", spot, received_ms=newest))
         live = [row for row in spot if row["closeTime"] >= newest - DAY]
         parsed = [spot_exchange.parse_ticker(row, {"symbol": row["symbol"], "spot": True}) for row in live]
         rates[tick] = spot_prices(out, tick, "binance", parsed)

@@ -1,3 +1,10 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "mark_price": price("r.markprice", zero="kept"),
+    "index_price": price("r.indexprice", zero="none"),
+    "funding_rate": rate("r.lastfundingrate"),
+    "next_funding_ms": time_ms("r.nextfundingtime"),
+} %}
 with recorded as (
     {{ recorded('aster', 'funding', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",\"indexPrice\":\"VARCHAR\",\"lastFundingRate\":\"VARCHAR\",
@@ -10,11 +17,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.markprice as double) as mark_price,
-    try_cast(r.indexprice as double) as index_price,
-    try_cast(r.lastfundingrate as double) as funding_rate,
-    try_cast(r.nextfundingtime as bigint) as next_funding_ms,
-    {{ reject(['symbol', 'mark_price', 'funding_rate', 'next_funding_ms']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "mark_price", "funding_rate", "next_funding_ms"]) }}
+from {{ read("recorded", fields) }}
 where not starts_with(coalesce(r.symbol, ''), 'TEST') and coalesce(r.nextfundingtime, '') <> '0'

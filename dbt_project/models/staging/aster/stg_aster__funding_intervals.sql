@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "interval_h": hours("r.fundingintervalhours"),
+} %}
 with recorded as (
     {{ recorded('aster', 'funding_intervals', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingIntervalHours\":\"VARCHAR\"}]')") }}
@@ -9,8 +13,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    nullif(try_cast(r.fundingintervalhours as double), 0) as interval_h,
-    {{ reject(['symbol', 'interval_h']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "interval_h"]) }}
+from {{ read("recorded", fields) }}
 where not starts_with(coalesce(r.symbol, ''), 'TEST')

@@ -1,3 +1,6 @@
+{%- set fields = {
+    "weight": fraction("r.weight"),
+} %}
 with recorded as (
     {{ recorded('aster', 'index_components', "from_json(body -> '$.references',
         '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
@@ -14,6 +17,5 @@ select
         when 'okex' then 'okx' when 'gateio' then 'gate' when 'mxc' then 'mexc' else lower(r.exchange)
     end as exchange,
     r.symbol as pair,
-    try_cast(r.weight as double) as weight,
-    {{ reject(['exchange', 'pair']) }}
-from recorded
+    {{ measured(fields, required=["exchange", "pair"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,10 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.baseasset"),
+    "quote": word("r.quoteasset"),
+    "listed_ms": time_ms("r.onboarddate"),
+    "delisted_ms": time_ms("nullif(r.deliverydate, '4133404800000')"),
+} %}
 with recorded as (
     {{ recorded('aster', 'instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"marginAsset\":\"VARCHAR\",
@@ -11,9 +18,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.baseasset as base_raw,
-    r.quoteasset as quote,
     r.marginasset as settle,
     r.contracttype as contract_type,
     case
@@ -22,9 +26,7 @@ select
         when r.status in ('PRE_SETTLE', 'SETTLING', 'CLOSE') then 'delisted'
         when r.status is not null then 'halted'
     end as status,
-    try_cast(r.onboarddate as bigint) as listed_ms,
-    nullif(try_cast(r.deliverydate as bigint), 4133404800000) as delisted_ms,
     coalesce(r.underlyingsubtype, []) as category,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}
 where not starts_with(coalesce(r.symbol, ''), 'TEST')

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "open_interest": size("r.openinterest"),
+} %}
 with recorded as (
     {{ recorded('aster', 'open_interest', "[from_json(body,
         '{\"symbol\":\"VARCHAR\",\"openInterest\":\"VARCHAR\"}')]") }}
@@ -9,7 +13,5 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.openinterest as double) as open_interest,
-    {{ reject(['symbol', 'open_interest']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "open_interest"]) }}
+from {{ read("recorded", fields) }}

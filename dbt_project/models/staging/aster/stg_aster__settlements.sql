@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "settled_ms": time_ms("r.fundingtime", past=true),
+    "funding_rate": rate("r.fundingrate"),
+} %}
 with recorded as (
     {{ recorded('aster', 'settlements', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\"}]')", may_be_empty=true) }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.fundingtime as bigint) as settled_ms,
-    try_cast(r.fundingrate as double) as funding_rate,
-    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}
 where not starts_with(coalesce(r.symbol, ''), 'TEST')

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.baseasset"),
+    "quote": word("r.quoteasset"),
+} %}
 with recorded as (
     {{ recorded('aster', 'spot_instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
@@ -9,10 +14,7 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.baseasset as base_raw,
-    r.quoteasset as quote,
     case when r.status = 'TRADING' then 'trading' when r.status is not null then 'halted' end as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}
 where not starts_with(coalesce(r.symbol, ''), 'TEST')

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "bids": levels("r.bids"),
+    "asks": levels("r.asks"),
+} %}
 with recorded as (
     {{ recorded('binance', 'index_books', "[from_json(body,
         '{\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}
@@ -11,8 +15,6 @@ select
     endpoint,
     key as symbol,
     received_ms as ts,
-    try_cast(r.bids as double[2][]) as bids,
-    try_cast(r.asks as double[2][]) as asks,
     'base' as size_unit,
-    {{ reject(['symbol', 'ts', 'bids', 'asks']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "ts", "bids", "asks"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,10 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.baseasset"),
+    "quote": word("r.quoteasset"),
+    "listed_ms": time_ms("r.onboarddate"),
+    "delisted_ms": time_ms("nullif(r.deliverydate, '4133404800000')"),
+} %}
 with recorded as (
     {{ recorded('binance', 'instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"contractType\":\"VARCHAR\",
@@ -11,9 +18,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.symbol as symbol,
-    r.baseasset as base_raw,
-    r.quoteasset as quote,
     r.contracttype as contract_type,
     case
         when r.status = 'TRADING' then 'trading'
@@ -21,9 +25,7 @@ select
         when r.status in ('PRE_SETTLE', 'SETTLING', 'CLOSE', 'PRE_DELIVERING', 'DELIVERING', 'DELIVERED') then 'delisted'
         when r.status is not null then 'halted'
     end as status,
-    try_cast(r.onboarddate as bigint) as listed_ms,
-    nullif(try_cast(r.deliverydate as bigint), 4133404800000) as delisted_ms,
     coalesce(r.underlyingsubtype, []) as category,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}
 where not contains(coalesce(r.symbol, ''), '_')

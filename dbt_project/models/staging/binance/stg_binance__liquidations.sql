@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("event ->> '$.o.s'"),
+    "ts": time_ms("event ->> '$.o.T'", past=true),
+    "size": size("event ->> '$.o.z'"),
+    "price": price("event ->> '$.o.ap'"),
+} %}
 with recorded as (
     {{ recorded('binance', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -16,13 +22,9 @@ select
     key,
     requested_ms,
     r.received_ms as received_ms,
-    event ->> '$.o.s' as symbol,
     case event ->> '$.o.S' when 'SELL' then 'long' when 'BUY' then 'short' end as side,
-    try_cast(event ->> '$.o.T' as bigint) as ts,
-    try_cast(event ->> '$.o.z' as double) as size,
-    try_cast(event ->> '$.o.ap' as double) as price,
-    {{ reject(['symbol', 'side', 'ts', 'size', 'price']) }}
-from frames
+    {{ measured(fields, required=["symbol", "side", "ts", "size", "price"]) }}
+from {{ read("frames", fields) }}
 where
     not contains(coalesce(symbol, ''), '_')
     and coalesce(event ->> '$.st', '1') = '1'

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "open_interest": size("r.openinterest"),
+} %}
 with recorded as (
     {{ recorded('binance', 'open_interest', "[from_json(body,
         '{\"symbol\":\"VARCHAR\",\"openInterest\":\"VARCHAR\",\"time\":\"VARCHAR\"}')]") }}
@@ -9,8 +13,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.symbol as symbol,
-    try_cast(r.openinterest as double) as open_interest,
-    {{ reject(['symbol', 'open_interest']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "open_interest"]) }}
+from {{ read("recorded", fields) }}
 where not contains(coalesce(r.symbol, ''), '_')

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "t": time_ms("r.timestamp", past=true),
+    "open_interest": size("r.sumopeninterest"),
+    "open_interest_usd": amount("r.sumopeninterestvalue"),
+} %}
 with recorded as (
     {{ recorded('binance', 'open_interest_history', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"sumOpenInterest\":\"VARCHAR\",\"sumOpenInterestValue\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')",
@@ -10,10 +16,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.timestamp as bigint) as t,
-    {{ binance_period_ms() }}::bigint as period_ms,
-    try_cast(r.sumopeninterest as double) as open_interest,
-    try_cast(r.sumopeninterestvalue as double) as open_interest_usd,
-    {{ reject(['symbol', 't', 'period_ms', 'open_interest']) }}
-from recorded
+    {{ period_ms("params ->> '$.period'") }} as period_ms,
+    {{ measured(fields, required=["symbol", "t", "period_ms", "open_interest"]) }}
+from {{ read("recorded", fields) }}

@@ -1,5 +1,9 @@
+{%- set fields = {
+    "ts": time_ms("r.time", past=true),
+    "index_price": price("r.indexprice", zero="none"),
+} %}
 with recorded as (
-    {{ recorded('binance', 'option_index', "[from_json(body, '{\"time\":\"BIGINT\",\"indexPrice\":\"VARCHAR\"}')]") }}
+    {{ recorded('binance', 'option_index', "[from_json(body, '{\"time\":\"VARCHAR\",\"indexPrice\":\"VARCHAR\"}')]") }}
 )
 
 select
@@ -9,7 +13,5 @@ select
     received_ms,
     endpoint,
     replace(key, 'USDT', '') as coin,
-    try_cast(r.indexprice as double) as index_price,
-    r.time as ts,
-    {{ reject(['coin', 'index_price']) }}
-from recorded
+    {{ measured(fields, required=["coin", "index_price"]) }}
+from {{ read("recorded", fields) }}

@@ -1,6 +1,12 @@
+{%- set fields = {
+    "expiry_ms": time_ms("r.expirydate"),
+    "instrument": word("r.symbol"),
+    "strike": price("r.strikeprice"),
+    "contract_size": contract_size("r.unit"),
+} %}
 with recorded as (
     {{ recorded('binance', 'option_instruments', "from_json(body -> '$.optionSymbols',
-        '[{\"symbol\":\"VARCHAR\",\"expiryDate\":\"BIGINT\",\"side\":\"VARCHAR\",\"strikePrice\":\"VARCHAR\",
+        '[{\"symbol\":\"VARCHAR\",\"expiryDate\":\"VARCHAR\",\"side\":\"VARCHAR\",\"strikePrice\":\"VARCHAR\",
            \"unit\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\"}]')") }}
 )
 
@@ -10,14 +16,10 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as instrument,
     split_part(r.symbol, '-', 1) as coin,
-    r.expirydate as expiry_ms,
-    try_cast(r.strikeprice as double) as strike,
     lower(r.side) as option_type,
-    try_cast(r.unit as double) as contract_size,
     r.quoteasset as settle,
     'trading' as status,
-    {{ reject(['instrument', 'expiry_ms', 'strike', 'option_type', 'contract_size']) }}
-from recorded
+    {{ measured(fields, required=["instrument", "expiry_ms", "strike", "option_type", "contract_size"]) }}
+from {{ read("recorded", fields) }}
 where r.symbol is null or regexp_matches(r.symbol, '^(BTC|ETH)-')

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "instrument": word("r.symbol"),
+    "open_contracts": size("r.sumopeninterest"),
+    "open_interest_coins": "open_contracts",
+} %}
 with recorded as (
     {{ recorded('binance', 'option_open_interest', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"sumOpenInterest\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as instrument,
-    try_cast(r.sumopeninterest as double) as open_contracts,
-    open_contracts as open_interest_coins,
-    {{ reject(['instrument', 'open_interest_coins']) }}
-from recorded
+    {{ measured(fields, required=["instrument", "open_interest_coins"]) }}
+from {{ read("recorded", fields) }}
 where r.symbol is null or regexp_matches(r.symbol, '^(BTC|ETH)-')

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "instrument": word("r.symbol"),
+    "volume_coins": size("r.volume"),
+    "volume_usd": amount("r.amount"),
+} %}
 with recorded as (
     {{ recorded('binance', 'option_volumes', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"volume\":\"VARCHAR\",\"amount\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as instrument,
-    try_cast(r.volume as double) as volume_coins,
-    try_cast(r.amount as double) as volume_usd,
-    {{ reject(['instrument', 'volume_coins']) }}
-from recorded
+    {{ measured(fields, required=["instrument", "volume_coins"]) }}
+from {{ read("recorded", fields) }}
 where r.symbol is null or regexp_matches(r.symbol, '^(BTC|ETH)-')

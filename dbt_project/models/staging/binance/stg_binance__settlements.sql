@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "settled_ms": time_ms("r.fundingtime", past=true),
+    "funding_rate": rate("r.fundingrate"),
+} %}
 with recorded as (
     {{ recorded('binance', 'settlements', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.fundingtime as bigint) as settled_ms,
-    try_cast(r.fundingrate as double) as funding_rate,
-    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}
 where not contains(coalesce(r.symbol, ''), '_')

@@ -1,3 +1,14 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", past=true),
+    "closed_ms": time_ms("r[7]"),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume": size("r[6]"),
+    "turnover": amount("r[8]"),
+    "taker_buy_turnover": amount("r[11]"),
+} %}
 with recorded as (
     {{ recorded('binance', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,14 +20,5 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    try_cast(r[1] as bigint) as opened_ms,
-    try_cast(r[7] as bigint) as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[3] as double) as high,
-    try_cast(r[4] as double) as low,
-    try_cast(r[5] as double) as close,
-    try_cast(r[6] as double) as volume,
-    try_cast(r[8] as double) as turnover,
-    try_cast(r[11] as double) as taker_buy_turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover', 'taker_buy_turnover']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "turnover", "taker_buy_turnover"]) }}
+from {{ read("recorded", fields) }}

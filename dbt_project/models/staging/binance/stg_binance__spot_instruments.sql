@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.baseasset"),
+    "quote": word("r.quoteasset"),
+} %}
 with recorded as (
     {{ recorded('binance', 'spot_instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.symbol as symbol,
-    r.baseasset as base_raw,
-    r.quoteasset as quote,
     case r.status when 'TRADING' then 'trading' when 'PRE_TRADING' then 'prelaunch' else 'halted' end as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

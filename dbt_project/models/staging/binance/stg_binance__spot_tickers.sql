@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.lastprice", zero="kept"),
+    "vol24h_quote": amount("r.quotevolume"),
+    "_closed_ms": time_ms("r.closetime", past=true),
+} %}
 with recorded as (
     {{ recorded('binance', 'spot_tickers', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\",\"closeTime\":\"VARCHAR\"}]')") }}
@@ -9,12 +15,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.symbol as symbol,
-    try_cast(r.lastprice as double) as last_price,
-    try_cast(r.quotevolume as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote', 'try_cast(r.closetime as bigint)']) }}
-from recorded
-qualify
-    reject is not null
-    or try_cast(r.closetime as bigint)
-        >= max(try_cast(r.closetime as bigint)) over (partition by tick_ms, requested_ms) - 86400000
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote", "_closed_ms"]) }}
+from {{ read("recorded", fields) }}
+where {{ is_of_the_last_day("_closed_ms") }}

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "t": time_ms("r.timestamp", past=true),
+    "taker_buy": size("r.buyvol"),
+    "taker_sell": size("r.sellvol"),
+} %}
 with recorded as (
     {{ recorded('binance', 'taker_ratio', "from_json(body,
         '[{\"buyVol\":\"VARCHAR\",\"sellVol\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')", may_be_empty=true) }}
@@ -10,10 +15,7 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.timestamp as bigint) as t,
-    {{ binance_period_ms() }} as period_ms,
-    try_cast(r.buyvol as double) as taker_buy,
-    try_cast(r.sellvol as double) as taker_sell,
+    {{ period_ms("params ->> '$.period'") }} as period_ms,
     'base' as unit,
-    {{ reject(['t', 'period_ms', 'taker_buy', 'taker_sell']) }}
-from recorded
+    {{ measured(fields, required=["t", "period_ms", "taker_buy", "taker_sell"]) }}
+from {{ read("recorded", fields) }}

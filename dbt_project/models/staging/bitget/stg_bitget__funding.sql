@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "funding_rate": rate("r.fundingrate"),
+    "interval_h": hours("r.fundingrateinterval"),
+    "next_funding_ms": time_ms("r.nextupdate"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'funding', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateInterval\":\"VARCHAR\",
@@ -10,9 +16,5 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.fundingrate as double) as funding_rate,
-    nullif(try_cast(r.fundingrateinterval as double), 0) as interval_h,
-    nullif(try_cast(r.nextupdate as bigint), 0) as next_funding_ms,
-    {{ reject(['symbol', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "funding_rate"]) }}
+from {{ read("recorded", fields) }}

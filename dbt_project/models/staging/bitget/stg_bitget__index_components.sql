@@ -1,3 +1,6 @@
+{%- set fields = {
+    "weight": fraction("r.weight"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'index_components', "from_json(body -> '$.data.componentList',
         '[{\"exchange\":\"VARCHAR\",\"spotPair\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')",
@@ -13,6 +16,5 @@ select
     key as symbol,
     lower(r.exchange) as exchange,
     r.spotpair as pair,
-    try_cast(r.weight as double) as weight,
-    {{ reject(['exchange', 'pair']) }}
-from recorded
+    {{ measured(fields, required=["exchange", "pair"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("event ->> '$.symbol'"),
+    "ts": time_ms("event ->> '$.ts'", past=true),
+    "size_quote": amount("event ->> '$.amount'"),
+    "price": price("event ->> '$.price'"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -23,10 +29,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    event ->> '$.symbol' as symbol,
     case event ->> '$.side' when 'buy' then 'long' when 'sell' then 'short' end as side,
-    try_cast(event ->> '$.ts' as bigint) as ts,
-    try_cast(event ->> '$.amount' as double) as size_quote,
-    try_cast(event ->> '$.price' as double) as price,
-    {{ reject(['symbol', 'side', 'ts', 'size_quote', 'price']) }}
-from events
+    {{ measured(fields, required=["symbol", "side", "ts", "size_quote", "price"]) }}
+from {{ read("events", fields) }}

@@ -1,3 +1,12 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.lastprice", zero="kept"),
+    "mark_price": price("r.markprice", zero="kept"),
+    "index_price": price("r.indexprice", zero="none"),
+    "vol24h_quote": amount("r.turnover24h"),
+    "open_interest": size("r.openinterest"),
+    "funding_rate": rate("r.fundingrate"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",
@@ -11,13 +20,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.lastprice as double) as last_price,
-    try_cast(r.markprice as double) as mark_price,
-    try_cast(r.indexprice as double) as index_price,
-    try_cast(r.turnover24h as double) as vol24h_quote,
-    try_cast(r.openinterest as double) as open_interest,
-    try_cast(r.fundingrate as double) as funding_rate,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where coalesce(nullif(r.deliverytime, ''), '0') = '0'

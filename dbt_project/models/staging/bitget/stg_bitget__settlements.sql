@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "settled_ms": time_ms("r.fundingratetimestamp", past=true),
+    "funding_rate": rate("r.fundingrate"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'settlements', "from_json(body -> '$.data.resultList',
         '[{\"symbol\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingRateTimestamp\":\"VARCHAR\"}]')",
@@ -10,8 +15,5 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.fundingratetimestamp as bigint) as settled_ms,
-    try_cast(r.fundingrate as double) as funding_rate,
-    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}

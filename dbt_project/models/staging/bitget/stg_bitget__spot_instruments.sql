@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.basecoin"),
+    "quote": word("r.quotecoin"),
+    "listed_ms": time_ms("r.launchtime"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'spot_instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",
@@ -10,12 +16,8 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.basecoin as base_raw,
-    r.quotecoin as quote,
     case r.status
         when 'online' then 'trading' when 'gray' then 'prelaunch' when 'halt' then 'halted' when 'offline' then 'delisted'
     end as status,
-    case when try_cast(r.launchtime as bigint) > 0 then r.launchtime::bigint end as listed_ms,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

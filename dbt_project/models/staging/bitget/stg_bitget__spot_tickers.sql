@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.lastprice", zero="kept"),
+    "vol24h_quote": amount("r.turnover24h"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'spot_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"turnover24h\":\"VARCHAR\"}]')") }}
@@ -9,8 +14,5 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.lastprice as double) as last_price,
-    try_cast(r.turnover24h as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}

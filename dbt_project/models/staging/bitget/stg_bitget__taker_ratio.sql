@@ -1,3 +1,8 @@
+{%- set fields = {
+    "t": time_ms("r.ts", past=true),
+    "taker_buy": size("r.buyvolume"),
+    "taker_sell": size("r.sellvolume"),
+} %}
 with recorded as (
     {{ recorded('bitget', 'taker_ratio', "case when body ->> '$.code' = '40054' then [] else from_json(body -> '$.data',
         '[{\"buyVolume\":\"VARCHAR\",\"sellVolume\":\"VARCHAR\",\"ts\":\"VARCHAR\"}]') end",
@@ -11,13 +16,7 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.ts as bigint) as t,
-    try_cast(regexp_extract(params ->> '$.period', '^[0-9]+') as bigint)
-    * case regexp_extract(params ->> '$.period', '^[0-9]+(.)', 1)
-        when 'm' then 60000 when 'h' then 3600000 when 'H' then 3600000 when 'd' then 86400000 when 'D' then 86400000
-    end::bigint as period_ms,
-    try_cast(r.buyvolume as double) as taker_buy,
-    try_cast(r.sellvolume as double) as taker_sell,
+    {{ period_ms("params ->> '$.period'") }} as period_ms,
     'base' as unit,
-    {{ reject(['t', 'period_ms', 'taker_buy', 'taker_sell']) }}
-from recorded
+    {{ measured(fields, required=["t", "period_ms", "taker_buy", "taker_sell"]) }}
+from {{ read("recorded", fields) }}

@@ -1,8 +1,19 @@
+{%- set fields = {
+    "opened_ms": time_of_text("r.candle_date_time_utc", "%Y-%m-%dT%H:%M:%S", past=true),
+    "closed_ms": bar_end(period_ms("coalesce(r.unit, '1440')", unit_ms=60000)),
+    "symbol": word("r.market"),
+    "open": price("r.opening_price"),
+    "high": price("r.high_price"),
+    "low": price("r.low_price"),
+    "close": price("r.trade_price"),
+    "volume": size("r.candle_acc_trade_volume"),
+    "turnover": amount("r.candle_acc_trade_price"),
+} %}
 with recorded as (
     {{ recorded('bithumb', 'spot_bars', "from_json(body,
         '[{\"market\":\"VARCHAR\",\"candle_date_time_utc\":\"VARCHAR\",\"opening_price\":\"VARCHAR\",\"high_price\":\"VARCHAR\",
            \"low_price\":\"VARCHAR\",\"trade_price\":\"VARCHAR\",\"candle_acc_trade_price\":\"VARCHAR\",
-           \"candle_acc_trade_volume\":\"VARCHAR\",\"unit\":\"BIGINT\"}]')", may_be_empty=true) }}
+           \"candle_acc_trade_volume\":\"VARCHAR\",\"unit\":\"VARCHAR\"}]')", may_be_empty=true) }}
 )
 
 select
@@ -11,14 +22,5 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.market as symbol,
-    epoch_ms(try_strptime(r.candle_date_time_utc, '%Y-%m-%dT%H:%M:%S')) as opened_ms,
-    opened_ms + coalesce(r.unit, 1440) * 60000 - 1 as closed_ms,
-    try_cast(r.opening_price as double) as open,
-    try_cast(r.high_price as double) as high,
-    try_cast(r.low_price as double) as low,
-    try_cast(r.trade_price as double) as close,
-    try_cast(r.candle_acc_trade_volume as double) as volume,
-    try_cast(r.candle_acc_trade_price as double) as turnover,
-    {{ reject(['symbol', 'opened_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "opened_ms", "closed_ms", "open", "high", "low", "close", "volume", "turnover"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,6 @@
+{%- set fields = {
+    "symbol": word("r.market"),
+} %}
 with recorded as (
     {{ recorded('bithumb', 'spot_instruments', "from_json(body, '[{\"market\":\"VARCHAR\"}]')") }}
 )
@@ -8,10 +11,9 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.market as symbol,
     nullif(split_part(r.market, '-', 2), '') as base_raw,
     nullif(split_part(r.market, '-', 1), '') as quote,
     'trading' as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}
 where coalesce(quote, 'KRW') = 'KRW'

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.price", zero="kept"),
+    "vol24h_quote": amount("r.traded"),
+} %}
 with recorded as (
     {{ recorded('bithumb', 'spot_tickers', "case json_type(body)
         when 'ARRAY' then
@@ -23,9 +28,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.price as double) as last_price,
-    try_cast(r.traded as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where starts_with(coalesce(r.symbol, 'KRW-'), 'KRW-')

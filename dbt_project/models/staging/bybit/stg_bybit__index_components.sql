@@ -1,3 +1,6 @@
+{%- set fields = {
+    "weight": fraction("r.weight"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'index_components', "from_json(body -> '$.result.components',
         '[{\"exchange\":\"VARCHAR\",\"spotPair\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
@@ -14,6 +17,5 @@ select
         when 'okex' then 'okx' when 'gateio' then 'gate' when 'gate.io' then 'gate' else lower(r.exchange)
     end as exchange,
     r.spotpair as pair,
-    try_cast(r.weight as double) as weight,
-    {{ reject(['exchange', 'pair', 'weight']) }}
-from recorded
+    {{ measured(fields, required=["exchange", "pair", "weight"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("event ->> '$.s'"),
+    "ts": time_ms("event ->> '$.T'", past=true),
+    "size": size("event ->> '$.v'"),
+    "price": price("event ->> '$.p'"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -23,11 +29,7 @@ select
     key,
     requested_ms,
     received_ms,
-    event ->> '$.s' as symbol,
     case event ->> '$.S' when 'Buy' then 'long' when 'Sell' then 'short' end as side,
-    try_cast(event ->> '$.T' as bigint) as ts,
-    try_cast(event ->> '$.v' as double) as size,
-    try_cast(event ->> '$.p' as double) as price,
-    {{ reject(['symbol', 'side', 'ts', 'size', 'price']) }}
-from events
+    {{ measured(fields, required=["symbol", "side", "ts", "size", "price"]) }}
+from {{ read("events", fields) }}
 where not contains(coalesce(symbol, ''), '-')

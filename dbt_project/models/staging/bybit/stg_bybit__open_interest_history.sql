@@ -1,3 +1,8 @@
+{%- set fields = {
+    "t": time_ms("r.timestamp", past=true),
+    "open_interest": size("r.openinterest"),
+    "single_open_interest": size("r.singleopeninterest"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'open_interest_history', "from_json(body -> '$.result.list',
         '[{\"openInterest\":\"VARCHAR\",\"singleOpenInterest\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')",
@@ -11,12 +16,6 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.timestamp as bigint) as t,
-    (case params ->> '$.intervalTime'
-        when '5min' then 300000 when '15min' then 900000 when '30min' then 1800000 when '1h' then 3600000
-        when '4h' then 14400000 when '1d' then 86400000
-    end)::bigint as period_ms,
-    try_cast(r.openinterest as double) as open_interest,
-    try_cast(r.singleopeninterest as double) as single_open_interest,
-    {{ reject(['t', 'period_ms', 'open_interest']) }}
-from recorded
+    {{ period_ms("params ->> '$.intervalTime'") }} as period_ms,
+    {{ measured(fields, required=["t", "period_ms", "open_interest"]) }}
+from {{ read("recorded", fields) }}

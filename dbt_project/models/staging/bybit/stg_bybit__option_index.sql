@@ -1,3 +1,7 @@
+{%- set fields = {
+    "index_price": price("r.price", zero="none"),
+    "ts": time_ms("r.ms", past=true),
+} %}
 with recorded as (
     {{ recorded('bybit', 'option_tickers', "[{'price': body ->> '$.result.list[0].indexPrice', 'ms': body ->> '$.time'}]") }}
 )
@@ -9,7 +13,5 @@ select
     received_ms,
     endpoint,
     key as coin,
-    nullif(try_cast(r.price as double), 0) as index_price,
-    try_cast(r.ms as bigint) as ts,
-    {{ reject(['coin', 'index_price']) }}
-from recorded
+    {{ measured(fields, required=["coin", "index_price"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,16 @@
+{%- set fields = {
+    "expiry_ms": time_of_text("name.expiry", "%d%b%y", "{} + 28800000"),
+    "instrument": word("r.symbol"),
+    "strike": price("name.strike"),
+    "mark_iv": iv("r.markiv"),
+    "bid_iv": iv("r.bid1iv"),
+    "ask_iv": iv("r.ask1iv"),
+    "forward": price("r.underlyingprice", zero="none"),
+    "open_interest_coins": size("r.openinterest"),
+    "volume_coins": size("r.volume24h"),
+    "_mark_price": price("r.markprice", zero="kept"),
+    "mark_price_coins": within("_mark_price / forward", "size"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'option_tickers', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"markIv\":\"VARCHAR\",\"bid1Iv\":\"VARCHAR\",\"ask1Iv\":\"VARCHAR\",
@@ -21,17 +34,7 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as instrument,
     nullif(name.coin, '') as coin,
-    epoch_ms(try_strptime(name.expiry, '%d%b%y') + interval 8 hour) as expiry_ms,
-    try_cast(name.strike as double) as strike,
     case name.side when 'C' then 'call' when 'P' then 'put' end as option_type,
-    nullif(try_cast(r.markiv as double), 0) as mark_iv,
-    nullif(try_cast(r.bid1iv as double), 0) as bid_iv,
-    nullif(try_cast(r.ask1iv as double), 0) as ask_iv,
-    nullif(try_cast(r.underlyingprice as double), 0) as forward,
-    try_cast(r.markprice as double) / forward as mark_price_coins,
-    try_cast(r.openinterest as double) as open_interest_coins,
-    try_cast(r.volume24h as double) as volume_coins,
-    {{ reject(['instrument', 'coin', 'expiry_ms', 'strike', 'option_type', 'forward', 'open_interest_coins']) }}
-from named
+    {{ measured(fields, required=["instrument", "coin", "expiry_ms", "strike", "option_type", "forward", "open_interest_coins"]) }}
+from {{ read("named", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("r.s"),
+    "ts": time_ms("r.ts", past=true),
+    "bids": levels("r.b"),
+    "asks": levels("r.a"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'order_books', "[from_json(body -> '$.result',
         '{\"s\":\"VARCHAR\",\"ts\":\"VARCHAR\",\"b\":[[\"VARCHAR\"]],\"a\":[[\"VARCHAR\"]]}')]") }}
@@ -9,10 +15,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.s as symbol,
-    try_cast(r.ts as bigint) as ts,
-    try_cast(r.b as double[2][]) as bids,
-    try_cast(r.a as double[2][]) as asks,
     'base' as size_unit,
-    {{ reject(['symbol', 'ts', 'bids', 'asks']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "ts", "bids", "asks"]) }}
+from {{ read("recorded", fields) }}

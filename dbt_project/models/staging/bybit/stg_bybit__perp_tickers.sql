@@ -1,3 +1,14 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.lastprice", zero="kept"),
+    "mark_price": price("r.markprice", zero="kept"),
+    "index_price": price("r.indexprice", zero="none"),
+    "vol24h_quote": amount("r.turnover24h"),
+    "funding_rate": rate("r.fundingrate"),
+    "interval_h": hours("r.fundingintervalhour"),
+    "open_interest": size("r.openinterest"),
+    "single_open_interest": size("r.singleopeninterest"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'perp_tickers', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"markPrice\":\"VARCHAR\",\"indexPrice\":\"VARCHAR\",
@@ -11,15 +22,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.symbol as symbol,
-    try_cast(r.lastprice as double) as last_price,
-    try_cast(r.markprice as double) as mark_price,
-    try_cast(r.indexprice as double) as index_price,
-    try_cast(r.turnover24h as double) as vol24h_quote,
-    try_cast(r.fundingrate as double) as funding_rate,
-    nullif(try_cast(r.fundingintervalhour as double), 0) as interval_h,
-    try_cast(r.openinterest as double) as open_interest,
-    try_cast(r.singleopeninterest as double) as single_open_interest,
-    {{ reject(['symbol', 'last_price', 'mark_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "mark_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where not contains(coalesce(r.symbol, ''), '-') and coalesce(nullif(r.deliverytime, ''), '0') = '0'

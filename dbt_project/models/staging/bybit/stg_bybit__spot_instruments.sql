@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.basecoin"),
+    "quote": word("r.quotecoin"),
+} %}
 with recorded as (
     {{ recorded('bybit', 'spot_instruments', "from_json(body -> '$.result.list',
         '[{\"symbol\":\"VARCHAR\",\"baseCoin\":\"VARCHAR\",\"quoteCoin\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
@@ -9,10 +14,7 @@ select
     key,
     requested_ms,
     received_ms,
-    r.symbol as symbol,
-    r.basecoin as base_raw,
-    r.quotecoin as quote,
     case r.status when 'Trading' then 'trading' when 'PreLaunch' then 'prelaunch' when 'Closed' then 'delisted'
         when 'Delivering' then 'delisted' else 'halted' end as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

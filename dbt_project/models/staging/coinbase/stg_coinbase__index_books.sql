@@ -1,3 +1,8 @@
+{%- set fields = {
+    "ts": time_of_text("r.time", past=true),
+    "bids": levels("[level[1:2] for level in r.bids]"),
+    "asks": levels("[level[1:2] for level in r.asks]"),
+} %}
 with recorded as (
     {{ recorded('coinbase', 'index_books', "[from_json(body,
         '{\"time\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}
@@ -10,9 +15,6 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    epoch_ms(try_cast(r.time as timestamptz)) as ts,
-    try_cast([level[1:2] for level in r.bids] as double[2][]) as bids,
-    try_cast([level[1:2] for level in r.asks] as double[2][]) as asks,
     'base' as size_unit,
-    {{ reject(['symbol', 'ts', 'bids', 'asks']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "ts", "bids", "asks"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.id"),
+    "base_raw": word("r.base_currency"),
+    "quote": word("r.quote_currency"),
+} %}
 with recorded as (
     {{ recorded('coinbase', 'spot_instruments', "from_json(body,
         '[{\"id\":\"VARCHAR\",\"base_currency\":\"VARCHAR\",\"quote_currency\":\"VARCHAR\",\"status\":\"VARCHAR\",
@@ -10,13 +15,10 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.id as symbol,
-    r.base_currency as base_raw,
-    r.quote_currency as quote,
     case
         when r.status = 'delisted' then 'delisted'
         when r.status = 'online' and not coalesce(r.trading_disabled, false) then 'trading'
         else 'halted'
     end as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("named"),
+    "last_price": price("price"),
+    "_vol24h": size("volume"),
+    "vol24h_quote": within("_vol24h * last_price", "amount"),
+} %}
 with all_tickers as (
     {{ recorded('coinbase', 'spot_tickers', "list_transform(
         map_entries(from_json(body, '\"MAP(VARCHAR,JSON)\"')),
@@ -15,13 +21,13 @@ single_tickers as (
 
 tickers as (
     select
-        tick_ms, key, requested_ms, received_ms, endpoint, r.symbol as symbol, r.price as price, r.volume as volume,
+        tick_ms, key, requested_ms, received_ms, endpoint, r.symbol as named, r.price as price, r.volume as volume,
         r is null as unread, 2 as choice
     from all_tickers
     where r is null or r.day is null or r.price is not null
     union all by name
     select
-        tick_ms, key, requested_ms, received_ms, endpoint, key as symbol, r.price as price, r.volume as volume,
+        tick_ms, key, requested_ms, received_ms, endpoint, key as named, r.price as price, r.volume as volume,
         r is null as unread, 1 as choice
     from single_tickers
 )
@@ -32,12 +38,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    symbol,
-    try_cast(price as double) as last_price,
-    try_cast(price as double) * try_cast(volume as double) as vol24h_quote,
-    case
-        when unread then 'unreadable'
-        when symbol is null or last_price is null or vol24h_quote is null then 'incomplete'
-    end as reject
-from tickers
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"], unreadable="unread") }}
+from {{ read("tickers", fields) }}
 qualify reject is not null or row_number() over (partition by tick_ms, symbol order by reject is not null, choice) = 1

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "index_price": price("r.price", zero="none"),
+    "ts": time_ms("r.us", "us", past=true),
+} %}
 with recorded as (
     {{ recorded('deribit', 'option_index', "[{'price': body ->> '$.result.index_price', 'us': body ->> '$.usOut'}]") }}
 )
@@ -9,7 +13,5 @@ select
     received_ms,
     endpoint,
     upper(split_part(key, '_', 1)) as coin,
-    try_cast(r.price as double) as index_price,
-    try_cast(r.us as bigint) // 1000 as ts,
-    {{ reject(['coin', 'index_price']) }}
-from recorded
+    {{ measured(fields, required=["coin", "index_price"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "_rate": price("r.rate"),
+    "_units": price("coalesce(r.amount, '1')"),
+    "rate": "_rate / _units",
+    "ts": time_of_text("r.day", "%Y-%m-%d", "{} + 54000000", past=true),
+} %}
 with recorded as (
     {{ recorded('fx', 'fx_daily', "case
         when (body ->> '$.start_date') is null then
@@ -25,8 +31,6 @@ select
     received_ms,
     endpoint,
     r.base || '/' || r.quote as pair,
-    try_cast(r.rate as double) / coalesce(try_cast(r.amount as double), 1) as rate,
-    epoch_ms(try_cast(r.day as date)) + 15 * 3600000 as ts,
     'frankfurter' as source,
-    {{ reject(['pair', 'rate', 'ts']) }}
-from recorded
+    {{ measured(fields, required=["pair", "rate", "ts"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "ts": time_ms("r.timestamp", past=true),
+    "_rate": price("r.baseprice"),
+    "_units": price("coalesce(r.currencyunit, '1')"),
+    "rate": "_rate / _units",
+} %}
 with recorded as (
     {{ recorded('fx', 'fx_rates', "from_json(body,
         '[{\"code\":\"VARCHAR\",\"basePrice\":\"VARCHAR\",\"currencyUnit\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')") }}
@@ -10,8 +16,6 @@ select
     received_ms,
     endpoint,
     case r.code when 'FRX.KRWUSD' then 'USD/KRW' end as pair,
-    try_cast(r.baseprice as double) / coalesce(try_cast(r.currencyunit as double), 1) as rate,
-    try_cast(r.timestamp as bigint) as ts,
     'dunamu' as source,
-    {{ reject(['pair', 'rate', 'ts']) }}
-from recorded
+    {{ measured(fields, required=["pair", "rate", "ts"]) }}
+from {{ read("recorded", fields) }}

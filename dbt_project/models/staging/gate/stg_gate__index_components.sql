@@ -1,3 +1,4 @@
+{%- set fields = {} %}
 with recorded as (
     {{ recorded('gate', 'index_components', "from_json(body -> '$.constituents',
         '[{\"exchange\":\"VARCHAR\",\"symbols\":[\"VARCHAR\"]}]')") }}
@@ -13,5 +14,5 @@ select
     case lower(r.exchange) when 'gate.io' then 'gate' when 'okex' then 'okx' else lower(r.exchange) end as exchange,
     unnest(coalesce(nullif(r.symbols, []), [null])) as pair,
     null::double as weight,
-    {{ reject(['exchange']) }}
-from recorded
+    {{ measured(fields, required=["exchange"]) }}
+from {{ read("recorded", fields) }}

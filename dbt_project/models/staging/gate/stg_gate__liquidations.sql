@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("event ->> '$.contract'"),
+    "ts": time_ms("event ->> '$.time'", past=true),
+    "price": price("event ->> '$.price'"),
+    "size_contracts": size("event ->> '$.size'", "nullif(abs({}), 0)"),
+} %}
 with recorded as (
     {{ recorded('gate', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -28,10 +34,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    event ->> '$.contract' as symbol,
-    case sign(try_cast(event ->> '$.size' as double)) when -1 then 'long' when 1 then 'short' end as side,
-    try_cast(event ->> '$.time' as bigint) as ts,
-    abs(try_cast(event ->> '$.size' as double)) as size_contracts,
-    try_cast(event ->> '$.price' as double) as price,
-    {{ reject(['symbol', 'side', 'ts', 'size_contracts', 'price']) }}
-from events
+    case when left(event ->> '$.size', 1) = '-' then 'long' else 'short' end as side,
+    {{ measured(fields, required=["symbol", "side", "ts", "size_contracts", "price"]) }}
+from {{ read("events", fields) }}

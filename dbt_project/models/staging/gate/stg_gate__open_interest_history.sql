@@ -1,3 +1,8 @@
+{%- set fields = {
+    "t": time_ms("r.time", "s", past=true),
+    "open_contracts": size("r.open_interest"),
+    "open_interest_usd": amount("r.open_interest_usd"),
+} %}
 with recorded as (
     {{ recorded('gate', 'contract_stats', "from_json(body,
         '[{\"time\":\"VARCHAR\",\"open_interest\":\"VARCHAR\",\"open_interest_usd\":\"VARCHAR\"}]')", may_be_empty=true) }}
@@ -10,13 +15,7 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.time as bigint) * 1000 as t,
-    (case params ->> '$.interval'
-        when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
-        when '1d' then 86400000
-    end)::bigint as period_ms,
-    try_cast(r.open_interest as double) as open_contracts,
-    try_cast(r.open_interest_usd as double) as open_interest_usd,
-    {{ reject(['t', 'period_ms', 'open_contracts']) }}
-from recorded
+    {{ period_ms("params ->> '$.interval'") }} as period_ms,
+    {{ measured(fields, required=["t", "period_ms", "open_contracts"]) }}
+from {{ read("recorded", fields) }}
 where r is null or coalesce(t + period_ms <= tick_ms, true)

@@ -1,3 +1,13 @@
+{%- set fields = {
+    "symbol": word("r.contract"),
+    "last_price": price("r.last", zero="kept"),
+    "mark_price": price("r.mark_price", zero="kept"),
+    "index_price": price("r.index_price", zero="none"),
+    "vol24h_quote": amount("r.volume_24h_quote"),
+    "open_contracts": size("r.total_size"),
+    "funding_rate": rate("r.funding_rate"),
+    "_multiplier": contract_size("r.quanto_multiplier"),
+} %}
 with recorded as (
     {{ recorded('gate', 'perp_tickers', "from_json(body,
         '[{\"contract\":\"VARCHAR\",\"last\":\"VARCHAR\",\"mark_price\":\"VARCHAR\",\"index_price\":\"VARCHAR\",
@@ -11,13 +21,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.contract as symbol,
-    try_cast(r.last as double) as last_price,
-    try_cast(r.mark_price as double) as mark_price,
-    nullif(try_cast(r.index_price as double), 0) as index_price,
-    try_cast(r.volume_24h_quote as double) as vol24h_quote,
-    try_cast(r.total_size as double) as open_contracts,
-    try_cast(r.funding_rate as double) as funding_rate,
-    {{ reject(['symbol', 'last_price', 'mark_price', 'vol24h_quote', 'open_contracts']) }}
-from recorded
-where key <> 'btc' or coalesce(try_cast(r.quanto_multiplier as double), 0) = 0
+    {{ measured(fields, required=["symbol", "last_price", "mark_price", "vol24h_quote", "open_contracts"]) }}
+from {{ read("recorded", fields) }}
+where key <> 'btc' or _multiplier is null

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "settled_ms": time_ms("r.t", "s", past=true),
+    "funding_rate": rate("r.r"),
+} %}
 with recorded as (
     {{ recorded('gate', 'settlements', "from_json(body, '[{\"t\":\"VARCHAR\",\"r\":\"VARCHAR\"}]')", may_be_empty=true) }}
 )
@@ -9,7 +13,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.t as bigint) * 1000 as settled_ms,
-    try_cast(r.r as double) as funding_rate,
-    {{ reject(['settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}

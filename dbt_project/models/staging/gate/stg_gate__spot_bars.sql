@@ -1,3 +1,13 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", "s", past=true),
+    "closed_ms": bar_end(period_ms("params ->> '$.interval'")),
+    "open": price("r[6]"),
+    "high": price("r[4]"),
+    "low": price("r[5]"),
+    "close": price("r[3]"),
+    "volume": size("r[7]"),
+    "turnover": amount("r[2]"),
+} %}
 with recorded as (
     {{ recorded('gate', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,16 +19,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r[1] as bigint) * 1000 as opened_ms,
-    opened_ms + case params ->> '$.interval'
-        when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
-        when '1d' then 86400000
-    end - 1 as closed_ms,
-    try_cast(r[6] as double) as open,
-    try_cast(r[4] as double) as high,
-    try_cast(r[5] as double) as low,
-    try_cast(r[3] as double) as close,
-    try_cast(r[7] as double) as volume,
-    try_cast(r[2] as double) as turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "turnover"]) }}
+from {{ read("recorded", fields) }}

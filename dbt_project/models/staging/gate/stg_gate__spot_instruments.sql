@@ -1,3 +1,10 @@
+{%- set fields = {
+    "symbol": word("r.id"),
+    "base_raw": word("r.base"),
+    "quote": word("r.quote"),
+    "listed_ms": time_ms("r.buy_start", "s"),
+    "delisted_ms": time_ms("r.delisting_time", "s"),
+} %}
 with recorded as (
     {{ recorded('gate', 'spot_instruments', "from_json(body,
         '[{\"id\":\"VARCHAR\",\"base\":\"VARCHAR\",\"quote\":\"VARCHAR\",\"trade_status\":\"VARCHAR\",
@@ -10,16 +17,11 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.id as symbol,
-    r.base as base_raw,
-    r.quote as quote,
     case
         when r.trade_status = 'untradable' then 'delisted'
         when r.trade_status <> 'tradable' then 'halted'
-        when try_cast(r.buy_start as bigint) * 1000 > received_ms then 'prelaunch'
+        when listed_ms > received_ms then 'prelaunch'
         else 'trading'
     end as status,
-    nullif(try_cast(r.buy_start as bigint), 0) * 1000 as listed_ms,
-    nullif(try_cast(r.delisting_time as bigint), 0) * 1000 as delisted_ms,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

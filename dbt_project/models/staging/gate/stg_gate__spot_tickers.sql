@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.currency_pair"),
+    "last_price": price("r.last", zero="kept"),
+    "vol24h_quote": amount("r.quote_volume"),
+} %}
 with recorded as (
     {{ recorded('gate', 'spot_tickers', "from_json(body,
         '[{\"currency_pair\":\"VARCHAR\",\"last\":\"VARCHAR\",\"quote_volume\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.currency_pair as symbol,
-    try_cast(r.last as double) as last_price,
-    try_cast(r.quote_volume as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
-where r is null or coalesce(try_cast(r.last as double) <> 0, true)
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
+where r is null or last_price is distinct from 0

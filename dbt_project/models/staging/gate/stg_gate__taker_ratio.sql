@@ -1,3 +1,8 @@
+{%- set fields = {
+    "t": time_ms("r.time", "s", past=true),
+    "taker_buy": size("r.long_taker_size"),
+    "taker_sell": size("r.short_taker_size"),
+} %}
 with recorded as (
     {{ recorded('gate', 'contract_stats', "from_json(body,
         '[{\"time\":\"VARCHAR\",\"long_taker_size\":\"VARCHAR\",\"short_taker_size\":\"VARCHAR\"}]')", may_be_empty=true) }}
@@ -10,14 +15,8 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.time as bigint) * 1000 as t,
-    case params ->> '$.interval'
-        when '1m' then 60000 when '5m' then 300000 when '15m' then 900000 when '1h' then 3600000 when '4h' then 14400000
-        when '1d' then 86400000
-    end::bigint as period_ms,
-    try_cast(r.long_taker_size as double) as taker_buy,
-    try_cast(r.short_taker_size as double) as taker_sell,
+    {{ period_ms("params ->> '$.interval'") }} as period_ms,
     'contracts' as unit,
-    {{ reject(['t', 'period_ms', 'taker_buy', 'taker_sell']) }}
-from recorded
+    {{ measured(fields, required=["t", "period_ms", "taker_buy", "taker_sell"]) }}
+from {{ read("recorded", fields) }}
 where r is null or coalesce(t + period_ms <= tick_ms, true)

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.coin.name"),
+    "base_raw": word("r.coin.name"),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'perp_tickers', "case
             when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then
@@ -19,11 +23,9 @@ select
     l.key,
     l.requested_ms,
     l.received_ms,
-    l.r.coin.name as symbol,
-    l.r.coin.name as base_raw,
     coalesce(c.quote, 'token:' || l.collateral_token) as quote,
     case when l.r.coin.isdelisted then 'delisted' else 'trading' end as status,
     l.key <> '' as hip3,
-    {{ reject(['symbol']) }}
-from listed as l
+    {{ measured(fields, required=["symbol"]) }}
+from {{ read("listed", fields) }} as l
 left join {{ ref('collateral_tokens') }} as c on c.venue = 'hyperliquid' and l.collateral_token = c.token

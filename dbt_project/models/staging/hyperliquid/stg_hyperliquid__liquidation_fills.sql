@@ -1,3 +1,10 @@
+{%- set fields = {
+    "symbol": word("r ->> '$.coin'"),
+    "ts": time_ms("r ->> '$.time'", past=true),
+    "size": size("r ->> '$.sz'"),
+    "price": price("r ->> '$.px'"),
+    "mark_price": price("r ->> '$.liquidation.markPx'", zero="kept"),
+} %}
 with frames as (
     {{ recorded('hyperliquid', 'liquidator_fills', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -24,8 +31,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r ->> '$.coin' as symbol,
-    try_cast(r ->> '$.time' as bigint) as ts,
     r ->> '$.tid' as tid,
     lower(r ->> '$.liquidation.liquidatedUser') as wallet,
     case when wallet = lower(user) then 'victim' else 'counterparty' end as role,
@@ -34,11 +39,8 @@ select
         when ((r ->> '$.side') = 'A') = (role = 'victim') then 'long'
         else 'short'
     end as side,
-    try_cast(r ->> '$.sz' as double) as size,
-    try_cast(r ->> '$.px' as double) as price,
-    try_cast(r ->> '$.liquidation.markPx' as double) as mark_price,
     r ->> '$.liquidation.method' as method,
-    {{ reject(['symbol', 'ts', 'tid', 'side', 'size', 'price']) }}
-from fills
+    {{ measured(fields, required=["symbol", "ts", "tid", "side", "size", "price"]) }}
+from {{ read("fills", fields) }}
 where r is null or json_type(r -> '$.liquidation') = 'OBJECT'
 qualify reject is not null or row_number() over (partition by symbol, ts, tid order by role desc, received_ms) = 1

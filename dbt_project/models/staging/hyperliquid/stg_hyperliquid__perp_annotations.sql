@@ -1,3 +1,6 @@
+{%- set fields = {
+    "symbol": word("r ->> '$[0]'"),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'perp_annotations', "from_json(body, '[\"JSON\"]')", may_be_empty=true) }}
 )
@@ -8,9 +11,8 @@ select
     key,
     requested_ms,
     received_ms,
-    r ->> '$[0]' as symbol,
     nullif([r ->> '$[1].category'], [null]) as category,
     r ->> '$[1].displayName' as display_name,
     from_json(r -> '$[1].keywords', '["VARCHAR"]') as keywords,
-    {{ reject(['symbol', 'category']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "category"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,12 @@
+{%- set fields = {
+    "opened_ms": time_ms("r ->> '$.t'", past=true),
+    "closed_ms": time_ms("r ->> '$.T'"),
+    "open": price("r ->> '$.o'"),
+    "high": price("r ->> '$.h'"),
+    "low": price("r ->> '$.l'"),
+    "close": price("r ->> '$.c'"),
+    "volume": size("r ->> '$.v'"),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'perp_bars', "from_json(body, '[\"JSON\"]')", may_be_empty=true) }}
 )
@@ -9,12 +18,5 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    try_cast(r ->> '$.t' as bigint) as opened_ms,
-    try_cast(r ->> '$.T' as bigint) as closed_ms,
-    try_cast(r ->> '$.o' as double) as open,
-    try_cast(r ->> '$.h' as double) as high,
-    try_cast(r ->> '$.l' as double) as low,
-    try_cast(r ->> '$.c' as double) as close,
-    try_cast(r ->> '$.v' as double) as volume,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'high', 'low', 'close', 'volume']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "high", "low", "close", "volume"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,6 @@
+{%- set fields = {
+    "dex": word("r.name"),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'perp_dexes', "list_filter(from_json(body,
         '[{\"name\":\"VARCHAR\",\"fullName\":\"VARCHAR\"}]'), lambda d: d is not null)", may_be_empty=true) }}
@@ -9,7 +12,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.name as dex,
     r.fullname as full_name,
-    {{ reject(['dex']) }}
-from recorded
+    {{ measured(fields, required=["dex"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,13 @@
+{#- A funding rate is at most 4 % an hour, by the venue's documents. -#}
+{%- set fields = {
+    "symbol": word("r.coin.name"),
+    "mark_price": price("r.ctx.markpx", zero="kept"),
+    "index_price": price("r.ctx.oraclepx", zero="none"),
+    "vol24h_usd": amount("r.ctx.dayntlvlm"),
+    "funding_rate": rate("r.ctx.funding", most=0.04),
+    "open_interest": size("r.ctx.openinterest"),
+    "last_price": price("coalesce(r.ctx.midpx, r.ctx.markpx)", zero="kept"),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'perp_tickers', "case
             when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then
@@ -18,14 +28,7 @@ select
     key,
     requested_ms,
     received_ms,
-    r.coin.name as symbol,
-    try_cast(r.ctx.markpx as double) as mark_price,
-    coalesce(try_cast(r.ctx.midpx as double), mark_price) as last_price,
-    try_cast(r.ctx.oraclepx as double) as index_price,
-    try_cast(r.ctx.dayntlvlm as double) as vol24h_usd,
-    try_cast(r.ctx.funding as double) as funding_rate,
     1.0::double as interval_h,
-    try_cast(r.ctx.openinterest as double) as open_interest,
-    {{ reject(['symbol', 'mark_price', 'vol24h_usd', 'funding_rate', 'open_interest']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "mark_price", "vol24h_usd", "funding_rate", "open_interest"]) }}
+from {{ read("recorded", fields) }}
 where not coalesce(r.coin.isdelisted, false)

@@ -1,6 +1,12 @@
+{#- A funding rate is at most 4 % an hour, by the venue's documents. -#}
+{%- set fields = {
+    "settled_ms": time_ms("r.time", past=true),
+    "symbol": word("r.coin"),
+    "funding_rate": rate("r.fundingrate", most=0.04),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'settlements', "from_json(body,
-        '[{\"coin\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"time\":\"BIGINT\"}]')", may_be_empty=true) }}
+        '[{\"coin\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"time\":\"VARCHAR\"}]')", may_be_empty=true) }}
 )
 
 select
@@ -9,8 +15,5 @@ select
     key,
     requested_ms,
     received_ms,
-    r.coin as symbol,
-    r.time as settled_ms,
-    try_cast(r.fundingrate as double) as funding_rate,
-    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}

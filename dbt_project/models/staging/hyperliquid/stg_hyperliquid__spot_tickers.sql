@@ -1,10 +1,20 @@
+{%- set fields = {
+    "symbol": word("r.coin"),
+    "mark_price": price("r.markpx", zero="kept"),
+    "last_price": price("coalesce(r.midpx, r.markpx)", zero="kept"),
+    "vol24h_quote": amount("r.dayntlvlm"),
+} %}
 with contexts as (
     {{ recorded('hyperliquid', 'spot_tickers', "from_json(body -> '$[1]',
         '[{\"coin\":\"VARCHAR\",\"midPx\":\"VARCHAR\",\"markPx\":\"VARCHAR\",\"dayNtlVlm\":\"VARCHAR\"}]')") }}
 ),
 
-pairs as (
+universe as (
     {{ recorded('hyperliquid', 'spot_tickers', "from_json(body -> '$[0].universe', '[{\"name\":\"VARCHAR\"}]')") }}
+),
+
+pairs as (
+    select tick_ms, requested_ms, r.name as pair from universe
 )
 
 select
@@ -13,14 +23,7 @@ select
     c.key,
     c.requested_ms,
     c.received_ms,
-    c.r.coin as symbol,
-    try_cast(c.r.markpx as double) as mark_price,
-    coalesce(try_cast(c.r.midpx as double), try_cast(c.r.markpx as double)) as last_price,
-    try_cast(c.r.dayntlvlm as double) as vol24h_quote,
-    case
-        when c.r is null then 'unreadable'
-        when c.r.coin is null or p.r is null or try_cast(c.r.markpx as double) is null or vol24h_quote is null then 'incomplete'
-    end as reject
-from contexts as c
-left join pairs as p on c.tick_ms = p.tick_ms and c.requested_ms = p.requested_ms and c.r.coin = p.r.name
-qualify c.r is null or p.r is not null or count(p.r) over (partition by c.tick_ms, c.requested_ms) = 0
+    {{ measured(fields, required=["symbol", "mark_price", "vol24h_quote", "p.pair"]) }}
+from {{ read("contexts", fields) }} as c
+left join pairs as p on c.tick_ms = p.tick_ms and c.requested_ms = p.requested_ms and c.r.coin = p.pair
+qualify c.r is null or p.pair is not null or count(p.pair) over (partition by c.tick_ms, c.requested_ms) = 0

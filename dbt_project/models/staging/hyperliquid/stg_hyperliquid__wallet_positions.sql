@@ -1,3 +1,14 @@
+{%- set fields = {
+    "t": time_ms("r.t", past=true),
+    "symbol": word("r.position ->> '$.coin'"),
+    "size": number("r.position ->> '$.szi'", "signed_size"),
+    "entry_price": price("r.position ->> '$.entryPx'"),
+    "liquidation_price": price("r.position ->> '$.liquidationPx'"),
+    "leverage": number("r.position ->> '$.leverage.value'", "leverage"),
+    "margin_used_usd": amount("r.position ->> '$.marginUsed'"),
+    "position_value_usd": amount("r.position ->> '$.positionValue'"),
+    "account_value_usd": balance("r.account_value"),
+} %}
 {%- set states = "case
             when json_array_length(body) = json_array_length(params, '$.users') then
                 flatten(list_transform(
@@ -22,15 +33,6 @@ select
     requested_ms,
     received_ms,
     lower(r.wallet) as wallet,
-    try_cast(r.t as bigint) as t,
-    r.position ->> '$.coin' as symbol,
-    try_cast(r.position ->> '$.szi' as double) as size,
-    try_cast(r.position ->> '$.entryPx' as double) as entry_price,
-    try_cast(r.position ->> '$.liquidationPx' as double) as liquidation_price,
-    try_cast(r.position ->> '$.leverage.value' as double) as leverage,
     r.position ->> '$.leverage.type' as margin_mode,
-    try_cast(r.position ->> '$.marginUsed' as double) as margin_used_usd,
-    try_cast(r.position ->> '$.positionValue' as double) as position_value_usd,
-    try_cast(r.account_value as double) as account_value_usd,
-    {{ reject(['wallet', 'symbol', 't', 'size', 'position_value_usd']) }}
-from recorded
+    {{ measured(fields, required=["wallet", "symbol", "t", "size", "position_value_usd"]) }}
+from {{ read("recorded", fields) }}

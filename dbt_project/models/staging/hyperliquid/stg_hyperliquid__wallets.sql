@@ -1,3 +1,10 @@
+{%- set fields = {
+    "account_value_usd": balance("r.accountvalue"),
+    "volume_day_usd": balance("performance['day'] ->> '$.vlm'"),
+    "volume_week_usd": balance("performance['week'] ->> '$.vlm'"),
+    "volume_month_usd": balance("performance['month'] ->> '$.vlm'"),
+    "pnl_month_usd": balance("performance['month'] ->> '$.pnl'"),
+} %}
 with recorded as (
     {{ recorded('hyperliquid', 'leaderboard', "from_json(body -> '$.leaderboardRows',
         '[{\"ethAddress\":\"VARCHAR\",\"accountValue\":\"VARCHAR\",\"displayName\":\"VARCHAR\",
@@ -7,9 +14,10 @@ with recorded as (
 windows as (
     select
         *,
-        map_from_entries([
+        -- A map whose keys are null or repeated is an error.
+        try(map_from_entries([
             (w ->> '$[0]', w -> '$[1]') for w in from_json(r.windowperformances, '["JSON"]')
-        ]) as performance
+        ])) as performance
     from recorded
 )
 
@@ -21,10 +29,5 @@ select
     received_ms,
     lower(r.ethaddress) as wallet,
     r.displayname as display_name,
-    try_cast(r.accountvalue as double) as account_value_usd,
-    try_cast(performance['day'] ->> '$.vlm' as double) as volume_day_usd,
-    try_cast(performance['week'] ->> '$.vlm' as double) as volume_week_usd,
-    try_cast(performance['month'] ->> '$.vlm' as double) as volume_month_usd,
-    try_cast(performance['month'] ->> '$.pnl' as double) as pnl_month_usd,
-    {{ reject(['wallet', 'account_value_usd']) }}
-from windows
+    {{ measured(fields, required=["wallet", "account_value_usd"]) }}
+from {{ read("windows", fields) }}

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "ts": time_ms("r.time", past=true),
+    "bids": levels("r.bids"),
+    "asks": levels("r.asks"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'index_books', "[from_json(body -> '$.data',
         '{\"time\":\"VARCHAR\",\"bids\":[[\"VARCHAR\"]],\"asks\":[[\"VARCHAR\"]]}')]") }}
@@ -10,9 +15,6 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.time as bigint) as ts,
-    try_cast(r.bids as double[2][]) as bids,
-    try_cast(r.asks as double[2][]) as asks,
     'base' as size_unit,
-    {{ reject(['symbol', 'ts', 'bids', 'asks']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "ts", "bids", "asks"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,6 @@
+{%- set fields = {
+    "weight": fraction("r.weight"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'index_components', "from_json(body -> '$.data.dataList[0].decomposionList',
         '[{\"exchange\":\"VARCHAR\",\"weight\":\"VARCHAR\"}]')") }}
@@ -12,6 +15,5 @@ select
     split_part(key, ' ', 1) as symbol,
     case lower(r.exchange) when 'gateio' then 'gate' when 'gate.io' then 'gate' when 'okex' then 'okx' else lower(r.exchange) end as exchange,
     null::varchar as pair,
-    try_cast(r.weight as double) as weight,
-    {{ reject(['exchange', 'weight']) }}
-from recorded
+    {{ measured(fields, required=["exchange", "weight"]) }}
+from {{ read("recorded", fields) }}

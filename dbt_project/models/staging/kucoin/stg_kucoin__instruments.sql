@@ -1,3 +1,12 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.basecurrency"),
+    "quote": word("r.quotecurrency"),
+    "listed_ms": time_ms("r.firstopendate"),
+    "delisted_ms": time_ms("r.expiredate"),
+    "contract_size": contract_size("r.multiplier", "abs({})"),
+    "interval_h": hours("coalesce(r.currentfundingrategranularity, r.fundingrategranularity)", "{} / 3600000"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"type\":\"VARCHAR\",\"status\":\"VARCHAR\",\"isInverse\":\"VARCHAR\",
@@ -13,9 +22,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.basecurrency as base_raw,
-    r.quotecurrency as quote,
     r.settlecurrency as settle,
     r.type as contract_type,
     case
@@ -24,13 +30,8 @@ select
         when r.status <> 'Open' then 'halted'
         else 'trading'
     end as status,
-    nullif(try_cast(r.firstopendate as bigint), 0) as listed_ms,
-    nullif(try_cast(r.expiredate as bigint), 0) as delisted_ms,
-    abs(try_cast(r.multiplier as double)) as contract_size,
     r.isinverse = 'true' as inverse,
     list_filter([r.assetclass, nullif(r.marketstage, 'NORMAL')], word -> word <> '') as category,
-    nullif(coalesce(try_cast(r.currentfundingrategranularity as double), try_cast(r.fundingrategranularity as double)), 0)
-    / 3600000 as interval_h,
-    {{ reject(['symbol', 'base_raw', 'quote', 'contract_size']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote", "contract_size"]) }}
+from {{ read("recorded", fields) }}
 where r is null or coalesce(r.type, 'FFWCSX') = 'FFWCSX'

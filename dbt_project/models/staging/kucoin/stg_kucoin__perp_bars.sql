@@ -1,3 +1,12 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", past=true),
+    "closed_ms": bar_end(period_ms("params ->> '$.granularity'", unit_ms=60000)),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume_contracts": size("r[6]"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'perp_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,12 +18,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r[1] as bigint) as opened_ms,
-    opened_ms + try_cast(params ->> '$.granularity' as bigint) * 60000 - 1 as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[3] as double) as high,
-    try_cast(r[4] as double) as low,
-    try_cast(r[5] as double) as close,
-    try_cast(r[6] as double) as volume_contracts,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume_contracts']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume_contracts"]) }}
+from {{ read("recorded", fields) }}

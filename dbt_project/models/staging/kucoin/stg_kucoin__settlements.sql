@@ -1,3 +1,7 @@
+{%- set fields = {
+    "settled_ms": time_ms("r.timepoint", past=true),
+    "funding_rate": rate("r.fundingrate"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'settlements', "case when json_type(body, '$.data') = 'NULL' then []
         else from_json(body -> '$.data', '[{\"fundingRate\":\"VARCHAR\",\"timepoint\":\"VARCHAR\"}]') end", may_be_empty=true) }}
@@ -10,7 +14,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r.timepoint as bigint) as settled_ms,
-    try_cast(r.fundingrate as double) as funding_rate,
-    {{ reject(['settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,13 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", "s", past=true),
+    "closed_ms": bar_end(period_ms("params ->> '$.type'")),
+    "open": price("r[2]"),
+    "high": price("r[4]"),
+    "low": price("r[5]"),
+    "close": price("r[3]"),
+    "volume": size("r[6]"),
+    "turnover": amount("r[7]"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'spot_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,16 +19,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r[1] as bigint) * 1000 as opened_ms,
-    opened_ms + case params ->> '$.type'
-        when '1min' then 60000 when '5min' then 300000 when '15min' then 900000 when '1hour' then 3600000
-        when '4hour' then 14400000 when '1day' then 86400000
-    end - 1 as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[4] as double) as high,
-    try_cast(r[5] as double) as low,
-    try_cast(r[3] as double) as close,
-    try_cast(r[6] as double) as volume,
-    try_cast(r[7] as double) as turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "turnover"]) }}
+from {{ read("recorded", fields) }}

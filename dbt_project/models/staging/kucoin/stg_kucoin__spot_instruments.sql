@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.basecurrency"),
+    "quote": word("r.quotecurrency"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'spot_instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"baseCurrency\":\"VARCHAR\",\"quoteCurrency\":\"VARCHAR\",\"enableTrading\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.basecurrency as base_raw,
-    r.quotecurrency as quote,
     case r.enabletrading when 'false' then 'halted' else 'trading' end as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.last", zero="kept"),
+    "vol24h_quote": amount("r.volvalue"),
+} %}
 with recorded as (
     {{ recorded('kucoin', 'spot_tickers', "from_json(body -> '$.data.ticker',
         '[{\"symbol\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volValue\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.last as double) as last_price,
-    try_cast(r.volvalue as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
-where r is null or r.last is not null
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
+where r is null or r.last is not null or vol24h_quote is distinct from 0

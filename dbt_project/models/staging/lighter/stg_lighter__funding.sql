@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "funding_rate": rate("r.rate", "{} / 8"),
+} %}
 with recorded as (
     {{ recorded('lighter', 'funding', "from_json(body -> '$.funding_rates',
         '[{\"exchange\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"rate\":\"VARCHAR\"}]')") }}
@@ -9,9 +13,7 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.rate as double) / 8 as funding_rate,
     1.0::double as interval_h,
-    {{ reject(['symbol', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "funding_rate"]) }}
+from {{ read("recorded", fields) }}
 where r is null or r.exchange = 'lighter'

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.symbol"),
+} %}
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"market_type\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')") }}
@@ -9,12 +13,10 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.symbol as base_raw,
     'USDC' as quote,
     'USDC' as settle,
     r.market_type as contract_type,
     case when r.status = 'active' then 'trading' when r.status is not null then 'halted' end as status,
     1.0::double as interval_h,
-    {{ reject(['symbol', 'status']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "status"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "ts": time_ms("trade ->> '$.timestamp'", past=true),
+    "size": size("trade ->> '$.size'"),
+    "price": price("trade ->> '$.price'"),
+} %}
 with recorded as (
     {{ recorded('lighter', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -45,11 +50,8 @@ select
     t.endpoint,
     n.symbol,
     case t.trade ->> '$.is_maker_ask' when 'false' then 'long' when 'true' then 'short' end as side,
-    try_cast(t.trade ->> '$.timestamp' as bigint) as ts,
-    try_cast(t.trade ->> '$.size' as double) as size,
-    try_cast(t.trade ->> '$.price' as double) as price,
-    {{ reject(['n.symbol', 'side', 'ts', 'size', 'price']) }}
-from trades as t
+    {{ measured(fields, required=["n.symbol", "side", "ts", "size", "price"]) }}
+from {{ read("trades", fields) }} as t
 left join names as n on (t.trade ->> '$.market_id') = n.market
 where coalesce(t.trade ->> '$.type', 'liquidation') = 'liquidation'
 qualify

@@ -1,3 +1,6 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+} %}
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.spot_order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"status\":\"VARCHAR\"}]')", may_be_empty=true) }}
@@ -9,9 +12,8 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
     nullif(split_part(r.symbol, '/', 1), '') as base_raw,
     nullif(split_part(r.symbol, '/', 2), '') as quote,
     case when r.status = 'active' then 'trading' when r.status is not null then 'halted' end as status,
-    {{ reject(['symbol', 'base_raw', 'quote', 'status']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote", "status"]) }}
+from {{ read("recorded", fields) }}

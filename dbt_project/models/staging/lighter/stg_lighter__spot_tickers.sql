@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.last_trade_price", zero="kept"),
+    "vol24h_quote": amount("r.daily_quote_token_volume"),
+} %}
 with recorded as (
     {{ recorded('lighter', 'perp_tickers', "from_json(body -> '$.spot_order_book_details',
         '[{\"symbol\":\"VARCHAR\",\"status\":\"VARCHAR\",\"last_trade_price\":\"VARCHAR\",
@@ -10,9 +15,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.last_trade_price as double) as last_price,
-    try_cast(r.daily_quote_token_volume as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where coalesce(r.status, 'active') = 'active'

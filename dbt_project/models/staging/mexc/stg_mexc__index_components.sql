@@ -1,3 +1,6 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+} %}
 with recorded as (
     {{ recorded('mexc', 'instruments', "from_json(body -> '$.data',
         '[{\"symbol\":\"VARCHAR\",\"indexOrigin\":[\"VARCHAR\"]}]')") }}
@@ -14,9 +17,8 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
     case lower(origin) when 'gateio' then 'gate' else lower(origin) end as exchange,
     null::varchar as pair,
     null::double as weight,
-    {{ reject(['symbol', 'exchange']) }}
-from origins
+    {{ measured(fields, required=["symbol", "exchange"]) }}
+from {{ read("origins", fields) }}

@@ -1,3 +1,13 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", "s", past=true),
+    "closed_ms": bar_end(period_ms("params ->> '$.interval'")),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume_contracts": size("r[6]"),
+    "turnover": amount("case when not ends_with(key, '_USD') then r[7] end"),
+} %}
 with recorded as (
     {{ recorded('mexc', 'perp_bars', "list_transform(list_zip(
         from_json(body -> '$.data.time', '[\"VARCHAR\"]'),
@@ -18,17 +28,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r[1] as bigint) * 1000 as opened_ms,
-    opened_ms
-    + try_cast(regexp_extract(params ->> '$.interval', '[0-9]+$') as bigint)
-        * case regexp_extract(params ->> '$.interval', '^[A-Za-z]+')
-            when 'Min' then 60000 when 'Hour' then 3600000 when 'Day' then 86400000
-        end - 1 as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[3] as double) as high,
-    try_cast(r[4] as double) as low,
-    try_cast(r[5] as double) as close,
-    try_cast(r[6] as double) as volume_contracts,
-    case when not ends_with(key, '_USD') then try_cast(r[7] as double) end as turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume_contracts']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume_contracts"]) }}
+from {{ read("recorded", fields) }}

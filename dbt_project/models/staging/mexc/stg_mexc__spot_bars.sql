@@ -1,3 +1,14 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", past=true),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume": size("r[6]"),
+    "turnover": amount("r[8]"),
+    "_next_ms": time_ms("r[7]"),
+    "closed_ms": "_next_ms - 1",
+} %}
 with recorded as (
     {{ recorded('mexc', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')",
         may_be_empty=true) }}
@@ -10,13 +21,5 @@ select
     received_ms,
     endpoint,
     key as symbol,
-    try_cast(r[1] as bigint) as opened_ms,
-    try_cast(r[7] as bigint) - 1 as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[3] as double) as high,
-    try_cast(r[4] as double) as low,
-    try_cast(r[5] as double) as close,
-    try_cast(r[6] as double) as volume,
-    try_cast(r[8] as double) as turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'close', 'volume', 'turnover']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "turnover"]) }}
+from {{ read("recorded", fields) }}

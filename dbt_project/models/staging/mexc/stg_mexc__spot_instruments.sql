@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "base_raw": word("r.baseasset"),
+    "quote": word("r.quoteasset"),
+} %}
 with recorded as (
     {{ recorded('mexc', 'spot_instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",
@@ -10,9 +15,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    r.baseasset as base_raw,
-    r.quoteasset as quote,
     case r.status when '1' then 'trading' when '2' then 'halted' when '3' then 'delisted' end as status,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.symbol"),
+    "last_price": price("r.lastprice", zero="kept"),
+    "vol24h_quote": amount("r.quotevolume"),
+} %}
 with recorded as (
     {{ recorded('mexc', 'spot_tickers', "from_json(body,
         '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\"}]')") }}
@@ -9,8 +14,5 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.symbol as symbol,
-    try_cast(r.lastprice as double) as last_price,
-    try_cast(r.quotevolume as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price"]) }}
+from {{ read("recorded", fields) }}

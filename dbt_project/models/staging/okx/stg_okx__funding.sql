@@ -1,3 +1,10 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "funding_rate": rate("r.fundingrate"),
+    "next_funding_ms": time_ms("r.fundingtime"),
+    "_following_ms": time_ms("r.nextfundingtime"),
+    "interval_h": within("(_following_ms - next_funding_ms) / 3600000", "hours"),
+} %}
 with recorded as (
     {{ recorded('okx', 'funding', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\",
@@ -10,10 +17,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
-    try_cast(r.fundingrate as double) as funding_rate,
-    try_cast(r.fundingtime as bigint) as next_funding_ms,
-    nullif(greatest(try_cast(r.nextfundingtime as bigint) - next_funding_ms, 0), 0) / 3600000 as interval_h,
-    {{ reject(['symbol', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "funding_rate"]) }}
+from {{ read("recorded", fields) }}
 where r is null or (coalesce(r.insttype, 'SWAP') = 'SWAP' and r.fundingrate is distinct from '')

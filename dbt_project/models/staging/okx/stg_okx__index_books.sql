@@ -1,3 +1,8 @@
+{%- set fields = {
+    "ts": time_ms("r.ts", past=true),
+    "bids": levels("[level[1:2] for level in r.bids]"),
+    "asks": levels("[level[1:2] for level in r.asks]"),
+} %}
 with recorded as (
     {{ recorded('okx', 'index_books', "from_json(body -> '$.data',
         '[{\"asks\":[[\"VARCHAR\"]],\"bids\":[[\"VARCHAR\"]],\"ts\":\"VARCHAR\"}]')") }}
@@ -10,9 +15,6 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    try_cast(r.ts as bigint) as ts,
-    try_cast([level[1:2] for level in r.bids] as double[2][]) as bids,
-    try_cast([level[1:2] for level in r.asks] as double[2][]) as asks,
     'base' as size_unit,
-    {{ reject(['ts', 'bids', 'asks']) }}
-from recorded
+    {{ measured(fields, required=["ts", "bids", "asks"]) }}
+from {{ read("recorded", fields) }}

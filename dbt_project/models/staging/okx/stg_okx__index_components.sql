@@ -1,3 +1,6 @@
+{%- set fields = {
+    "weight": fraction("r.wgt"),
+} %}
 with recorded as (
     {{ recorded('okx', 'index_components', "from_json(body -> '$.data.components',
         '[{\"exch\":\"VARCHAR\",\"symbol\":\"VARCHAR\",\"wgt\":\"VARCHAR\"}]')") }}
@@ -12,6 +15,5 @@ select
     key || '-SWAP' as symbol,
     case lower(r.exch) when 'gateio' then 'gate' when 'gate.io' then 'gate' when 'okex' then 'okx' else lower(r.exch) end as exchange,
     r.symbol as pair,
-    try_cast(r.wgt as double) as weight,
-    {{ reject(['exchange', 'pair']) }}
-from recorded
+    {{ measured(fields, required=["exchange", "pair"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "index_price": price("r.idxpx", zero="none"),
+} %}
 with recorded as (
     {{ recorded('okx', 'index_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"idxPx\":\"VARCHAR\"}]')") }}
@@ -9,7 +13,5 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
-    try_cast(r.idxpx as double) as index_price,
-    {{ reject(['symbol', 'index_price']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "index_price"]) }}
+from {{ read("recorded", fields) }}

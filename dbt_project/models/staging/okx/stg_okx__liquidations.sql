@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("contract ->> '$.instId'"),
+    "ts": time_ms("event ->> '$.ts'", past=true),
+    "size_contracts": size("event ->> '$.sz'"),
+    "price": price("event ->> '$.bkPx'"),
+} %}
 with recorded as (
     {{ recorded('okx', 'liquidations', "from_json(body, '[{\"received_ms\":\"BIGINT\",\"message\":\"JSON\"}]')",
         may_be_empty=true) }}
@@ -31,14 +37,10 @@ select
     key,
     requested_ms,
     received_ms,
-    contract ->> '$.instId' as symbol,
     case
         when event ->> '$.posSide' in ('long', 'short') then event ->> '$.posSide'
         when event ->> '$.side' = 'sell' then 'long'
         when event ->> '$.side' = 'buy' then 'short'
     end as side,
-    try_cast(event ->> '$.ts' as bigint) as ts,
-    try_cast(event ->> '$.sz' as double) as size_contracts,
-    try_cast(event ->> '$.bkPx' as double) as price,
-    {{ reject(['symbol', 'side', 'ts', 'size_contracts', 'price']) }}
-from events
+    {{ measured(fields, required=["symbol", "side", "ts", "size_contracts", "price"]) }}
+from {{ read("events", fields) }}

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "t": time_ms("r[1]", past=true),
+    "long_fraction": number("r[2]", "fraction", "{0} / (1 + {0})"),
+} %}
 with recorded as (
     {{ recorded('okx', 'long_short_accounts', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,8 +13,6 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    try_cast(r[1] as bigint) as t,
-    case params ->> '$.period' when '5m' then 300000 when '1H' then 3600000 when '1Dutc' then 86400000 end::bigint as period_ms,
-    try_cast(r[2] as double) / (1 + try_cast(r[2] as double)) as long_fraction,
-    {{ reject(['t', 'period_ms', 'long_fraction']) }}
-from recorded
+    {{ period_ms("params ->> '$.period'") }} as period_ms,
+    {{ measured(fields, required=["t", "period_ms", "long_fraction"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,7 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "mark_price": price("r.markpx", zero="kept"),
+} %}
 with recorded as (
     {{ recorded('okx', 'marks', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"markPx\":\"VARCHAR\"}]')") }}
@@ -6,20 +10,11 @@ with recorded as (
 indices as (
     select
         tick_ms,
-        symbol,
+        symbol || '-SWAP' as perp,
         max_by(index_price, requested_ms) as index_price
     from {{ ref('stg_okx__index_tickers') }}
     where reject is null
-    group by all
-),
-
-marks as (
-    select
-        *,
-        r.instid as symbol,
-        try_cast(r.markpx as double) as mark_price
-    from recorded
-    where coalesce(r.insttype, 'SWAP') = 'SWAP'
+    group by tick_ms, perp
 )
 
 select
@@ -28,9 +23,8 @@ select
     m.key,
     m.requested_ms,
     m.received_ms,
-    m.symbol,
-    m.mark_price,
     i.index_price,
-    {{ reject(['m.symbol', 'm.mark_price']) }}
-from marks as m
-left join indices as i on m.tick_ms = i.tick_ms and m.symbol = i.symbol || '-SWAP'
+    {{ measured(fields, required=["symbol", "mark_price"]) }}
+from {{ read("recorded", fields) }} as m
+left join indices as i on m.tick_ms = i.tick_ms and m.symbol = i.perp
+where coalesce(m.r.insttype, 'SWAP') = 'SWAP'

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "open_interest": size("r.oiccy"),
+    "open_contracts": size("r.oi"),
+} %}
 with recorded as (
     {{ recorded('okx', 'open_interest', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"oi\":\"VARCHAR\",\"oiCcy\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
-    try_cast(r.oiccy as double) as open_interest,
-    try_cast(r.oi as double) as open_contracts,
-    {{ reject(['symbol', 'open_interest']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "open_interest"]) }}
+from {{ read("recorded", fields) }}
 where coalesce(r.insttype, 'SWAP') = 'SWAP'

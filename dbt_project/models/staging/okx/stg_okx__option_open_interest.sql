@@ -1,3 +1,8 @@
+{%- set fields = {
+    "instrument": word("r.instid"),
+    "open_interest_coins": size("r.oiccy"),
+    "open_contracts": size("r.oi"),
+} %}
 with recorded as (
     {{ recorded('okx', 'option_open_interest', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"oi\":\"VARCHAR\",\"oiCcy\":\"VARCHAR\"}]')") }}
@@ -9,8 +14,5 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as instrument,
-    try_cast(r.oiccy as double) as open_interest_coins,
-    try_cast(r.oi as double) as open_contracts,
-    {{ reject(['instrument', 'open_interest_coins']) }}
-from recorded
+    {{ measured(fields, required=["instrument", "open_interest_coins"]) }}
+from {{ read("recorded", fields) }}

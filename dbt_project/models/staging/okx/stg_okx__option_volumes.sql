@@ -1,3 +1,7 @@
+{%- set fields = {
+    "instrument": word("r.instid"),
+    "volume_coins": size("r.volccy24h"),
+} %}
 with recorded as (
     {{ recorded('okx', 'option_volumes', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}
@@ -9,7 +13,5 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as instrument,
-    try_cast(r.volccy24h as double) as volume_coins,
-    {{ reject(['instrument', 'volume_coins']) }}
-from recorded
+    {{ measured(fields, required=["instrument", "volume_coins"]) }}
+from {{ read("recorded", fields) }}

@@ -1,3 +1,9 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "last_price": price("r.last", zero="kept"),
+    "_vol24h": size("r.volccy24h"),
+    "vol24h_quote": within("_vol24h * last_price", "amount"),
+} %}
 with recorded as (
     {{ recorded('okx', 'perp_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}
@@ -9,9 +15,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
-    try_cast(r.last as double) as last_price,
-    try_cast(r.volccy24h as double) * last_price as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where r is null or (coalesce(r.insttype, 'SWAP') = 'SWAP' and r.last is distinct from '')

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "settled_ms": time_ms("r.fundingtime", past=true),
+    "funding_rate": rate("coalesce(nullif(r.realizedrate, ''), r.fundingrate)"),
+} %}
 with recorded as (
     {{ recorded('okx', 'settlements', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"fundingTime\":\"VARCHAR\",\"fundingRate\":\"VARCHAR\",\"realizedRate\":\"VARCHAR\"}]')",
@@ -10,8 +15,5 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
-    try_cast(r.fundingtime as bigint) as settled_ms,
-    coalesce(try_cast(r.realizedrate as double), try_cast(r.fundingrate as double)) as funding_rate,
-    {{ reject(['symbol', 'settled_ms', 'funding_rate']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "settled_ms", "funding_rate"]) }}
+from {{ read("recorded", fields) }}

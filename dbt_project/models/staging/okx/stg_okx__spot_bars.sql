@@ -1,3 +1,13 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", past=true),
+    "closed_ms": bar_end(period_ms("params ->> '$.bar'")),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume": size("r[6]"),
+    "turnover": amount("r[8]"),
+} %}
 with recorded as (
     {{ recorded('okx', 'spot_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,14 +19,6 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    try_cast(r[1] as bigint) as opened_ms,
-    opened_ms + case params ->> '$.bar' when '1m' then 60000 when '1H' then 3600000 when '1Dutc' then 86400000 end - 1 as closed_ms,
-    try_cast(r[2] as double) as open,
-    try_cast(r[3] as double) as high,
-    try_cast(r[4] as double) as low,
-    try_cast(r[5] as double) as close,
-    try_cast(r[6] as double) as volume,
-    try_cast(r[8] as double) as turnover,
-    {{ reject(['opened_ms', 'closed_ms', 'open', 'high', 'low', 'close', 'volume', 'turnover']) }}
-from recorded
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "high", "low", "close", "volume", "turnover"]) }}
+from {{ read("recorded", fields) }}
 where r[9] is distinct from '0'

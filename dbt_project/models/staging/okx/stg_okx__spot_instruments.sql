@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "listed_ms": time_ms("r.listtime"),
+    "delisted_ms": time_ms("r.exptime"),
+} %}
 with recorded as (
     {{ recorded('okx', 'spot_instruments', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"baseCcy\":\"VARCHAR\",\"quoteCcy\":\"VARCHAR\",\"state\":\"VARCHAR\",
@@ -10,12 +15,9 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
     coalesce(nullif(r.baseccy, ''), nullif(split_part(r.instid, '-', 1), '')) as base_raw,
     coalesce(nullif(r.quoteccy, ''), nullif(split_part(r.instid, '-', 2), '')) as quote,
     case r.state when 'live' then 'trading' when 'preopen' then 'prelaunch' else 'halted' end as status,
-    try_cast(r.listtime as bigint) as listed_ms,
-    try_cast(r.exptime as bigint) as delisted_ms,
-    {{ reject(['symbol', 'base_raw', 'quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "base_raw", "quote"]) }}
+from {{ read("recorded", fields) }}
 where coalesce(r.insttype, 'SPOT') = 'SPOT'

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.instid"),
+    "last_price": price("r.last", zero="kept"),
+    "vol24h_quote": amount("r.volccy24h"),
+} %}
 with recorded as (
     {{ recorded('okx', 'spot_tickers', "from_json(body -> '$.data',
         '[{\"instId\":\"VARCHAR\",\"instType\":\"VARCHAR\",\"last\":\"VARCHAR\",\"volCcy24h\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     key,
     requested_ms,
     received_ms,
-    r.instid as symbol,
-    try_cast(r.last as double) as last_price,
-    try_cast(r.volccy24h as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where r is null or (coalesce(r.insttype, 'SPOT') = 'SPOT' and r.last is distinct from '')

@@ -1,3 +1,8 @@
+{%- set fields = {
+    "t": time_ms("r[1]", past=true),
+    "taker_buy": size("r[3]"),
+    "taker_sell": size("r[2]"),
+} %}
 with recorded as (
     {{ recorded('okx', 'taker_ratio', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )
@@ -9,10 +14,7 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    try_cast(r[1] as bigint) as t,
-    case params ->> '$.period' when '5m' then 300000 when '1H' then 3600000 when '1Dutc' then 86400000 end::bigint as period_ms,
-    try_cast(r[3] as double) as taker_buy,
-    try_cast(r[2] as double) as taker_sell,
+    {{ period_ms("params ->> '$.period'") }} as period_ms,
     case params ->> '$.unit' when '0' then 'base' when '1' then 'contracts' when '2' then 'usd' end as unit,
-    {{ reject(['t', 'period_ms', 'taker_buy', 'taker_sell', 'unit']) }}
-from recorded
+    {{ measured(fields, required=["t", "period_ms", "taker_buy", "taker_sell", "unit"]) }}
+from {{ read("recorded", fields) }}

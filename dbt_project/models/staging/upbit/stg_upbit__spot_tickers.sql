@@ -1,3 +1,8 @@
+{%- set fields = {
+    "symbol": word("r.market"),
+    "last_price": price("r.trade_price", zero="kept"),
+    "vol24h_quote": amount("r.acc_trade_price_24h"),
+} %}
 with recorded as (
     {{ recorded('upbit', 'spot_tickers', "from_json(body,
         '[{\"market\":\"VARCHAR\",\"trade_price\":\"VARCHAR\",\"acc_trade_price_24h\":\"VARCHAR\"}]')") }}
@@ -9,9 +14,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    r.market as symbol,
-    try_cast(r.trade_price as double) as last_price,
-    try_cast(r.acc_trade_price_24h as double) as vol24h_quote,
-    {{ reject(['symbol', 'last_price', 'vol24h_quote']) }}
-from recorded
+    {{ measured(fields, required=["symbol", "last_price", "vol24h_quote"]) }}
+from {{ read("recorded", fields) }}
 where starts_with(coalesce(r.market, 'KRW-'), 'KRW-')

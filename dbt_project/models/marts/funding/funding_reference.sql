@@ -19,8 +19,8 @@ hours as (
 select
   market_id, lookback, {{ until_ms }}::bigint as until_ms, any_value(days * 24)::integer as expected_count,
   count(*)::integer as reference_count, count(*) / any_value(days * 24) as coverage_fraction,
-  quantile_cont(funding_8h, 0.5) as median_funding, quantile_cont(funding_8h, 0.1) as p10_funding,
-  quantile_cont(funding_8h, 0.9) as p90_funding, list(funding_8h order by funding_8h) as rates
+  {{ rate_quantile("funding_8h", 0.5) }} as median_funding, {{ rate_quantile("funding_8h", 0.1) }} as p10_funding,
+  {{ rate_quantile("funding_8h", 0.9) }} as p90_funding, list(funding_8h order by funding_8h) as rates
 from hours
 cross join {{ named_windows(funding_windows()) }} as windows
 where t >= {{ until_ms }} - days * {{ 24 * hour_ms }}

@@ -22,7 +22,7 @@ def test_openapi(api: Api) -> None:
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "2026-10-20"
     assert set(document["paths"]) == {
-        "/", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay",
+        "/", "/api/accuracy", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay",
         "/api/derivatives-fear-greed", "/api/funding-percentiles", "/api/funding-persistence",
         "/api/heatmap-validation", "/api/hyperliquid/liquidations", "/api/instruments",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
@@ -70,7 +70,7 @@ import schemathesis
 from tests.support.servers.api_server import some_address
 
 # Schemathesis reports to hypothesis whether a request was accepted, and hypothesis spends half of a run's CPU on
-# shrinking accepted requests. Without that, every example is drawn anew.
+# shrinking accepted requests. Without that, every example is drawn again.
 hypothesis.target = lambda observation, label="": observation
 
 @schemathesis.hook

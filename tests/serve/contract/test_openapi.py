@@ -22,8 +22,8 @@ def test_openapi(api: Api) -> None:
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "2026-10-20"
     assert set(document["paths"]) == {
-        "/", "/api/accuracy", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history", "/api/coins/overlay",
-        "/api/derivatives-fear-greed", "/api/funding-percentiles", "/api/funding-persistence",
+        "/", "/api/accuracy", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history",
+        "/api/coins/overlay", "/api/derivatives-fear-greed", "/api/funding-percentiles", "/api/funding-persistence",
         "/api/heatmap-validation", "/api/hyperliquid/liquidations", "/api/instruments",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
@@ -35,7 +35,7 @@ def test_openapi(api: Api) -> None:
     names = {*CATALOG, *(alias for definition in CATALOG.values() for alias in definition["aliases"])}
     assert set(parameters["metric"]["schema"]["enum"]) == names
     assert set(parameters) == {
-        "metric", "base", "market", "range", "start", "end", "step", "venue", "type", "kind", "format",
+        "metric", "base", "market", "range", "start", "end", "step", "venue", "type", "kind", "format", "coverage",
     }  # fmt: skip
     assert all(parameter["description"] for parameter in parameters.values())
     assert {"200", "304", "400", "401", "404", "429"} <= set(series["responses"])

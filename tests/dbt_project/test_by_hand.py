@@ -110,6 +110,13 @@ def test_a_missing_window_is_one_clear_message(clone: Clone) -> None:
     )
 
 
+def test_docs_tests_and_seeds_need_no_window(clone: Clone) -> None:
+    clone.dbt("seed")
+    clone.dbt("test", "--select", "series_base_1m")
+    clone.dbt("docs", "generate")  # compiles every model
+    assert (clone.project / "target" / "catalog.json").stat().st_size > 100_000
+
+
 def test_no_command_of_dbt_loses_recorded_history(clone: Clone) -> None:
     before = clone.rows()
     assert len(before['main."series_market_1m"']) > len(before['main."int_touched_minutes"']) > 0
@@ -134,13 +141,6 @@ def test_no_command_of_dbt_loses_recorded_history(clone: Clone) -> None:
         assert not lost, (words, lost)
     clone.dbt("run", "--select", "series_market_5m+")
     assert clone.rows() == after
-
-
-def test_docs_tests_and_seeds_need_no_window(clone: Clone) -> None:
-    clone.dbt("seed")
-    clone.dbt("test", "--select", "series_base_1m")
-    clone.dbt("docs", "generate")  # compiles every model
-    assert (clone.project / "target" / "catalog.json").stat().st_size > 100_000
 
 
 def test_a_new_warehouse_gets_its_tables(clone: Clone) -> None:

@@ -8,7 +8,7 @@ ACCURATE = {"price": 0.005, "volume": 0.01, "oi": 0.01, "funding": 0.25}
 
 DAY_CHECKS = (
     Check(
-        "recorded_values_agree_with_the_venue_s_history", HOURS, "days", "daily",
+        "recorded_values_agree_with_the_venue_s_history", HOURS, "accuracy", "daily",
         "What was recorded agrees with what the venue publishes of the same time later (see the model `accuracy`).",
         (Rows(
             "Venues whose recorded values differ from their own history",
@@ -17,7 +17,7 @@ DAY_CHECKS = (
                 metric || printf(': half differ by more than %.3g %%, most ', 100 * median_difference)
                     || worst_market_id as value,
                 printf('at most %.3g %%', 100 * bound) as expected
-            from accuracy
+            from {{batch}}
             join (select unnest({list(ACCURATE)}) as metric, unnest({list(ACCURATE.values())}) as bound) using (metric)
             where median_difference > bound
             """,

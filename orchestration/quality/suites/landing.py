@@ -44,14 +44,14 @@ LANDING_CHECKS = (
         ),
     ),
     Check(
-        "every_body_is_built", LANDING, "responses", "hourly",
+        "every_body_is_built", LANDING, "quarantined_bodies", "hourly",
         "No response of the period is in quarantine: no model failed with what an exchange sent.",
         (Rows(
             "Responses that are set aside",
             """
             select venue, null::varchar as market_id, tick_ms as from_ms, tick_ms + 60000 as to_ms,
                 trim(endpoint || ' ' || key) || ': ' || error as value, 'built' as expected
-            from quarantined_bodies
+            from {batch}
             """,
         ),),
     ),

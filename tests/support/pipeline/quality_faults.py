@@ -63,6 +63,11 @@ MINUTE_FAULTS: dict[str, Fault] = {
         "markets_are_recorded_as_yesterday", "binance", None,
         "^6 of 6 perp markets lost: binance:perp:ADAUSDT, binance:perp:BTCUSDT", "6 markets",
     ),
+    "a response in quarantine": (
+        "create table quarantined_bodies as select 'okx' as venue, {newest} - 60000 as tick_ms, 'perp_bars' as "
+        "endpoint, 'ADA' as key, 'odd' as error, 'set aside' as state",
+        "every_body_is_built", "okx", None, "^perp_bars ADA: odd", "built",
+    ),
 }  # fmt: skip
 DAY_FAULTS: dict[str, Fault] = {
     "a negative price": (
@@ -87,6 +92,12 @@ DAY_FAULTS: dict[str, Fault] = {
     "bars in another unit": (
         "update series_market_1h set volume_usd = volume_usd * 50 where market_id = 'okx:spot:SOLUSDT'",
         "bars_add_up_to_the_turnover", "okx", "okx:spot:SOLUSDT", r"^\d+", "near 2",
+    ),
+    "values unlike the venue's own history": (
+        "create table accuracy as select 'gate' as venue, 'volume' as metric, {hour} - 86400000 as t, "
+        "0.5 as median_difference, 'gate:perp:BTCUSDT' as worst_market_id",
+        "recorded_values_agree_with_the_venue_s_history", "gate", None,
+        "^volume: half differ by more than 50 %, most gate:perp:BTCUSDT", "at most 1 %",
     ),
 }  # fmt: skip
 

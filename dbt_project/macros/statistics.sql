@@ -18,7 +18,7 @@
 
 {#- A quantile of funding rates. They are rounded first, as in `same_rate`: of rates that are equal every quantile is that
     rate, to the last bit, and p10 <= median <= p90. -#}
-{% macro rate_quantile(rate, share) -%}round(quantile_cont(round({{ rate }}, 15), {{ share }}), 15){%- endmacro %}
+{% macro rate_quantile(rate, share) -%}round(quantile_cont(round({{ rate }}, 17), {{ share }}), 17){%- endmacro %}
 
 {#- The perps that count in rankings by open interest, each with its rank among all and on its venue. -#}
 {% macro perps_by_oi() -%}

@@ -7,6 +7,7 @@ written from the venue's own field documentation, and ccxt's parsers where ccxt 
 import gzip
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -326,7 +327,10 @@ def test_every_market_number_equals_the_bodys(served: tuple[Expected, str]) -> N
     ]
     compared = {venue: sum(1 for v, _, _ in set(got) & set(expected.markets) if v == venue) for venue, _, _ in got}
     print(f"markets compared: {compared}, numbers: {sum(map(len, expected.markets.values()))}")
-    assert not missing, f"{len(missing)} not served: {missing[:10]}"
+    # Tokens that are a multiple of a coin's return are markets of no coin.
+    structured = [market for market in missing if re.fullmatch(r"[A-Z0-9]+[23][LS]USDT", market[2])]
+    assert {venue for venue, _, _ in structured} == {"bybit"}
+    assert missing == structured, f"not served: {sorted(set(missing) - set(structured))[:10]}"
     assert not extra, f"{len(extra)} served without a body: {extra[:10]}"
     assert not wrong, f"{len(wrong)} differ: {wrong[:10]}"
     assert sum(compared.values()) > 1500

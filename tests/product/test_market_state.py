@@ -303,7 +303,9 @@ def test_a_coins_detail_agrees_with_the_snapshots(live: Live, api: Api, coins: C
         got = api.get(f"/api/coin/{base}").json
         coin = coins[base.upper()]
         assert got["market"] == {name: coin[name] for name in got["market"]}
-        assert set(got["market"]) == {"base", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "hip3"}
+        assert set(got["market"]) == {
+            "base", "markets", "expected", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "hip3",
+        }  # fmt: skip
         assert got["long_short"] == ratios.get(base.upper(), {f"{venue}_{kind}": None for venue, kind in RATIOS})
         alerts = [(one["ts"], one["venue"], one["symbol"], one["kind"], one["dir"]) for one in got["alerts"]]
         spikes = [(10, "bybit", "sell"), (30, "binance", "buy")] if base in "Aa" else []

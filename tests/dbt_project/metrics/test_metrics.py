@@ -72,8 +72,8 @@ def test_every_metric_leads_back_to_the_landing() -> None:
 def test_a_metric_from_a_recorded_column_is_served_after_one_entry(tmp_path: Path) -> None:
     project = tmp_path / "dbt_project"
     shutil.copytree(PROJECT, project, ignore=shutil.ignore_patterns("target", "logs"))
-    with (project / "models/metrics/_metrics.yml").open("a") as file:
-        file.write(ENTRY)
+    metrics = project / "models/metrics/_metrics.yml"
+    metrics.write_text(metrics.read_text().replace("\nmetrics:\n", f"\nmetrics:\n{ENTRY[1:]}", 1))
     places = ("--project-dir", str(project), "--profiles-dir", str(project), "--target-path", str(tmp_path / "target"))
     read = dbtRunner().invoke(["parse", *places, "--log-path", str(tmp_path / "logs"), *SILENT]).result
     assert isinstance(read, Manifest)

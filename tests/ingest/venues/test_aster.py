@@ -73,6 +73,9 @@ def recorded(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[Row]]]:
     info, spot_info = sample(folder, docs + "GetExchangeInfo.txt"), sample(folder, spot + "GetExchangeInfo.txt")
     intervals, settled = sample(folder, docs + "GetFundingInfo.txt"), sample(folder, docs + "GetFundingRates.txt")
     tickers, spot_ticker = sample(folder, docs + "GetTickers.txt"), sample(folder, spot + "GetTicker.txt")
+    # A ticker that closed a day before its receipt is out of date: the documents' examples are moved to the present.
+    for row in (*tickers, spot_ticker):
+        row["closeTime"] = TICK
     klines, spot_klines = sample(folder, docs + "GetKlines.txt"), sample(folder, spot + "GetKlines.txt")
     oi = next(
         entry["message"]["data"]

@@ -14,7 +14,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+TICK = 1_790_870_040_000  # 2026-10-01 15:54 UTC, when the newest of the bars was closed
 NOW = 1_795_000_020_000 + 7_000
 CONTRACT = f"/{API}/api/v1/contract"
 SPOT = f"/{API}/api/v3"

@@ -3,12 +3,12 @@
     `pipeline.window_minutes` and `pipeline.window_files` say what is built. The pipeline opens a window before it runs dbt and
     closes it afterwards. By hand, `dbt run-operation open_window` opens one over minutes that are built already. -#}
 
-{#- Before every run: refuse to build windowed models without a window, because that would rewrite tables from no rows,
+{#- Before every `run` and `build`: refuse to build windowed models without a window, because that would rewrite tables from no rows,
     and refuse to build a model on others that hold the rows of a different window. -#}
 {% macro require_window() %}
   {%- set state = run_query("select (select count(*) from pipeline.window_minutes), (select count(*) from pipeline.loads), "
     ~ "max(value) filter (name = 'opened_by'), coalesce(max(value) filter (name = 'built_by_hand'), '') from pipeline.settings").rows[0]
-    if execute else (1, 0, none, "") -%}
+    if execute and flags.WHICH in ("run", "build") else (1, 0, none, "") -%}
   {%- if state[0] == 0 and windowed(selected_resources) -%}
     {%- if state[1] -%}
       {%- set built = run_query("select " ~ as_minute("min(min_tick_ms)") ~ ", " ~ as_minute("max(max_tick_ms)") ~ " from pipeline.loads").rows[0] -%}

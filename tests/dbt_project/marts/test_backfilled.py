@@ -11,7 +11,7 @@ TICK = 1_750_149_480_000
 HOUR = 3_600_000
 # What a bar becomes, and the tiers that it reaches.
 BARS = (
-    "raw_window", "staged_bars", "staged_instruments", "staged_categories", "int_categories", "instruments",
+    "raw_window", "staged_bars", "staged_instruments", "staged_categories", "int_categories", "int_listed_markets",
     "int_market_bars",
 )  # fmt: skip
 BAR_TIERS = ("touched_markets", "series_market_*", "series_base_*")
@@ -37,27 +37,21 @@ def klines(price: float, *opened: int, step: int = MINUTE) -> str:
 
 
 def test_a_backfilled_minute_never_replaces_a_recorded_one(warehouse: Warehouse) -> None:
-    """Whichever came first, and in one window too, each a market's case; a later history replaces an earlier one."""
-    first, then, at_once = "BTCUSDT", "ETHUSDT", "SOLUSDT"
-    minutes = (TICK - 2 * MINUTE, TICK - MINUTE)
-
-    def recorded(key: str) -> dict[str, Any]:
-        return response(TICK, "binance", "perp_bars", klines(1.0, TICK - MINUTE), key=key)
-
-    def backfilled(key: str, price: float, asked: int = TICK + HOUR) -> dict[str, Any]:
-        return response(asked, "binance", "history_perp_bars", klines(price, *minutes), key=key)
-
-    def expected(price: float) -> list[tuple[Any, ...]]:
-        rows = ((minutes[0], price, "backfilled"), (minutes[1], 1.0, "recorded"))
-        return [(key, *row) for key in (first, then, at_once) for row in rows]
-
-    bars = "select symbol, minute_ms, close, source from int_market_bars order by 1, 2"
-    warehouse.build([recorded(first), backfilled(then, 9.0)], *BARS)
-    warehouse.build([backfilled(first, 9.0), recorded(then), recorded(at_once), backfilled(at_once, 9.0)], *BARS)
-    assert warehouse.rows(bars) == expected(9.0)
-    again = [backfilled(key, 8.0, TICK + HOUR + MINUTE) for key in (first, then, at_once)]
-    warehouse.build(again, *BARS)
-    assert warehouse.rows(bars) == expected(8.0)
+    """Whichever came first, and in one window too; a later history replaces an earlier one."""
+    bars = "select minute_ms, close, source from int_market_bars order by 1"
+    recorded = response(TICK, "binance", "perp_bars", klines(1.0, TICK - MINUTE), key="BTCUSDT")
+    later = TICK + HOUR
+    history = klines(9.0, TICK - 2 * MINUTE, TICK - MINUTE)
+    backfilled = response(later, "binance", "history_perp_bars", history, key="BTCUSDT")
+    expected = [(TICK - 2 * MINUTE, 9.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
+    for order in ([[recorded], [backfilled]], [[backfilled], [recorded]], [[recorded, backfilled]]):
+        warehouse.reset()
+        for rows in order:
+            warehouse.build(rows, *BARS)
+        assert warehouse.rows(bars) == expected
+    history = klines(8.0, TICK - 2 * MINUTE, TICK - MINUTE)
+    warehouse.build([response(later + MINUTE, "binance", "history_perp_bars", history, key="BTCUSDT")], *BARS)
+    assert warehouse.rows(bars) == [(TICK - 2 * MINUTE, 8.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
 
 
 DAY = 86_400_000

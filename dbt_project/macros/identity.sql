@@ -6,3 +6,12 @@ asof left join (select market_id, to_ms, coin from {{ ref("int_identity") }} whe
 {%- endmacro %}
 
 {% macro coin_then(i) -%}coalesce(past.coin, {{ i }}.base){%- endmacro %}
+
+{#- True if the venue does not list a market for trading (`listed`: its row of `instruments`). A list is requested once
+    an hour: a market that the newest list of its venue leaves out is two hours behind it, and one that is on no list ends
+    two hours after its last value. -#}
+{% macro not_listed(listed, newest_list_ms, last_value_ms) -%}
+{%- set behind_ms = 7200000 -%}
+({{ listed }}.status <> 'trading' or {{ listed }}.seen_ms < {{ newest_list_ms }} - {{ behind_ms }}
+    or (not {{ listed }}.metadata and {{ last_value_ms }} < {{ newest_minute() }} - {{ behind_ms }}))
+{%- endmacro %}

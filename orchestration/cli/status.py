@@ -104,7 +104,8 @@ def as_text(found: State) -> str:
     for venue in _venues(found):
         good = f"last good minute {_clock(venue['last_good_ms'])}" if venue["last_good_ms"] else "no good minute yet"
         problem = f"; {_clock(venue['last_error_ms'])} {venue['last_error']}" if venue["last_error"] else ""
-        lines.append(f"  {venue['venue']:<12} {good}{problem}")
+        missing = f"; partial: {venue['reason']}" if venue.get("reason") else ""
+        lines.append(f"  {venue['venue']:<12} {good}{problem}{missing}")
     for suspect in found.get("suspects", []):
         marked = f"{suspect['rows']} suspect, last of {_clock(suspect['last_ms'])}"
         lines.append(f"  {suspect['venue']:<12} {suspect['check']}: {marked}")

@@ -32,6 +32,10 @@ MINUTE_COLUMNS = (
 
 # The columns that the checks read of tables that a replica of an earlier version does not have.
 MISSING = {
+    "market_losses": (
+        "'' as venue, '' as type, '' as family, 0 as start_ms, 0 as end_ms, 0 as markets, 0 as lost, "
+        "[]::text[] as examples"
+    ),
     "quarantined_bodies": "'' as venue, 0 as tick_ms, '' as endpoint, '' as key, '' as error",
     "accuracy": "'' as venue, '' as metric, 0 as t, 0.5 as median_difference, '' as worst_market_id",
 }
@@ -70,6 +74,7 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         span = Span(to_ms - LOOK_BACK_MS[period], to_ms, at_ms)
         if period == "hourly":
             _copy_minutes(con, span)
+            _copy(con, "market_losses", f"coalesce(end_ms > {span.from_ms}, true)")
             _copy(con, "quarantined_bodies", f"tick_ms >= {span.from_ms} and state <> 'dropped'")
         else:
             _copy_hours(con, span)

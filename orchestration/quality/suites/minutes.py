@@ -151,6 +151,22 @@ MINUTE_CHECKS = (
             ),
         ),
     ),
+    Check(
+        "venues_report_their_markets", MINUTES, "market_losses", "hourly",
+        "No venue stops reporting prices, open interest or funding of over a tenth of its markets from one minute to "
+        "the next, unless its list confirms that they are gone.",
+        (Rows(
+            "Losses of markets that the venue still lists",
+            """
+            select m.venue, null::varchar as market_id, greatest(m.start_ms, s.from_ms) as from_ms,
+                coalesce(m.end_ms, s.to_ms) as to_ms,
+                printf('%d of %d %s markets without %s%s', m.lost, m.markets, m.type, m.family,
+                    coalesce(', now ' || array_to_string(m.examples, ', '), '')) as value,
+                m.markets || ' markets, as in the minute before' as expected
+            from {batch} as m join span as s on true
+            """,
+        ),),
+    ),
 )  # fmt: skip
 
 INDEX_CHECKS = (

@@ -27,6 +27,12 @@ select venue, count(*) as bodies, max(tick_ms) as last_ms, max_by(endpoint, set_
     max_by(error, set_aside_ms) as error
 from quarantined_bodies where state <> 'dropped' group by venue order by venue
 """
+LOSSES = """
+select venue, string_agg(printf('%s: %d of %d %s markets without %s since %s UTC, although the venue lists them',
+    endpoint, missing, markets, type, if(family = 'oi', 'open interest', family),
+    strftime(make_timestamp_ms(start_ms), '%Y-%m-%d %H:%M')), '; ' order by start_ms, family) as reason
+from market_losses where end_ms is null group by venue
+"""
 SECONDS_OR_NULL = {"type": ["number", "null"]}
 MS_OR_NULL = {"type": ["integer", "null"]}
 BACKFILL_FILE = "backfill.json"
@@ -89,7 +95,18 @@ SCHEMA: Schema = {
         "build_lag_s": {**SECONDS_OR_NULL, "description": "From the newest data to its publication."},
         "venues": {
             "type": "array",
-            "items": {"type": "object", "required": ["venue", "last_good_ms", "last_error"]},
+            "items": {
+                "type": "object",
+                "required": ["venue", "last_good_ms", "last_error", "state", "reason"],
+                "properties": {
+                    "state": {
+                        "enum": ["ok", "partial"],
+                        "description": "partial: over a tenth of its markets went missing from one minute to the next, "
+                        "and its list has not confirmed that they are gone.",
+                    },
+                    "reason": {"type": ["string", "null"], "description": "What is missing since when; null if ok."},
+                },
+            },
         },
         "suspects": {
             "type": "array",
@@ -125,11 +142,16 @@ def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) ->
 # Not counted against a budget: monitoring polls it.
 @endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
-    """State of the service: edition, its age, recorder and build lag, each venue's last good minute and error, the rows
-    that quality checks marked as suspect, the responses in quarantine, and the progress of the backfill."""
+    """State of the service: edition, its age, recorder and build lag, each venue's last good minute, error and missing
+    markets, the rows that quality checks marked as suspect, the responses in quarantine, and the progress of the
+    backfill."""
     now = time.time() * 1000
     edition = db.edition
-    venues: list[dict[str, Any]] = db.rows("select * from recording_status order by venue")
+    lost = _losses(db)
+    venues: list[dict[str, Any]] = [
+        venue | {"state": "partial" if venue["venue"] in lost else "ok", "reason": lost.get(venue["venue"])}
+        for venue in db.rows("select * from recording_status order by venue")
+    ]
     good = [venue["last_good_ms"] for venue in venues if venue["last_good_ms"] is not None]
     age_s = _seconds(now - edition.as_of_ms)
     return json_body(
@@ -168,6 +190,13 @@ def _read_progress(path: Path, written_ns: int, inode: int) -> dict[str, Any]:
     progress: dict[str, Any] = orjson.loads(path.read_bytes())
     progress.pop("pid", None)
     return progress
+
+
+def _losses(db: Reader) -> dict[str, str]:
+    """Why venues are partial."""
+    if not _has(db, "market_losses"):
+        return {}
+    return {row["venue"]: row["reason"] for row in db.rows(LOSSES)}
 
 
 def _suspects(db: Reader) -> list[dict[str, Any]]:

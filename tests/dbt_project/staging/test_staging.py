@@ -1,5 +1,6 @@
 """Staging and intermediate models: dbt's own unit tests, and windows built again, twice and in any order."""
 
+import json
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ TICK = 1_750_149_480_000
 TABLES = (
     "instruments",
     "int_market_minutes",
+    "int_lost_markets",
     "int_market_bars",
     "int_liquidations",
     "int_response_minutes",
@@ -112,8 +114,10 @@ def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehou
 
 
 def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> None:
-    """A late minute is added and changes no other; of a bar that two minutes report, the later version is kept."""
+    """A late minute is added and changes no other; of a bar that two minutes report, the later version is kept. A
+    market that the second minute lacks is lost, also where the first one comes late."""
     first, second = minute(TICK), minute(TICK + MINUTE, 101.0)
+    second[1]["body"] = json.dumps(json.loads(second[1]["body"])[:1])
     # The second minute reports the first one's bar again.
     bars = second[3]["body"].replace(str(TICK), str(TICK - MINUTE))
     second[3]["body"] = bars.replace(str(TICK + 59_999), str(TICK - 1))
@@ -126,6 +130,8 @@ def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> N
         tables["instruments"] = warehouse.rows("select * exclude (seen_ms) from instruments order by all")
         results.append(tables)
         assert warehouse.rows("select close from int_market_bars where minute_ms = ?", [TICK - MINUTE]) == [(101.0,)]
+        lost = "select market_id, family, lost_ms, markets, back_ms from int_lost_markets"
+        assert warehouse.rows(lost) == [("binance:perp:LPTUSDT", "funding", TICK + MINUTE, 2, None)]
     assert results[0] == results[1]
 
 

@@ -44,6 +44,7 @@ def test_status_from_the_files(age_s: int, code: int, state: str, tmp_path: Path
     text = in_this_process(environment(tmp_path), "status").stdout
     for venue in found["venues"]:
         assert re.search(rf"{venue['venue']} +(last good minute|no good minute)", text)
+    assert re.search(r"bybit .*; partial: perp_tickers: 249 of 250 perp markets without price since ", text)
 
 
 @pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy"), (-600, 1, "unhealthy")])

@@ -63,6 +63,12 @@ MINUTE_FAULTS: dict[str, Fault] = {
         "markets_are_recorded_as_yesterday", "binance", None,
         "^6 of 6 perp markets lost: binance:perp:ADAUSDT, binance:perp:BTCUSDT", "6 markets",
     ),
+    "markets lost from one minute to the next": (
+        "create table market_losses as select 'okx' as venue, 'perp' as type, 'price' as family, {newest} as start_ms, "
+        "null::bigint as end_ms, 40 as markets, 9 as lost, ['okx:perp:BTCUSDT'] as examples",
+        "venues_report_their_markets", "okx", None, "^9 of 40 perp markets without price, now okx:perp:BTCUSDT",
+        "40 markets",
+    ),
     "a response in quarantine": (
         "create table quarantined_bodies as select 'okx' as venue, {newest} - 60000 as tick_ms, 'perp_bars' as "
         "endpoint, 'ADA' as key, 'odd' as error, 'set aside' as state",

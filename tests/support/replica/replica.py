@@ -200,6 +200,8 @@ create table market_index (market_id text, venue text, type text, symbol text, b
 create table gaps (start_ms bigint, end_ms bigint, venue text, endpoint text, reason text);
 create table recording_status (venue text, last_good_ms bigint, last_error text, last_error_ms bigint,
     ok_endpoints int, failed_endpoints int);
+create table market_losses (venue text, type text, family text, endpoint text, start_ms bigint, end_ms bigint,
+    markets int, lost int, missing int, examples text[]);
 create table suspect_rows ("check" text, market_id text, venue text, from_ms bigint, to_ms bigint, value text,
     expected text, seen_ms bigint);
 create table quarantined_bodies (quarantine_id bigint, state text, tick_ms bigint, venue text, endpoint text,
@@ -261,6 +263,10 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             ("binance", minute, None, None, 8, 0),
             ("bybit", minute - 5 * MINUTE, "503 Service Unavailable", minute, 2, 4),
             ("hyperliquid", minute, None, None, 4, 0),
+        ])  # fmt: skip
+        con.executemany("insert into market_losses values ('bybit', 'perp', ?, 'perp_tickers', ?, ?, 250, 249, ?, ?)", [
+            ("price", minute, None, 249, ["bybit:perp:BTCUSDT"]),
+            ("oi", minute - MINUTE, minute, 0, None),
         ])  # fmt: skip
         con.executemany("insert into suspect_rows values (?, ?, ?, ?, ?, ?, ?, ?)", [
             ("minutes_in_range", f"binance:perp:{symbol}", "binance", minute - MINUTE, minute, "-5", "> 0", minute)

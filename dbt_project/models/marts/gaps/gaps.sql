@@ -1,5 +1,6 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- Unrecorded time as intervals: failed runs, and the gaps between recorded ones. -#}
+{#- Unrecorded time as intervals: failed runs, the gaps between recorded ones, and the time in which a venue reported too few
+    markets. -#}
 with runs as (
   select * from {{ ref("recording_runs") }}
 ),
@@ -22,7 +23,7 @@ skipped as (
   where holes.start_ms < holes.end_ms
 ),
 
-parts as (
+unrecorded as (
   select end_ms as start_ms, next_ms as end_ms, null as venue, null as endpoint, 'recorder_down' as reason
   from recorded where next_ms is not null
   union all
@@ -31,6 +32,24 @@ parts as (
   -- The first minute's request for bars also concerns the minute before recording began: not a gap of the recording.
   select start_ms, end_ms, venue, endpoint, outcome from runs
   where outcome <> 'ok' and start_ms >= (select min(start_ms) from recorded)
+),
+
+-- Minute by minute, because losses are rare: what already is a gap has its reason, and losses overlap each other.
+lossy as (
+  select distinct venue, endpoint, unnest(range(start_ms, coalesce(end_ms, {{ newest_minute() }} + 60000), 60000)) as start_ms
+  from {{ ref("market_losses") }}
+),
+
+parts as (
+  select * from unrecorded
+  union all
+  select lossy.start_ms, lossy.start_ms + 60000, lossy.venue, lossy.endpoint, 'partial'
+  from lossy
+  where not exists (
+    select 1 from unrecorded as gap
+    where (gap.venue is null or (gap.venue = lossy.venue and gap.endpoint = lossy.endpoint))
+      and gap.start_ms <= lossy.start_ms and gap.end_ms > lossy.start_ms
+  )
 )
 
 {{ merge_intervals("parts", "venue, endpoint, reason") }}

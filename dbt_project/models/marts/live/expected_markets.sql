@@ -1,6 +1,4 @@
 {{ config(incremental_strategy="replace_all") }}
-{#- A list is requested once an hour: a market that the newest list of its venue leaves out is two hours behind it. -#}
-{%- set behind_ms = 7200000 %}
 with newest as (
   select venue, type, max(seen_ms) as seen_ms from {{ ref("instruments") }} where metadata group by venue, type
 )
@@ -17,9 +15,7 @@ select
   least(
     i.delisted_ms,
     case
-      when i.status <> 'trading' or i.seen_ms < newest.seen_ms - {{ behind_ms }}
-        or (not i.metadata and seen.last_ms < {{ newest_minute() }} - {{ behind_ms }})
-        then seen.last_ms + 60000
+      when {{ not_listed("i", "newest.seen_ms", "seen.last_ms") }} then seen.last_ms + 60000
     end
   ) as to_ms
 from {{ ref("market_index") }} as seen

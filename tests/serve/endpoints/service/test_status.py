@@ -47,6 +47,10 @@ def test_status(tmp_path: Path, age_ms: int, state: str) -> None:
             minute - 5 * MINUTE,
             "503 Service Unavailable",
         )
+        assert (venues["binance"]["state"], venues["binance"]["reason"]) == ("ok", None)
+        missing = "perp_tickers: 249 of 250 perp markets without price since 2026-06-15 12:34 UTC"
+        reason = f"{missing}, although the venue lists them"
+        assert (venues["bybit"]["state"], venues["bybit"]["reason"]) == ("partial", reason)
 
 
 @pytest.mark.requirement("status:shape")

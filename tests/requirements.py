@@ -202,10 +202,20 @@ DERIVED = {
         "every market ever seen: identity, contract, funding interval over time, and why it counts or not",
     ),
     "instruments:filters": Requirement(
-        "interface 4.29", "filters select, a wrong value is a 400 that names the allowed ones"
+        "interface 4.30", "filters select, a wrong value is a 400 that names the allowed ones"
     ),
-    "instruments:pages": Requirement("interface 4.29", "pages in order of market_id, with total and next"),
-    "instruments:formats": Requirement("interface 4.29", "CSV, Parquet and Arrow hold what JSON holds"),
+    "instruments:pages": Requirement("interface 4.30", "pages in order of market_id, with total and next"),
+    "instruments:formats": Requirement("interface 4.30", "CSV, Parquet and Arrow hold what JSON holds"),
+    "methodology:shape": Requirement(
+        "interface 4.31", "definition, changes, fields, tables, the models down to the raw rows, sources and tests"
+    ),
+    "methodology:selectors": Requirement(
+        "interface 4.31", "step and venue narrow the lineage; an unknown metric or step is a 400 that names them"
+    ),
+    "methodology:sql": Requirement(
+        "interface 4.31", "the SQL is what dbt ran for this edition, from exchange to table"
+    ),
+    "methodology:tests": Requirement("interface 4.31", "each test has its last result"),
     "listings:pipeline": Requirement("interface 2.7", "listings and first prices are those of the venue"),
     "kimchi:shape": Requirement("interface 2.7", "t and an array for each Korean exchange, series budget and headers"),
     "kimchi:values": Requirement(

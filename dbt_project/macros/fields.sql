@@ -122,6 +122,7 @@
     the other: DuckDB would evaluate an expression again wherever it occurs. -#}
 {% macro read(relation, fields) -%}
 {%- set raw, searched = raw_fields(fields), [] -%}
+{%- do note_origin(fields) -%}
 {%- for name, field in raw.items() if "->" in field.raw -%}{%- do searched.append(field.raw ~ " as " ~ name ~ "_text") -%}{%- endfor -%}
 (
     select
@@ -141,6 +142,19 @@
     )
 )
 {%- endmacro %}
+
+{#- Write into the `meta` of the staging view that is parsed where its columns come from: under `endpoints` the recorded
+    endpoints whose bodies it reads, under `fields` the SQL that extracts each column's text from the body. -#}
+{% macro note_origin(fields) %}
+    {%- set texts, endpoints = {}, [] -%}
+    {%- for name, field in fields.items() -%}{%- do texts.update({name: field if field is string else field.raw}) -%}{%- endfor -%}
+    {%- for venue, own in staged() if model is defined and not execute and model.name.startswith("stg_" ~ venue ~ "__") -%}
+        {%- for entry in own if entry.split("<")[0] == model.name.split("__")[1] -%}
+            {%- do endpoints.extend(entry.split("<")[-1].split("+")) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- if endpoints -%}{%- do config(meta={"endpoints": endpoints, "fields": texts}) -%}{%- endif -%}
+{% endmacro %}
 
 {#- The columns of these fields, which `read` has read, and of each row: `reject`, the reason why it is unusable, null if it
     is usable (a broken body, or a required column without a plausible value), and `outside`, how many of its other values

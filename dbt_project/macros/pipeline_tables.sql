@@ -16,6 +16,8 @@ create table if not exists pipeline.quarantine (
     quarantine_id bigint, state varchar, tick_ms bigint, venue varchar, endpoint varchar, key varchar, params varchar,
     requested_ms bigint, received_ms bigint, load_id varchar, file varchar, bytes bigint, models varchar, error varchar,
     alone boolean, set_aside_ms bigint, project varchar);
+create table if not exists pipeline.test_results (
+    test varchar primary key, status varchar, failures bigint, message varchar, tested_ms bigint);
 create table if not exists pipeline.settings (name varchar primary key, value varchar);
 create schema if not exists quality;
 create table if not exists quality.suspect_rows (

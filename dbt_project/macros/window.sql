@@ -40,6 +40,18 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
   {%- endif -%}
 {% endmacro %}
 
+{#- After every run: store the result of each test that ran, for /api/methodology; the newest result of a test counts. -#}
+{% macro note_tested() %}
+  {%- set rows = [] -%}
+  {%- for result in results if result.node.resource_type in ("test", "unit_test") -%}
+    {%- do rows.append("('" ~ result.node.name ~ "', '" ~ result.status ~ "', " ~ (result.failures if result.failures is not none else "null")
+      ~ ", '" ~ (result.message or "") | replace("'", "''") | truncate(500) ~ "', epoch_ms(now()))") -%}
+  {%- endfor -%}
+  {%- if rows -%}
+insert or replace into pipeline.test_results values {{ rows | join(", ") }}
+  {%- endif -%}
+{% endmacro %}
+
 {#- The nodes among these that a window updates. -#}
 {% macro windowed(ids) %}
   {%- set found = [] -%}

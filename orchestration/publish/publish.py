@@ -17,7 +17,7 @@ import duckdb
 
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
-from orchestration.publish import clustering, replica
+from orchestration.publish import clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, read_served
@@ -105,7 +105,7 @@ def publish_locked(
         if _is_published(serving / pointed["replica"], source, catalog, served, report):
             return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
-    edition = _write(target, warehouse, resources, source, catalog, served, current, reader_wait_s, report)
+    edition = _write(target, warehouse, resources, source, catalog, served, current, manifest, reader_wait_s, report)
     point_to(serving, edition)
     return edition
 
@@ -190,6 +190,7 @@ def _write(
     catalog: dict[str, dict[str, Any]],
     served: Served,
     current: dict[str, Any] | None,
+    manifest: Path,
     reader_wait_s: float,
     report: Report,
 ) -> Edition:
@@ -198,7 +199,7 @@ def _write(
 
     def filled(from_scratch: bool = False) -> Edition:
         with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, served, current, from_scratch)
+            return _fill(con, target.name, warehouse, source, catalog, served, current, manifest, from_scratch)
 
     pointed = target.with_name(current["replica"]) if current else target
     for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
@@ -241,6 +242,7 @@ def _fill(
     catalog: dict[str, dict[str, Any]],
     served: Served,
     current: dict[str, Any] | None,
+    manifest: Path,
     from_scratch: bool,
 ) -> Edition:
     con.execute(f"attach {literals(warehouse)} as warehouse (read_only)")
@@ -256,7 +258,7 @@ def _fill(
         build_id=source.build_id,
         replica=name,
     )
-    con.execute(replica.STATE + clustering.STATE)
+    con.execute(replica.STATE + clustering.STATE + methodology.STATE)
     if state is None:
         # Not in the transaction: an interrupted fill has no published state and is started again.
         replica.copy_all(con, served, source.as_of_ms)
@@ -279,6 +281,7 @@ def _fill(
         replica.drop_old(con, served, source.as_of_ms)
     replica.copy_views(con, served)
     replica.copy_small(con, served)
+    methodology.copy_methodology(con, manifest)
     con.execute("delete from catalog")
     for metric, definition in catalog.items():
         con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")

@@ -15,7 +15,7 @@ from orchestration.warehouse.writer import writer_lock
 FILES = ("manifest.json", "catalog.json", "index.html")
 # Keys of a metric's `meta`: those that fit on one line, and those that get a heading in the description.
 BRIEF = ("api_name", "unit", "aliases", "selectors", "types", "version")
-SPELT_OUT = ("formula", "caveats", "fields", "kinds", "rows", "source")
+SPELT_OUT = ("formula", "caveats", "fields", "kinds", "rows", "source", "changes")
 
 
 def make_docs(settings: Settings) -> Path:
@@ -63,6 +63,8 @@ def _sections(meta: dict[str, Any]) -> Iterator[str]:
     settings = {key: f"`{_line(value)}`" for key, value in meta.items() if key not in (*BRIEF, *SPELT_OUT)}
     yield "#### Settings\n\n" + _table("setting", settings)
     yield f"#### Source\n\n{_plain(meta['source'])}"
+    changes = [f"- {one['date']}, version {one['version']}: {_plain(one['change'])}" for one in meta["changes"]]
+    yield "#### Changes\n\n" + "\n".join(changes)
 
 
 def _sql(field: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ ENTRY = """
         caveats: [It does not move with the price.]
         source: Recorded open interest.
         version: 1
+        changes: [{version: 1, date: "2026-11-23", change: First definition.}]
 """
 
 
@@ -53,6 +55,11 @@ def test_the_catalog_is_made_of_complete_metrics(tmp_path: Path) -> None:
         for text in ("title", "description", "unit", "formula", "source"):
             assert definition[text], (metric, text)
         assert definition["caveats"], metric
+        versions = [change["version"] for change in definition["changes"]]
+        assert versions == list(range(definition["version"], 0, -1)), f"{metric}: a version without an entry"
+        dates = [date.fromisoformat(change["date"]) for change in definition["changes"]]
+        assert dates == sorted(dates, reverse=True), metric
+        assert all(change["change"] for change in definition["changes"]), metric
         for field in definition["fields"].values():
             assert len({"column", "sql", "running"} & set(field)) == 1, metric
             if "column" in field:

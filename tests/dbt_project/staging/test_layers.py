@@ -258,3 +258,22 @@ def test_the_guide_s_table_of_venues_is_what_is_staged() -> None:
     names = list(COVERED)
     assert table[0] == ("venue", *names[:3], "liquidations", *names[3:])
     assert sorted(table[2:]) == sorted(lines)
+
+
+# Endpoints that the exchange uses itself and documents nowhere.
+UNDOCUMENTED = {"stg_fx__fx_rates", "stg_hyperliquid__wallets"}
+
+
+def test_every_staging_view_names_its_endpoints_its_fields_and_their_document() -> None:
+    views = {node.name: node for node in manifest().nodes.values() if node.name.startswith("stg_")}
+    recorded = {
+        (venue, entry.split("<")[0]): entry.split("<")[-1].split("+")
+        for venue, own in evaluated("staged()")
+        for entry in own
+    }
+    for name, view in views.items():
+        meta, [venue, kind] = view.config.meta, name.removeprefix("stg_").split("__")
+        assert meta["endpoints"] == recorded[venue, kind], name
+        assert {column for column in meta["fields"] if column[0] != "_"} <= set(view.columns), name
+        assert (meta["document"] is None) == (name in UNDOCUMENTED), name
+        assert name in UNDOCUMENTED or meta["document"].startswith("https://"), name

@@ -61,10 +61,13 @@ def manifest() -> Manifest:
 @cache
 def _models() -> dict[str, dict[str, Any]]:
     """Of each model what says how it is served: the manifest without its SQL and descriptions, a hundredth of it."""
-    wanted = ("resource_type", "name", "config", "columns", "depends_on")
+    wanted = ("resource_type", "name", "fqn", "config", "columns", "depends_on", "description")
     nodes = json.loads(_parsed()[1][PARSED[0]])["nodes"].values()
     models = {node["name"]: {field: node[field] for field in wanted} for node in nodes if "columns" in node}
-    return {name: node | {"columns": {column: {} for column in node["columns"]}} for name, node in models.items()}
+    columns: dict[str, dict[str, Any]] = {
+        name: {column: {} for column in node["columns"]} for name, node in models.items()
+    }
+    return {name: node | {"columns": columns[name], "raw_code": ""} for name, node in models.items()}
 
 
 def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]], models: Collection[str] | None = None) -> None:
@@ -75,7 +78,7 @@ def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]], models:
         for name, one in metrics.items()
     }
     nodes = {name: node for name, node in _models().items() if models is None or name in models}
-    path.write_text(json.dumps({"metrics": definitions, "nodes": nodes}))
+    path.write_text(json.dumps({"metrics": definitions, "nodes": nodes, "sources": {}, "unit_tests": {}}))
 
 
 @cache

@@ -6,6 +6,8 @@ from pathlib import Path
 import duckdb
 import yaml
 
+from orchestration.publish.methodology import STATE as METHODOLOGY
+
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SQL = """
 create table order_book_depth as
@@ -142,6 +144,37 @@ def tables_of(file: str, *names: str) -> str:
     )
 
 
+# How open interest comes from two exchanges' bodies to its hours; some of it has not been run.
+METHODOLOGY_SQL = """
+insert into methodology_models
+select model, layer, 'What ' || model || ' has.', reads, null, [], [], '{}', null from (values
+    ('series_base_1h', 'marts', ['series_market_1h']), ('series_venue_1h', 'marts', ['series_market_1h']),
+    ('series_market_1h', 'marts', ['staged_market_state', 'staged_instruments', 'symbols']),
+    ('staged_market_state', 'intermediate', ['stg_binance__open_interest', 'stg_bybit__perp_tickers']),
+    ('staged_instruments', 'intermediate', ['stg_bybit__instruments']), ('symbols', 'seeds', []),
+    ('raw_window', 'intermediate', ['landing.responses']), ('landing.responses', 'sources', []),
+    ('premiums', 'marts', ['raw_window'])
+) as models(model, layer, reads);
+insert into methodology_models
+select 'stg_' || venue || '__' || kind, 'staging', 'Perps.', ['raw_window'], venue, [kind], ['GET https://' || request],
+    '{"open_interest": "r.openInterest"}', 'https://example.org/' || kind
+from (values
+    ('binance', 'open_interest', 'fapi.binance.com/fapi/v1/openInterest'),
+    ('bybit', 'perp_tickers', 'api.bybit.com/v5/market/tickers'),
+    ('bybit', 'instruments', 'api.bybit.com/v5/market/instruments-info')
+) as views(venue, kind, request);
+insert into methodology_sql values ('series_base_1h', 'select 1'), ('stg_binance__open_interest', 'select 2');
+insert into methodology_window_sql values ('raw_window', 'select 3');
+insert into methodology_tests values
+    ('sums_agree', 'test', ['series_base_1h', 'series_market_1h'], null, 'Sums agree.'),
+    ('unique_hours', 'test', ['series_base_1h'], 't', ''), ('elsewhere', 'test', ['premiums'], null, ''),
+    ('halves', 'unit_test', ['series_market_1h'], null, 'Halves.');
+insert into methodology_results values
+    ('sums_agree', 'fail', 3, 'Got 3 results', $last), ('unique_hours', 'pass', 0, '', $last),
+    ('gone', 'pass', 0, '', $last);
+"""
+
+
 def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     """Write the tables as the publisher leaves them."""
     times = {
@@ -152,6 +185,7 @@ def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
     sql += tables_of("quality/_quality.yml", "accuracy") + ACCURACY_SQL
     sql += tables_of("listings/_listings.yml", "market_register") + REGISTER_SQL
+    sql += METHODOLOGY + METHODOLOGY_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)
     con.execute(sql)

@@ -48,7 +48,7 @@ def test_a_metric_s_long_fields_are_in_its_description(docs: Path) -> None:
     assert set(served) == set(CATALOG)
     for name, node in served.items():
         assert all(isinstance(value, str) for value in node["meta"].values()), name
-        for heading in ("Formula", "Caveats", "Fields", "Settings", "Source"):
+        for heading in ("Formula", "Caveats", "Fields", "Settings", "Source", "Changes"):
             assert f"#### {heading}\n\n" in node["description"], name
 
 

@@ -1,0 +1,151 @@
+"""How the served numbers are made, as tables of the replica: every model with its lineage and the SQL that dbt ran,
+the exchanges' documents, and every test with its last result.
+
+dbt leaves the SQL of each model that it runs beside the manifest. A minute's build leaves most of it as it was: only
+the tables that hold the window's rows have other SQL (the files to read, the kinds that arrived), and only what differs
+from the replica is written.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from orchestration.warehouse.writer import literals
+
+STATE = """
+create table if not exists methodology_models (
+    model varchar, layer varchar, description varchar, reads varchar[], venue varchar, endpoints varchar[],
+    requests varchar[], fields json, document varchar);
+create table if not exists methodology_tests (
+    test varchar, kind varchar, models varchar[], column_name varchar, description varchar);
+create table if not exists methodology_results (
+    test varchar, status varchar, failures bigint, message varchar, tested_ms bigint);
+create table if not exists methodology_sql (model varchar, sql varchar);
+create table if not exists methodology_window_sql (model varchar, sql varchar);
+create table if not exists methodology_state (part varchar primary key, state varchar);
+"""
+# Models whose SQL differs from minute to minute, because it names the files and the kinds of the window.
+OF_WINDOW = ("raw_window", "staged_")
+# Where the landing lies on this host is nobody's business; the name of the file is.
+FOLDER = re.compile(r"'[^'\n]*/(?=responses/)")
+STREAMED = "wss"
+COLUMN = re.compile(r'"(\w+)\\*":')
+FIELD = re.compile(r"\br\.(\w+)")
+
+
+def copy_methodology(con: duckdb.DuckDBPyConnection, manifest: Path) -> None:
+    """Write what differs from the replica's tables: the models if the project was parsed again, the tests if one ran,
+    the SQL if dbt ran other SQL."""
+    known = dict(con.execute("from methodology_state").fetchall())
+    project = str(manifest.stat().st_mtime_ns)
+    if known.get("models") != project:
+        content = json.loads(manifest.read_bytes())
+        _write(con, "tests", project, list(_tests(content)))
+        _write(con, "models", project, [_model(node) for node in _models(content)])
+    stable, of_window = _compiled(manifest.parent / "compiled")
+    for part, found in (("sql", stable), ("window_sql", of_window), ("results", _results(con))):
+        if known.get(part) != (state := _digest(found)):
+            _write(con, part, state, found)
+
+
+def _digest(rows: list[tuple[Any, ...]]) -> str:
+    return hashlib.blake2b("\0".join(str(value) for row in rows for value in row).encode(), digest_size=16).hexdigest()
+
+
+def _write(con: duckdb.DuckDBPyConnection, part: str, state: str, rows: list[tuple[Any, ...]]) -> None:
+    con.execute(f"delete from methodology_{part}")
+    if rows:
+        listed = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+        con.execute(f"insert into methodology_{part} values {listed}")
+    con.execute(f"insert or replace into methodology_state values ({literals(part, state)})")
+
+
+def _literal(value: str | int | list[str] | None) -> str:
+    return f"[{literals(*value)}]::varchar[]" if isinstance(value, list) else literals(value)
+
+
+def _results(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    """The last result of each test, from the warehouse; none before a build of this version has made the table."""
+    tables = "duckdb_tables() where database_name = 'warehouse' and schema_name = 'pipeline'"
+    if not con.execute(f"select 1 from {tables} and table_name = 'test_results'").fetchone():
+        return []
+    return con.execute(
+        "select test, status, failures, message, tested_ms from warehouse.pipeline.test_results order by test"
+    ).fetchall()
+
+
+def _models(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for node in (*content["nodes"].values(), *content["sources"].values()):
+        if node["resource_type"] in ("model", "seed", "source"):
+            yield node
+
+
+def _model(node: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A row of methodology_models."""
+    meta, reads = node["config"].get("meta", {}), [_name(one) for one in node.get("depends_on", {}).get("nodes", [])]
+    layer = node["fqn"][1] if node["resource_type"] == "model" else f"{node['resource_type']}s"
+    endpoints = meta.get("endpoints", [])
+    venue = node["name"].removeprefix("stg_").partition("__")[0] if endpoints else None
+    fields = {
+        column: _cased(text, node["raw_code"]) for column, text in meta.get("fields", {}).items() if column[0] != "_"
+    }
+    return (
+        _full_name(node), layer, node["description"].strip(), reads, venue, endpoints,
+        _requests(venue, endpoints) if venue else [], json.dumps(fields), meta.get("document"),
+    )  # fmt: skip
+
+
+def _full_name(node: Mapping[str, Any]) -> str:
+    source = node.get("source_name")
+    return f"{source}.{node['name']}" if source else str(node["name"])
+
+
+def _name(unique_id: str) -> str:
+    """`model.tidemark.prices` → `prices`, `source.tidemark.landing.responses` → `landing.responses`."""
+    return unique_id.split(".", 2)[2]
+
+
+def _cased(text: str, code: str) -> str:
+    """SQL that extracts a field, with the name as the exchange writes it: DuckDB's structs do not mind the case."""
+    written: dict[str, str] = {name.lower(): name for name in COLUMN.findall(code)}
+    return FIELD.sub(lambda match: written.get(str(match[1]), str(match[1])), text)
+
+
+def _requests(venue: str, endpoints: list[str]) -> list[str]:
+    """What is requested, as `GET https://host/path`, from the venue's declaration."""
+    # Imported here: most publishes find the project unchanged and need no declarations.
+    from ingest.venues import VENUES
+
+    [declared] = [one for one in VENUES if one.name == venue]
+    found = [f"{one.method} https://{one.host}{one.path}" for one in declared.endpoints if one.name in endpoints]
+    found += [f"{STREAMED}://{one.host}{one.path}" for one in declared.streams if one.name in endpoints]
+    found += [
+        f"GET https://{one.host}{one.path}"
+        for one in declared.history
+        if one.endpoint in endpoints and isinstance(one.path, str)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _tests(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of methodology_tests: the tests of tables, and the unit tests of formulas."""
+    for node in (*content["nodes"].values(), *content["unit_tests"].values()):
+        if node["resource_type"] in ("test", "unit_test"):
+            models = [_name(parent) for parent in node["depends_on"]["nodes"]]
+            description = (node["description"] or "").strip()
+            yield node["name"], node["resource_type"], models, node.get("column_name"), description
+
+
+def _compiled(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Name and SQL of each model that dbt has run: those whose SQL lasts, and those of the window."""
+    files = (file for kind in ("sql", "py") for file in folder.glob(f"*/models/**/*.{kind}"))
+    # The SQL of a table's tests lies in a folder that is named after the yml.
+    found = sorted((file.stem, file) for file in files if file.parent.suffix != ".yml")
+    texts: list[tuple[Any, ...]] = [(name, FOLDER.sub("'", file.read_text())) for name, file in found]
+    of_window = [one for one in texts if one[0].startswith(OF_WINDOW)]
+    return [one for one in texts if not one[0].startswith(OF_WINDOW)], of_window

@@ -1,10 +1,18 @@
 {#- Binance's statistics of one perp (/futures/data): lists of buckets, oldest first, of the period that was asked for. -#}
 
+{#- The end of the bucket that Binance gives this label, ms: until 2026-06-25 labels were the ends of the buckets, since then
+    they are the starts (https://github.com/binance/binance-public-data/issues/491; its own page still says "end"). States
+    such as open interest are those of the end. The test published_open_interest_is_of_its_instant finds the next change. -#}
+{% macro binance_bucket_end(label, period) -%}
+if({{ label }} >= 1782345600000, {{ label }} + {{ period }}, {{ label }})
+{%- endmacro %}
+
 {#- Long shares. longAccount is the share that is long, also where positions are counted. -#}
 {% macro binance_long_fractions(kind) -%}
 {%- set fields = {
     "symbol": word("r.symbol"),
-    "t": time_ms("r.timestamp", past=true),
+    "_label": time_ms("r.timestamp", past=true),
+    "t": binance_bucket_end("_label", "period_ms") ~ " - period_ms",
     "long_fraction": fraction("r.longaccount"),
 } %}
 with recorded as (
@@ -19,6 +27,6 @@ select
     received_ms,
     endpoint,
     {{ period_ms("params ->> '$.period'") }} as period_ms,
-    {{ measured(fields, required=["symbol", "t", "period_ms", "long_fraction"]) }}
+    {{ measured(fields, required=["symbol", "_label", "period_ms", "long_fraction"]) }}
 from {{ read("recorded", fields) }}
 {%- endmacro %}

@@ -27,7 +27,7 @@ open_buckets as materialized (
   {% else %}
   select t, market_id from {{ bars }} where step = '{{ step }}'
   union
-  select {{ bucket("t", step) }}, market_id from {{ oi_history }} where {{ history_periods(step) }}
+  select {{ bucket("(t - 1)", step) }}, market_id from {{ oi_history }} where {{ history_periods(step) }}
   {% if step == "1h" %}
   union
   select {{ bucket("(settled_ms - 1)", step) }}, market_id from {{ settled }} where funding_8h is not null
@@ -44,10 +44,11 @@ published_bars as (
 ),
 
 published_oi as (
-  select {{ bucket("t", step) }} as bucket_t, market_id, max_by(oi_base, t) as oi_base, max_by(oi_usd, t) as oi_usd
+  -- A bucket has the last open interest in it, which is that of its end, as that of a recorded one is.
+  select {{ bucket("(t - 1)", step) }} as bucket_t, market_id, max_by(oi_base, t) as oi_base, max_by(oi_usd, t) as oi_usd
   from {{ oi_history }}
   where {{ history_periods(step) }}
-    and t between (select min(t) from open_buckets) and (select max(t) + {{ step_ms(step) }} - 1 from open_buckets)
+    and t between (select min(t) + 1 from open_buckets) and (select max(t) + {{ step_ms(step) }} from open_buckets)
     and market_id in (select market_id from open_buckets)
   group by bucket_t, market_id
 ),

@@ -14,6 +14,8 @@ from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
 from sandbox.wire.numbers import whole
 
 KEPT_MS = 30 * 86_400_000
+STARTS_FROM_MS = 1_782_345_600_000
+"""From 2026-06-25 on, the timestamp of a bucket is its start; before, it was its end."""
 PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1h": 60, "2h": 120, "4h": 240, "6h": 360, "12h": 720, "1d": 1440}
 _MOST = 500
 _RATIOS = {
@@ -21,8 +23,8 @@ _RATIOS = {
     "/futures/data/topLongShortAccountRatio": "top_accounts",
     "/futures/data/topLongShortPositionRatio": "top_positions",
 }
-Rows = Callable[[int, Ints, int], list[dict[str, Any]]]
-"""(row of the market, starts of the buckets in minutes, minutes of a bucket) → the body."""
+Rows = Callable[[int, Ints, int, list[int]], list[dict[str, Any]]]
+"""(row of the market, starts of the buckets in minutes, minutes of a bucket, timestamps in minutes) → the body."""
 
 
 class Statistics:
@@ -33,8 +35,8 @@ class Statistics:
         perps = world.universe.rows("binance", "perp").tolist()
         self.by_symbol = {world.universe.listings[row].symbol: row for row in perps}
 
-    def answering(self, rows: Rows, closed: bool) -> Callable[[Request], Answer]:
-        """GET with symbol, period, limit, startTime and endTime; `closed`: only buckets that have ended."""
+    def answering(self, rows: Rows) -> Callable[[Request], Answer]:
+        """GET with symbol, period, limit, startTime and endTime: the buckets that have ended."""
 
         def answer(request: Request) -> Answer:
             symbol, period = request.query.get("symbol"), request.query.get("period")
@@ -53,16 +55,18 @@ class Statistics:
             row = self.by_symbol.get(symbol)
             if row is None:
                 return failure(-1121, "Invalid symbol.")
-            minutes = self._buckets(row, PERIODS[period], start, end, limit or 30, request.now_ms, closed)
-            return json_answer(rows(row, minutes, PERIODS[period]) if len(minutes) else [])
+            step = PERIODS[period]
+            labels = self._labels(row, step, start, end, limit or 30, request.now_ms)
+            starts = np.where(labels * 60_000 >= STARTS_FROM_MS, labels, labels - step)
+            return json_answer(rows(row, starts, step, labels.tolist()) if len(labels) else [])
 
         return answer
 
-    def _buckets(
-        self, row: int, step: int, start: int | None, end: int | None, limit: int, now_ms: int, closed: bool
-    ) -> Ints:
+    def _labels(self, row: int, step: int, start: int | None, end: int | None, limit: int, now_ms: int) -> Ints:
         listing, step_ms = self.world.universe.listings[row], step * 60_000
-        newest = min(now_ms - (step_ms if closed else 0), end if end is not None else now_ms, listing.delisted_ms - 1)
+        # The newest timestamp: of a bucket that ends now, or began a bucket ago.
+        ended = now_ms - step_ms if now_ms >= STARTS_FROM_MS + step_ms else now_ms
+        newest = min(ended, end if end is not None else now_ms, listing.delisted_ms - 1)
         oldest = max(now_ms - KEPT_MS, listing.listed_ms, start or 0)
         last, first = newest // step_ms, -(-oldest // step_ms)
         first, last = (
@@ -71,43 +75,43 @@ class Statistics:
         return np.arange(first, last + 1) * step
 
     def ratios(self, kind: str) -> Rows:
-        def rows(row: int, minutes: Ints, _: int) -> list[dict[str, Any]]:
+        def rows(row: int, starts: Ints, _: int, labels: list[int]) -> list[dict[str, Any]]:
             symbol = self.world.universe.listings[row].symbol
-            shares = np.rint(long_of_late(self.world, row, kind, minutes) * 1e4) / 1e4
+            shares = np.rint(long_of_late(self.world, row, kind, starts) * 1e4) / 1e4
             return [
                 {"symbol": symbol, "longAccount": f"{share:.4f}", "longShortRatio": f"{share / (1 - share):.4f}",
-                 "shortAccount": f"{1 - share:.4f}", "timestamp": minute * 60_000}
-                for minute, share in zip(minutes.tolist(), shares.tolist(), strict=True)
+                 "shortAccount": f"{1 - share:.4f}", "timestamp": label * 60_000}
+                for label, share in zip(labels, shares.tolist(), strict=True)
             ]  # fmt: skip
 
         return rows
 
-    def taker_volumes(self, row: int, minutes: Ints, step: int) -> list[dict[str, Any]]:
+    def taker_volumes(self, row: int, starts: Ints, step: int, labels: list[int]) -> list[dict[str, Any]]:
         """GET takerlongshortRatio."""
-        found = takers(self.world, np.array([row]), int(minutes[0]), len(minutes), step)
+        found = takers(self.world, np.array([row]), int(starts[0]), len(starts), step)
         return [
             {"buySellRatio": f"{buy / max(sell, 1e-12):.4f}", "buyVol": f"{buy:.4f}", "sellVol": f"{sell:.4f}",
-             "timestamp": minute * 60_000}
-            for minute, buy, sell in zip(minutes.tolist(), found.buy[0].tolist(), found.sell[0].tolist(), strict=True)
+             "timestamp": label * 60_000}
+            for label, buy, sell in zip(labels, found.buy[0].tolist(), found.sell[0].tolist(), strict=True)
         ]  # fmt: skip
 
-    def held(self, row: int, minutes: Ints, _: int) -> list[dict[str, Any]]:
-        """GET openInterestHist: at the start of each bucket."""
-        rows, market = np.array([row]), self.world.market
-        size = open_interest(market, rows, minutes)[0]
-        mark = np.exp(market.index_logs(rows, minutes)[0] + market.premium(rows, minutes)[0])
+    def held(self, row: int, starts: Ints, step: int, labels: list[int]) -> list[dict[str, Any]]:
+        """GET openInterestHist: at the end of each bucket."""
+        rows, market, ends = np.array([row]), self.world.market, starts + step
+        size = open_interest(market, rows, ends)[0]
+        mark = np.exp(market.index_logs(rows, ends)[0] + market.premium(rows, ends)[0])
         symbol = self.world.universe.listings[row].symbol
         return [
             {"symbol": symbol, "sumOpenInterest": f"{held:.8f}", "sumOpenInterestValue": f"{held * price:.8f}",
-             "timestamp": minute * 60_000}
-            for minute, held, price in zip(minutes.tolist(), size.tolist(), mark.tolist(), strict=True)
+             "timestamp": label * 60_000}
+            for label, held, price in zip(labels, size.tolist(), mark.tolist(), strict=True)
         ]  # fmt: skip
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of /futures/data."""
     one = Statistics(world)
-    paths = {path: one.answering(one.ratios(kind), closed=False) for path, kind in _RATIOS.items()}
-    paths["/futures/data/takerlongshortRatio"] = one.answering(one.taker_volumes, closed=True)
-    paths["/futures/data/openInterestHist"] = one.answering(one.held, closed=False)
+    paths = {path: one.answering(one.ratios(kind)) for path, kind in _RATIOS.items()}
+    paths["/futures/data/takerlongshortRatio"] = one.answering(one.taker_volumes)
+    paths["/futures/data/openInterestHist"] = one.answering(one.held)
     return [Endpoint("binance", FAPI, path, answer, "binance_statistics") for path, answer in paths.items()]

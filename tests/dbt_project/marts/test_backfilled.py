@@ -123,10 +123,12 @@ def history_of_hours() -> list[list[dict[str, Any]]]:
     """Ratios and open interest of past hours, on Binance and OKX; before them what Binance said while recorded."""
     hour, period = TICK - TICK % HOUR, '{"period": "1h"}'
     shares = [(BEFORE, 0.75), (EARLY, 0.5), (hour, 0.125)]
-    accounts = [{"symbol": "BTCUSDT", "longAccount": str(v), "timestamp": str(t)} for t, v in shares]
-    held = [{"symbol": "BTCUSDT", "sumOpenInterest": "10", "sumOpenInterestValue": "1000", "timestamp": BEFORE}]
+    # Binance's timestamps are the ends of the buckets.
+    accounts = [{"symbol": "BTCUSDT", "longAccount": str(v), "timestamp": str(t + HOUR)} for t, v in shares]
+    held = [{"symbol": "BTCUSDT", "sumOpenInterest": "10", "sumOpenInterestValue": "1000", "timestamp": BEFORE + HOUR}]
     fresh = [
-        {"symbol": "BTCUSDT", "longAccount": v, "timestamp": t} for t, v in ((hour, "0.3"), (hour + 5 * MINUTE, "0.25"))
+        {"symbol": "BTCUSDT", "longAccount": v, "timestamp": t + 5 * MINUTE}
+        for t, v in ((hour, "0.3"), (hour + 5 * MINUTE, "0.25"))
     ]
     swap = {
         "instId": "BTC-USDT-SWAP",

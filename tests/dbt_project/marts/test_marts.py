@@ -49,14 +49,23 @@ def test_built_models_pass_their_dbt_tests(warehouse: Warehouse) -> None:
     warehouse.add("int_market_bars", [bar(0, 1, 5.0), bar(1, 2, 7.0)])
     warehouse.build(ticks(0, 1))
     warehouse.build(ticks(2))
-    warehouse.dbt("test", "--select", "marts", "--exclude", "test_type:unit")
+    # Marks that move, and open interest that Binance published of every five minutes, at the marks of its instants.
+    marks = {minute: 100 + 7 * ((minute // 5) ** 2 % 11) for minute in range(5, 90, 5)}
+    warehouse.add(
+        "int_market_minutes", ({"minute_ms": T0 + m * MINUTE, **BTC, "mark_price": v} for m, v in marks.items())
+    )
+    held = {"venue": "binance", "market_id": "binance:perp:BTCUSDT", "period_ms": 5 * MINUTE, "oi_base": 2.0}
+    warehouse.add("int_history_oi", ({**held, "t": T0 + m * MINUTE, "oi_usd": 2.0 * v} for m, v in marks.items()))
+    instants = "published_open_interest_is_of_its_instant"
+    warehouse.dbt("test", "--select", "marts", instants, "--exclude", "test_type:unit")
     total = "select sum(volume_usd), any_value(oi_usd) from series_base_1d where type = 'perp'"
     assert warehouse.rows(total) == [(12.0, 80.0)]
     with warehouse.connect() as con:
         con.execute("update series_market_5m set volume_usd = volume_usd + 1")
         con.execute("update series_base_1m set volume_usd = volume_usd + 1")
         con.execute("update markets set oi_usd = oi_usd + 1")
-    wrong = ("mart_tiers_agree", "mart_base_series_add_up_markets", "mart_markets_match_series")
+        con.execute(f"update int_history_oi set t = t - {5 * MINUTE}")
+    wrong = (instants, "mart_tiers_agree", "mart_base_series_add_up_markets", "mart_markets_match_series")
     with pytest.raises(AssertionError) as caught:
         warehouse.dbt("test", "--select", *wrong)
     for failed in wrong:

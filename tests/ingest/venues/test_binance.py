@@ -110,7 +110,9 @@ def test_every_recorded_share_is_read(real: Warehouse, recordings: Path) -> None
             for one in body:
                 parsed = exchange.parse_long_short_ratio(one)
                 share = parsed["longShortRatio"] / (1 + parsed["longShortRatio"])
-                want[TICK + n * MINUTE, params["symbol"], parsed["timestamp"], PERIODS[params["period"]]] = share
+                # Their timestamps, of before 2026-06-25, are the ends of the buckets.
+                period = PERIODS[params["period"]]
+                want[TICK + n * MINUTE, params["symbol"], parsed["timestamp"] - period, period] = share
         assert {row[:4] for row in got} == set(want)
         assert len(got) == len(want)
         assert all(row[5] is None and math.isclose(row[4], want[row[:4]], abs_tol=1e-4) for row in got)
@@ -119,9 +121,12 @@ def test_every_recorded_share_is_read(real: Warehouse, recordings: Path) -> None
 def test_every_recorded_taker_volume_is_read(real: Warehouse, recordings: Path) -> None:
     ((_, body),) = bodies(recordings, "taker_ratio")
     got = real.rows("select symbol, t, period_ms, taker_buy, taker_sell, unit from stg_binance__taker_ratio")
-    want = [("BTCUSDT", one["timestamp"], 300_000, float(one["buyVol"]), float(one["sellVol"]), "base") for one in body]
+    want = [
+        ("BTCUSDT", one["timestamp"] - 300_000, 300_000, float(one["buyVol"]), float(one["sellVol"]), "base")
+        for one in body
+    ]
     assert sorted(got) == sorted(want)
-    ratios = {one["timestamp"]: float(one["buySellRatio"]) for one in body}
+    ratios = {one["timestamp"] - 300_000: float(one["buySellRatio"]) for one in body}
     assert all(math.isclose(row[3] / row[4], ratios[row[1]], abs_tol=1e-4) for row in got)
 
 
@@ -210,8 +215,7 @@ async def test_the_past_is_asked_by_time() -> None:
             assert part == first[6:10]
             newest = (await client.get(f"{data}/{path}", **asked)).json
             assert len(newest) == 30
-            ended = path == "takerlongshortRatio"
-            assert newest[-1]["timestamp"] == ANCHOR_MS - (300_000 if ended else 0)
+            assert newest[-1]["timestamp"] == ANCHOR_MS - 300_000
             refused = await client.get(f"{data}/{path}", **asked, startTime=ANCHOR_MS - 31 * 86_400_000)
             assert (refused.status, refused.json["code"]) == (400, -1130)
         bars = (await client.get("/fapi.binance.com/fapi/v1/klines", symbol="ETHUSDT", interval="5m", startTime=start,

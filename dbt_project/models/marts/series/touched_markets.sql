@@ -11,7 +11,7 @@ facts as (
   union
   select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_minutes using (tick_ms)
   union
-  select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("t", "1d") }}, {{ bucket("t", "1h") }}), market_id, base
+  select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("(t - 1)", "1d") }}, {{ bucket("(t - 1)", "1h") }}), market_id, base
   from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)
   union
   -- A settlement concerns the hours of its interval.

@@ -1,6 +1,7 @@
 {%- set fields = {
     "symbol": word("r.symbol"),
-    "t": time_ms("r.timestamp", past=true),
+    "_label": time_ms("r.timestamp", past=true),
+    "t": binance_bucket_end("_label", "period_ms"),
     "open_interest": size("r.sumopeninterest"),
     "open_interest_usd": amount("r.sumopeninterestvalue"),
 } %}
@@ -17,5 +18,5 @@ select
     received_ms,
     endpoint,
     {{ period_ms("params ->> '$.period'") }} as period_ms,
-    {{ measured(fields, required=["symbol", "t", "period_ms", "open_interest"]) }}
+    {{ measured(fields, required=["symbol", "_label", "period_ms", "open_interest"]) }}
 from {{ read("recorded", fields) }}

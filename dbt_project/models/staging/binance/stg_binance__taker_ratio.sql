@@ -1,5 +1,6 @@
 {%- set fields = {
-    "t": time_ms("r.timestamp", past=true),
+    "_label": time_ms("r.timestamp", past=true),
+    "t": binance_bucket_end("_label", "period_ms") ~ " - period_ms",
     "taker_buy": size("r.buyvol"),
     "taker_sell": size("r.sellvol"),
 } %}
@@ -17,5 +18,5 @@ select
     key as symbol,
     {{ period_ms("params ->> '$.period'") }} as period_ms,
     'base' as unit,
-    {{ measured(fields, required=["t", "period_ms", "taker_buy", "taker_sell"]) }}
+    {{ measured(fields, required=["_label", "period_ms", "taker_buy", "taker_sell"]) }}
 from {{ read("recorded", fields) }}

@@ -2,7 +2,7 @@
 -- three hours.
 {{ config(meta={'dagster': {'ref': {'name': 'series_base_1m'}}}) }}
 {%- set definitions = {} %}
-{%- for metric in (graph.metrics.values() if execute else []) if metric.config.meta.get("coverage") %}
+{%- for metric in (graph.metrics.values() if execute else []) if metric.config.meta.get("coverage") and not metric.config.meta.coverage.get("reads") %}
 {%- do definitions.update({metric.config.meta.coverage.family: metric.config.meta.coverage.counted}) %}
 {%- endfor %}
 with coins as (

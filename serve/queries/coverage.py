@@ -2,6 +2,10 @@
 
 Expected are the markets of the table `expected_markets`: of a state those listed at any moment of the bucket, of a flow
 those listed throughout it. A flow has a market in a bucket if all its minutes until now are known.
+
+Positioning, basis and order books are of few markets, which no list names. Their markets are counted when they are
+read, in the buckets that have values. Expected are those that ever had one; of order books, whose markets are chosen by
+rank, it is not known which.
 """
 
 from collections.abc import Iterable
@@ -10,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serve.queries.series_query import SeriesQuery
-from serve.queries.series_sql import selected_rows
+from serve.queries.series_sql import counted_rows, selected_rows
 from serve.replica.catalog import Metric
 from serve.replica.edition import Reader, literal
 from serve.replica.units import MINUTE_MS
@@ -20,10 +24,10 @@ NEVER = 1 << 62
 
 
 class Coverage(NamedTuple):
-    """Markets in each bucket and expected in it, and the gaps of the venues that miss some."""
+    """Markets in each bucket and expected in it (None: unknown), and the gaps of the venues that miss some."""
 
     n: Array
-    expected: Array
+    expected: Array | None
     gaps: list[dict[str, Any]]
 
 
@@ -53,8 +57,8 @@ def newest_minute(db: Reader) -> int:
     return newest
 
 
-def cover(query: SeriesQuery, db: Reader, t: Array, n: Array, known: list[dict[str, Any]]) -> Coverage:
-    """The coverage of the buckets `t`, of which the tables count `n` markets.
+def cover(query: SeriesQuery, db: Reader, t: Array, n: Array | None, known: list[dict[str, Any]]) -> Coverage:
+    """The coverage of the buckets `t`, of which the tables count `n` markets (None: they have no counts).
 
     A bucket that lacks a market is a gap of its venue, unless one of the `known` gaps (of the venue, of the recorder)
     lies in it: those are exact to the minute and have a reason.
@@ -63,8 +67,16 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array, known: list[dict[s
     flow = "{minutes}" in metric.coverage["counted"]
     newest = newest_minute(db)
     until = newest if flow else newest + MINUTE_MS
+    by_venue: dict[str, dict[int, int]] = {}
+    if n is None:
+        buckets = np.asarray(t, np.int64)
+        by_venue = _count_by_venue(query, db, metric, (int(t[0]), int(t[-1])), newest) if t.size else {}
+        n = sum((_placed(buckets, own) for own in by_venue.values()), np.zeros(len(buckets), np.int64))
+        if "family" not in metric.coverage:
+            return Coverage(n, None, [])
+    else:
+        buckets = _buckets(query, db, t, until)
     listed = _listed(query, db, metric)
-    buckets = _buckets(query, db, t, until)
     ends = np.minimum(buckets + query.step_ms, until)
     counts = np.zeros(len(buckets), np.int64)
     at = np.searchsorted(buckets, t)
@@ -76,7 +88,7 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array, known: list[dict[s
     gaps = []
     if short.any():
         span = int(buckets[short].min()), int(buckets[short].max())
-        by_venue = _count_by_venue(query, db, metric, span, newest)
+        by_venue = by_venue or _count_by_venue(query, db, metric, span, newest)
         found = sum((_placed(buckets, own) for own in by_venue.values()), np.zeros(len(buckets), np.int64))
         counts = np.where(short, found, counts)
         for venue in np.unique(listed.venues).tolist():
@@ -103,6 +115,9 @@ def _listed(query: SeriesQuery, db: Reader, metric: Metric) -> Listed:
     if not query.market and metric.types and query.type != "all":
         chosen["type"] = query.type
     terms = [f"{name} = {literal(value)}" for name, value in chosen.items() if value is not None]
+    if "reads" in metric.coverage:
+        ever = counted_rows(query, db.edition, metric, db.edition.day_step, "true")
+        terms.append(f"market_id in (select market_id from {ever})")
     sql = f"""select venue, from_ms, coalesce(to_ms, {NEVER}) as to_ms from expected_markets
         where {" and ".join([f"list_contains(families, {literal(family)})", *terms])}"""
 
@@ -123,9 +138,14 @@ def _count_by_venue(
     query: SeriesQuery, db: Reader, metric: Metric, span: tuple[int, int], newest: int
 ) -> dict[str, dict[int, int]]:
     """The markets of each venue that are in each bucket from the first to the last of the span."""
-    table = f"series_market_{query.step}"
-    sql = f"""select venue, t, count(*) from {table} where {selected_rows(query, db.edition, table)}
-        and t between {span[0]} and {span[1]} and ({counted_sql(metric, query.step_ms, newest)}) group by venue, t"""
+    within = f"t between {span[0]} and {span[1]}"
+    if "reads" in metric.coverage:
+        rows = counted_rows(query, db.edition, metric, query.step, within)
+    else:
+        table = f"series_market_{query.step}"
+        rows = f"""{table} where {selected_rows(query, db.edition, table)} and {within}
+            and ({counted_sql(metric, query.step_ms, newest)})"""
+    sql = f"select venue, t, count(*) from {rows} group by venue, t"
     found: dict[str, dict[int, int]] = {}
     for venue, start, markets in db.cursor.execute(sql).fetchall():
         found.setdefault(venue, {})[start] = markets

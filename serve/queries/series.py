@@ -40,13 +40,16 @@ def read_points(query: SeriesQuery, db: Reader) -> Points:
     if not t.size:
         check_venue(query, db)
     gaps = _recorded_gaps(query, db, metric, t)
-    known = cover(query, db, t, n, gaps) if n is not None else None
+    # Without a family of expected markets no gaps follow, so the markets are counted only if that is asked.
+    known = (
+        cover(query, db, t, n, gaps) if "family" in metric.coverage or (metric.coverage and query.coverage) else None
+    )
     if known:
         gaps = sorted(gaps + known.gaps, key=lambda gap: (gap["start"], gap["end"], gap["venue"] or ""))
     if not query.coverage:
         return Points(columns, {}, gaps, known)
     unknown = [None] * len(t)
-    counts = (known.n, known.expected) if known else (unknown, unknown)
+    counts = (known.n, unknown if known.expected is None else known.expected) if known else (unknown, unknown)
     listed = unknown if origin is None else origin.tolist()
     return Points(columns, dict(zip(COVERAGE, (*counts, listed), strict=True)), gaps, known)
 
@@ -64,7 +67,7 @@ def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
 
 def _beside(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, str]:
     """The columns that the coverage is made of: always the markets, because those that lack are gaps."""
-    if not metric.coverage:
+    if not metric.coverage or "reads" in metric.coverage:
         return {}
     stored = f"n_{metric.coverage['family']}"
     if query.market:

@@ -48,6 +48,18 @@ def selected_rows(query: SeriesQuery, edition: Edition, table: str) -> str:
     return _all([of_base, "aggregated", *_equal({"venue": query.venue, "type": kind})])
 
 
+def counted_rows(query: SeriesQuery, edition: Edition, metric: Metric, step: str, within: str) -> str:
+    """The rows of markets that count in a series of a metric whose coverage `reads` a table: a relation for `from`."""
+    table = f"{metric.coverage['reads']}_{step}"
+    of_base = edition.of_bases([query.base], table) if query.base else ""
+    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
+    chosen = _equal({"market_id": query.market}) if query.market else ["aggregated"]
+    counted = metric.coverage["counted"].replace("{kind}", metric.kinds[query.kind].sql if query.kind else "")
+    scope = f"select * from {table} where {_all([of_base, *_equal({'venue': query.venue}), taken, within])}"
+    rows = metric.rows or "select * from scope"
+    return f"(with scope as ({scope}) select * from ({rows}) where {_all([*chosen, counted])})"
+
+
 def venues_sql(metric: Metric, kind: str | None, step: str) -> str:
     """The venues that ever had a value of the metric (of this kind), as one list."""
     selector = "market" if "market" in metric.selectors else "venue"

@@ -52,7 +52,8 @@ class Metric:
     endpoints: the recorded endpoints that it is computed from; their gaps are its gaps. A kind has its own.
     shared_endpoints: further such endpoints, which are also requested from venues without the metric.
     coverage: the `family` of expected markets that count in it, and the condition by which the row of a market is
-    `counted` in its bucket; empty where it is unknown which markets to expect.
+    `counted` in its bucket; `reads`, the table of these rows where the tables of coins have no counts; no family where
+    it is unknown which markets to expect.
     history: whether the venues' own history fills in the time that was not recorded.
     """
 

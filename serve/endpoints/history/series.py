@@ -73,8 +73,8 @@ FIELDS: Schema = {
         "expected": {
             "type": "array",
             "items": {"type": ["integer", "null"]},
-            "description": "With coverage=1: markets listed in each bucket whose venue publishes the metric. null, as "
-            "n, where that is not known of the metric.",
+            "description": "With coverage=1: markets listed in each bucket whose venue publishes the metric; of "
+            "positioning and basis, those that ever had it. null for order books, whose markets are chosen by rank.",
         },
         "origin": {
             "type": "array",

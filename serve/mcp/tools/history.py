@@ -129,7 +129,7 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
 
 
 def _markets(known: Coverage | None) -> dict[str, int] | None:
-    if known is None or not known.n.size:
+    if known is None or known.expected is None or not known.n.size:
         return None
     newest = {"n": int(known.n[-1]), "expected": int(known.expected[-1])}
     return {**newest, "buckets": known.n.size, "incomplete": int((known.n < known.expected).sum())}

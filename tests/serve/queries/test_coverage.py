@@ -136,7 +136,29 @@ def test_every_format_has_the_same_coverage(young: Api) -> None:
 
 
 @pytest.mark.requirement("series:coverage")
-def test_a_metric_without_known_expectations_has_null(api: Api) -> None:
+def test_order_books_are_counted_and_none_is_expected(api: Api) -> None:
     got = api.series("ob-depth", base="BTC", coverage="1")
-    assert got["n"] == got["expected"] == got["origin"] == [None] * len(got["t"])
+    assert set(got["n"]) == {2}
+    assert got["expected"] == got["origin"] == [None] * len(got["t"])
     assert got["t"]
+
+
+@pytest.mark.requirement("series:coverage", "series:gaps:partial")
+def test_shares_and_premiums_count_the_markets_that_ever_had_them(api: Api) -> None:
+    """Of ETH, which binance and bybit trade: a share of one is missing in one bucket of 31. Basis needs a spot pair."""
+    for metric, venues in (("long-short", {"binance", "bybit"}), ("net-positioning", {"binance", "bybit"})):
+        got = api.series(metric, base="ETH", range="30d", step="1h", coverage="1")
+        assert set(got["n"]) == {1, 2}, metric
+        assert max(got["expected"]) == 2, metric
+        lacking = [t for t, n, expected in zip(got["t"], got["n"], got["expected"], strict=True) if n < expected]
+        partial = [gap for gap in got["gaps"] if gap["reason"] == "partial" and gap["venue"] in venues]
+        assert lacking
+        assert all(any(gap["start"] < t + HOUR and gap["end"] > t for gap in got["gaps"]) for t in lacking), metric
+        assert partial
+        plain = api.series(metric, base="ETH", range="30d", step="1h")
+        assert plain["gaps"] == got["gaps"]
+    basis = api.series("basis", base="ETH", range="7d", step="1h", coverage="1")
+    assert basis["n"]
+    assert all(0 <= n <= expected for n, expected in zip(basis["n"], basis["expected"], strict=True))
+    one = api.series("long-short", market="binance:perp:ETHUSDT", range="7d", step="1h", coverage="1")
+    assert set(one["n"]) == set(one["expected"]) == {1}

@@ -37,7 +37,9 @@ MISSING = {
         "[]::text[] as examples"
     ),
     "quarantined_bodies": "'' as venue, 0 as tick_ms, '' as endpoint, '' as key, '' as error",
-    "accuracy": "'' as venue, '' as metric, 0 as t, 0.5 as median_difference, '' as worst_market_id",
+    "accuracy": (
+        "'' as venue, '' as metric, 0 as t, 0.5 as median_difference, 0.5 as allowed_difference, '' as worst_market_id"
+    ),
 }
 
 

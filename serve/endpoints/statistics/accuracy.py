@@ -17,6 +17,10 @@ ROW: Schema = {
     "metric": {"enum": list(METRICS)},
     "n": {**INTEGER, "description": "Compared values."},
     "median_difference": DIFFERENCE,
+    "allowed_difference": {
+        "type": ["number", "null"],
+        "description": "Greatest median that is not reported as inaccurate; null for days compared without one.",
+    },
     "p99_difference": DIFFERENCE,
     "worst_difference": DIFFERENCE,
     "worst_market": TEXT,

@@ -8,6 +8,7 @@ from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, 
 from serve.contract.serialize import significant
 from serve.mcp.arguments import check_order, find_coin, find_market, iso, string, utc_time
 from serve.mcp.tool import DIGITS, Tool, ToolResult, fresh_until, summary, summary_schema
+from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.coverage import Coverage
 from serve.queries.series import describe_series, read_points
 from serve.queries.series_query import SeriesQuery, resolve_series
@@ -104,6 +105,8 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
             " are not comparable."
         )
         warnings.append({"code": "coverage_unknown", "message": message})
+    own_venue = asked.market.partition(":")[0] if asked.market else asked.venue
+    warnings += warn_of_inaccuracy(db, [asked.metric], asked.base, own_venue)
     selected = {"base": asked.base, "market": asked.market, "venue": asked.venue, "type": asked.type}
     return ToolResult(
         data={

@@ -7,6 +7,7 @@ from serve.contract.parameters import Values, coin, one_of
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import find_coin, string, whole_number
 from serve.mcp.tool import DIGITS, PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
+from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.snapshot import read_coin
 from serve.replica.catalog import VENUES, Catalog
 from serve.replica.edition import Edition, Reader
@@ -83,6 +84,7 @@ def answer(query: SnapshotQuery, db: Reader) -> ToolResult:
         source=f"markets@e{db.edition.edition_id}",
         method="Newest observation of each market, at most 5 minutes old; funding_avg is weighted by open interest.",
         rest="/api/markets",
+        warnings=warn_of_inaccuracy(db, ("price", "oi", "funding"), row["base"]),
     )
 
 

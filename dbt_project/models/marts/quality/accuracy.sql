@@ -81,6 +81,7 @@ select
   d.day_ms as t, d.venue, d.metric,
   count(*)::integer as n,
   quantile_cont(d.difference, 0.5) as median_difference,
+  any_value(limits.allowed_difference) as allowed_difference,
   quantile_cont(d.difference, 0.99) as p99_difference,
   max(d.difference) as worst_difference,
   max_by(d.market_id, d.difference) as worst_market_id,
@@ -92,5 +93,6 @@ select
   {{ written_minute() }} as tick_ms
 from differences as d
 join days on d.day_ms = days.t
+left join {{ ref("accuracy_limits") }} as limits on d.metric = limits.metric
 left join recorded_minutes as m on d.day_ms = m.day_ms and d.venue = m.venue
 group by d.day_ms, d.venue, d.metric

@@ -17,11 +17,12 @@ def test_accuracy(api: Api) -> None:
     assert [(row["t"], row["venue"], row["metric"]) for row in content["rows"]] == [
         (day, "binance", "price"),
         (day, "binance", "volume"),
-        (day, "bybit", "oi"),
+        (day, "bybit", "funding"),
         (day - 7 * DAY, "binance", "price"),
     ]
     assert content["rows"][0] == {
         "day": "2026-06-13", "t": day, "venue": "binance", "metric": "price", "n": 24, "median_difference": 0.001,
+        "allowed_difference": 0.01,
         "p99_difference": 0.01, "worst_difference": 0.02, "worst_market": "binance:perp:BTCUSDT",
         "worst_ms": day + 3_600_000, "worst_recorded": 102, "worst_published": 100, "minutes_missing": 3,
     }  # fmt: skip

@@ -216,6 +216,17 @@ DERIVED = {
         "interface 4.31", "the SQL is what dbt ran for this edition, from exchange to table"
     ),
     "methodology:tests": Requirement("interface 4.31", "each test has its last result"),
+    "explain:shape": Requirement(
+        "interface 4.32", "values, sql, markets with sums and pages, parts and responses of one"
+    ),
+    "explain:bad": Requirement("interface 4.32", "a t, minute, market or range that does not fit is a 400 or 404"),
+    "explain:values": Requirement(
+        "interface 4.32", "the number is the series' number, and the markets' sum where it is one"
+    ),
+    "explain:landing": Requirement("interface 4.32", "without the landing the loads are named with a reason"),
+    "explain:evidence": Requirement(
+        "interface 4.32", "a number leads to the response that the exchange sent, and to its row in the body"
+    ),
     "listings:pipeline": Requirement("interface 2.7", "listings and first prices are those of the venue"),
     "kimchi:shape": Requirement("interface 2.7", "t and an array for each Korean exchange, series budget and headers"),
     "kimchi:values": Requirement(

@@ -162,6 +162,7 @@ def serve() -> None:
         public_hosts=chosen.public_hosts,
         mcp_revision=chosen.mcp_revision,
         catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
+        landing=chosen.api_landing,
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 

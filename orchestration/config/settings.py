@@ -21,6 +21,8 @@ MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
+OFF = "off"
+
 
 class Setting(NamedTuple):
     """One environment variable; `default` is the text shown in the documentation."""
@@ -66,6 +68,11 @@ SETTINGS = (
         "unset",
         "Prefix of simulated exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
     ),
+    Setting(
+        "TIDEMARK_API_LANDING",
+        "the landing, if it is a folder",
+        "Folder of the landing as the API finds it, for the raw responses of `/api/explain`; `off` shows none.",
+    ),
     Setting("TIDEMARK_API_WORKERS", "1", "Processes of the API on its port; more than one need Redis."),
     Setting(
         "TIDEMARK_REDIS_URL",
@@ -106,6 +113,7 @@ class Settings:
     sandbox_port: int
     universe: str
     venues_url: str | None
+    api_landing: Path | None
     api_workers: int
     redis_url: str | None
     trusted_proxies: tuple[str, ...]
@@ -180,9 +188,10 @@ class Settings:
         home = places.folder(env, "TIDEMARK_HOME", Path("data"))
         redis_url = places.redis(env, "TIDEMARK_REDIS_URL")
         ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
+        landing = places.location(env, "TIDEMARK_LANDING", home / "landing")
         return cls(
             home=home,
-            landing=places.location(env, "TIDEMARK_LANDING", home / "landing"),
+            landing=landing,
             warehouse=places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb"),
             build_threads=_threads(env, "TIDEMARK_BUILD_THREADS"),
             build_memory=_memory(env, "TIDEMARK_BUILD_MEMORY"),
@@ -191,6 +200,7 @@ class Settings:
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
             venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
+            api_landing=_api_landing(env, "TIDEMARK_API_LANDING", landing),
             api_workers=_workers(env, "TIDEMARK_API_WORKERS", redis_url),
             redis_url=redis_url,
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
@@ -212,12 +222,20 @@ class Settings:
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
             "TIDEMARK_UNIVERSE": self.universe,
             "TIDEMARK_VENUES_URL": self.venues_url or "",
+            "TIDEMARK_API_LANDING": str(self.api_landing or OFF),
             "TIDEMARK_API_WORKERS": str(self.api_workers),
             "TIDEMARK_REDIS_URL": self.redis_url or "",
             "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
             "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
             "TIDEMARK_MCP_REVISION": self.mcp_revision,
         }
+
+
+def _api_landing(env: Mapping[str, str], name: str, landing: str) -> Path | None:
+    text = text_of(env, name)
+    if text == OFF or (not text and "://" in landing):
+        return None
+    return places.folder(env, name, Path(landing))
 
 
 def _port(env: Mapping[str, str], name: str) -> int:

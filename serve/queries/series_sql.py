@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from serve.queries.series_query import SeriesQuery
-from serve.replica.catalog import Metric
+from serve.replica.catalog import READS, Metric
 from serve.replica.edition import Edition, literal
 
 NOTHING: Mapping[str, str] = {}
@@ -58,6 +58,30 @@ def counted_rows(query: SeriesQuery, edition: Edition, metric: Metric, step: str
     scope = f"select * from {table} where {_all([of_base, *_equal({'venue': query.venue}), taken, within])}"
     rows = metric.rows or "select * from scope"
     return f"(with scope as ({scope}) select * from ({rows}) where {_all([*chosen, counted])})"
+
+
+def market_table(metric: Metric, step: str) -> str:
+    """The table with the rows of single markets from which the metric's values are made."""
+    return f"{metric.reads.get('market') or metric.reads.get('base') or READS['market']}_{step}"
+
+
+def markets_sql(query: SeriesQuery, edition: Edition, step: str, since: int, until: int) -> str:
+    """`market_id`, `t` and the metric's fields of each single market in the series, in the buckets of a step that
+    begin in this time; without running sums."""
+    metric = edition.catalog.by_name[query.metric]
+    table = market_table(metric, step)
+    of_base = edition.of_bases([query.base], table) if query.base else ""
+    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
+    inner = [of_base, *_equal({"venue": query.venue}), taken, f"t >= {since:d}", f"t < {until:d}"]
+    kind = query.type if metric.types and query.type != "all" and not query.market else None
+    pick = _equal({"market_id": query.market, "type": kind})
+    outer = [*pick, "" if query.market else "aggregated", metric.where.get(query.selector, "")]
+    stated = ", ".join(f'({sql})::double as "{name}"' for name, sql in _stated(metric, query.kind).items())
+    rows = f"({metric.rows}) as found" if metric.rows else "scope"
+    where = f" where {_all(outer)}" if any(outer) else ""
+    group = " group by market_id, t" if metric.grouped else ""
+    before = f"with scope as (select * from {table} where {_all(inner)}) "
+    return f"{before}select market_id, t, {stated} from {rows}{where}{group}"
 
 
 def venues_sql(metric: Metric, kind: str | None, step: str) -> str:

@@ -51,6 +51,7 @@ class Metric:
     formula, caveats: how it is computed and its limitations, for readers of the documentation.
     endpoints: the recorded endpoints that it is computed from; their gaps are its gaps. A kind has its own.
     shared_endpoints: further such endpoints, which are also requested from venues without the metric.
+    priced_by: further endpoints that bring the prices by which it is valued.
     coverage: the `family` of expected markets that count in it, and the condition by which the row of a market is
     `counted` in its bucket; `reads`, the table of these rows where the tables of coins have no counts; no family where
     it is unknown which markets to expect.
@@ -75,6 +76,7 @@ class Metric:
     venues: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     shared_endpoints: tuple[str, ...] = ()
+    priced_by: tuple[str, ...] = ()
     coverage: Mapping[str, str] = field(default_factory=dict)
     history: bool = True
     formula: str = ""
@@ -90,6 +92,10 @@ class Metric:
     def endpoints_of(self, kind: str | None) -> tuple[str, ...]:
         """The recorded endpoints that a venue with this metric (or kind of it) has."""
         return self.kinds[kind].endpoints if kind else self.endpoints
+
+    def sources_of(self, kind: str | None) -> tuple[str, ...]:
+        """All recorded endpoints whose values are in the metric (or kind of it)."""
+        return (*self.endpoints_of(kind), *self.shared_endpoints, *self.priced_by)
 
     def table(self, selector: str, step: str) -> str:
         """The table that holds the rows."""

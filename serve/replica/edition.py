@@ -19,6 +19,11 @@ DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
 }
+LANDING_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "memory_limit": "224MB",
+    "autoinstall_known_extensions": False,
+}
 T = TypeVar("T")
 
 
@@ -78,9 +83,29 @@ class Edition:
 class Reader:
     """Reads one edition for an endpoint or tool, with a cursor of its own."""
 
-    def __init__(self, edition: Edition, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, edition: Edition, cursor: duckdb.DuckDBPyConnection, landing: Path | None = None) -> None:
         self.edition = edition
         self.cursor = cursor
+        self.landing = landing
+        self._beside: list[duckdb.DuckDBPyConnection] = []
+
+    def open_landing(self, landing: Path) -> duckdb.DuckDBPyConnection:
+        """A database in memory that may read the landing's files and nothing else; it ends with this reader, and its
+        queries count against the same time limit."""
+        con = duckdb.connect(config=LANDING_CONFIG)
+        self._beside.append(con)
+        con.execute(f"set allowed_directories = [{literal(str(landing))}]; set enable_external_access = false")
+        return con
+
+    def interrupt(self) -> None:
+        """Stop the queries that are running."""
+        for con in (self.cursor, *self._beside):
+            con.interrupt()
+
+    def close(self) -> None:
+        """Close the cursor, and what was opened beside it."""
+        for con in (*self._beside, self.cursor):
+            con.close()
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         """The result's columns; null is NaN."""

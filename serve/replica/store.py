@@ -41,8 +41,10 @@ class Store:
         on_change: Callable[[], None],
         query_limit_s: float = QUERY_LIMIT_S,
         catalog: Catalog = NO_METRICS,
+        landing: Path | None = None,
     ) -> None:
         self.serving = serving
+        self.landing = landing
         self.query_limit_s = query_limit_s
         self.on_change = on_change
         self.edition: Edition | None = None
@@ -54,7 +56,7 @@ class Store:
         self._failing_since: float | None = None
         self._reported = ""
         self._open_paths: set[Path] = set()
-        self._running: dict[int, tuple[float, duckdb.DuckDBPyConnection]] = {}
+        self._running: dict[int, tuple[float, Reader]] = {}
         self._polling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -108,14 +110,14 @@ class Store:
             raise Unavailable("the replica cannot be read") from error
 
     def _run(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
-        cursor = edition.connection.cursor()
+        reader = Reader(edition, edition.connection.cursor(), self.landing)
         thread = threading.get_ident()
-        self._running[thread] = (time.monotonic(), cursor)
+        self._running[thread] = (time.monotonic(), reader)
         try:
-            return fn(Reader(edition, cursor))
+            return fn(reader)
         finally:
             del self._running[thread]
-            cursor.close()
+            reader.close()
 
     def _release(self, edition: Edition) -> None:
         edition.readers -= 1
@@ -132,11 +134,11 @@ class Store:
 
     def _interrupt_queries(self, longer_than_s: float) -> None:
         now = time.monotonic()
-        for started, cursor in list(self._running.values()):
+        for started, reader in list(self._running.values()):
             if now - started > longer_than_s:
                 # A query that ends at this moment has closed its cursor.
                 with contextlib.suppress(duckdb.Error):
-                    cursor.interrupt()
+                    reader.interrupt()
 
     async def _follow(self) -> None:
         """Open the edition that current.json names, unless it is open."""

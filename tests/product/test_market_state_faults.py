@@ -221,3 +221,60 @@ def test_a_coin_that_is_not_observed_is_still_tracked(served: Served, later: Api
     }
     assert set(now) == set(before)
     assert later.get("/api/coin/NOPE").json == {"error": "unknown coin"}
+
+
+@pytest.mark.requirement("explain:evidence")
+@pytest.mark.parametrize(
+    ("metric", "market", "endpoint", "column", "field"),
+    [
+        ("oi", "binance:perp:BTCUSDT", "open_interest", "open_interest", "openInterest"),
+        ("price", "bybit:perp:BTCUSDT", "perp_tickers", "last_price", "lastPrice"),
+        ("funding", "binance:perp:ETHUSDT", "funding", "funding_rate", "lastFundingRate"),
+        ("price", "gate:perp:BTC_USDT", "perp_tickers", "last_price", "last"),
+        ("volume", "binance:perp:BTCUSDT", "perp_bars", "turnover", None),
+    ],
+)
+def test_a_number_is_explained_down_to_the_exchange_s_body(
+    served: Served, metric: str, market: str, endpoint: str, column: str, field: str | None
+) -> None:
+    at = NOW - MINUTE if metric == "volume" else NOW
+    got = served.api.get(f"/api/explain?metric={metric}&market={market}&t={at}&step=1m").json
+    assert got["evidence"]["reason"] is None
+    [response] = [one for one in got["evidence"]["responses"] if one["endpoint"] == endpoint]
+    [landed] = [
+        row
+        for row in served.product.rows
+        if (row.venue, row.endpoint, row.key) == (response["venue"], endpoint, response["key"])
+        and (row.tick_ms, row.requested_ms) == (response["tick_ms"], response["requested_ms"])
+    ]
+    assert landed.body
+    assert response["body_bytes"] == len(landed.body.encode())
+    assert response["body"] == (landed.body if len(landed.body) <= 65_536 else None)
+    [row] = response["rows"]
+    value = row["columns"][column]
+    if field:
+        assert float({name.lower(): text for name, text in row["row"].items()}[field.lower()]) == value
+    if metric != "oi" and metric != "funding":
+        assert got["values"]["v"] == pytest.approx(value)
+    file = served.product.settings.home / "landing" / response["file"]
+    assert response["load"] in file.name
+    with duckdb.connect() as con:
+        command = response["read_with"].partition("select ")[2].rstrip("'\"").replace("'\"'\"'", "'")
+        sql = "select " + command.replace(response["file"], str(file))
+        assert con.execute(sql).fetchall() == [(landed.body,)]
+
+
+@pytest.mark.requirement("methodology:sql", "methodology:shape")
+def test_a_metric_s_methodology_is_that_of_this_edition(served: Served) -> None:
+    got = served.api.get("/api/methodology/oi?step=1m&venue=binance").json
+    models = {one["model"]: one for one in got["models"]}
+    named = {"series_base_1m", "series_market_1m", "int_market_minutes", "raw_window", "landing.responses"}
+    assert named <= set(models)
+    assert {one["layer"] for one in got["models"] if one["sql"] is None} == {"seeds", "sources"}
+    assert "{{" not in "".join(one["sql"] or "" for one in got["models"])
+    [source] = [one for one in got["sources"] if one["model"] == "stg_binance__open_interest"]
+    assert source["measures"]
+    assert source["requests"] == ["GET https://fapi.binance.com/fapi/v1/openInterest"]
+    assert source["fields"] == {"symbol": "symbol", "open_interest": "openInterest"}
+    assert source["document"].startswith("https://developers.binance.com/")
+    assert {one["kind"] for one in got["tests"]} == {"test", "unit_test"}

@@ -39,7 +39,7 @@ SOURCE = object_of(
         "document": {**TEXT_OR_NULL, "description": "The exchange's documentation; null: it documents none."},
         "fields": {
             **TEXTS,
-            "description": "Column → SQL that extracts it from a row of the body; `a.b` is a field, `[n]` a list item.",
+            "description": "Column → SQL that extracts it from the body's row `r`, or the name of the row's field.",
         },
     }
 )
@@ -163,11 +163,7 @@ def _tables(metric: Metric, step: str) -> dict[str, str]:
 
 def _source(row: dict[str, Any], metric: Metric) -> dict[str, Any]:
     """A staging view, with what it reads of its exchange."""
-    own = {
-        *metric.endpoints,
-        *metric.shared_endpoints,
-        *(name for kind in metric.kinds.values() for name in kind.endpoints),
-    }
+    own = {name for kind in metric.kinds or [None] for name in metric.sources_of(kind)}
     measures = bool(own.intersection([row["model"].partition("__")[2], *row["endpoints"]]))
     listed = {name: row[name] for name in ("model", "venue", "endpoints", "requests", "document")}
     return {**listed, "measures": measures, "fields": json.loads(row["fields"])}

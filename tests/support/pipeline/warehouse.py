@@ -151,6 +151,8 @@ def give_built(settings: Settings) -> None:
     if not warehouse.exists():
         warehouse.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(built_empty(), warehouse)
+        # What that build ran of each model, which a publish takes from there.
+        shutil.copytree(built_empty().parent / "target/compiled", settings.dbt_target / "compiled", dirs_exist_ok=True)
         with duckdb.connect(warehouse) as db:
             state = {"project": fingerprint(), "seeds": fingerprint("seeds"), "history": "rests"}
             db.executemany("insert into pipeline.settings values (?, ?)", list(state.items()))

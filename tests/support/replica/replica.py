@@ -207,6 +207,7 @@ create table suspect_rows ("check" text, market_id text, venue text, from_ms big
 create table quarantined_bodies (quarantine_id bigint, state text, tick_ms bigint, venue text, endpoint text,
     key text, requested_ms bigint, load_id text, bytes bigint, models text, error text, alone bool,
     set_aside_ms bigint);
+create table landed_files (load_id text, file text, first_ms bigint, last_ms bigint);
 create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint,
     build_id bigint);
 create table catalog (metric text, definition json);
@@ -280,6 +281,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
                 for number, state, symbol in ((1, "set aside", "XBT"), (2, "retrying", "ETH"), (3, "dropped", "X"))
             ],
         )
+        con.execute("insert into landed_files values ('1.5', '2026-06-15/1.5.x.parquet', 0, ?)", [as_of_ms])
         con.execute(
             "insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, as_of_ms + 5_000, as_of_ms - 3 * DAY]
         )

@@ -1,0 +1,246 @@
+"""GET /api/explain: which markets, minutes and raw responses one number of a series came from."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from serve.contract.endpoint import endpoint
+from serve.contract.errors import ApiError, BadParameter
+from serve.contract.parameters import (
+    Values,
+    coin,
+    duration,
+    epoch_ms,
+    kind,
+    market,
+    metric,
+    one_of,
+    step,
+    venue,
+)
+from serve.contract.schemas import (
+    INTEGER,
+    INTEGER_OR_NULL,
+    NUMBER_OR_NULL,
+    TEXT,
+    TEXT_OR_NULL,
+    Schema,
+    array_of,
+    object_of,
+)
+from serve.contract.serialize import Body, json_body
+from serve.queries.evidence import MOST_BODY_BYTES, Wanted, find_responses
+from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
+from serve.queries.series_sql import markets_sql, series_sql
+from serve.replica.catalog import Metric
+from serve.replica.edition import Edition, Reader
+from serve.replica.units import Span
+
+VALUES = {"type": "object", "additionalProperties": NUMBER_OR_NULL, "description": "Field → value; null is unknown."}
+ANY = {"type": "object"}
+MARKET = object_of({"market_id": TEXT, "values": VALUES})
+ROW = object_of(
+    {
+        "view": {**TEXT, "description": "The staging view that reads it; its SQL is in /api/methodology/{metric}."},
+        "row": {
+            "description": "What the view takes from the body, by the exchange's names; null: it makes rows otherwise."
+        },
+        "columns": {**ANY, "description": "What it makes of that: the columns of the view."},
+    }
+)
+RESPONSE = object_of(
+    {
+        **dict.fromkeys(("venue", "endpoint"), TEXT),
+        **dict.fromkeys(("key", "params"), TEXT_OR_NULL),
+        **dict.fromkeys(("status", "attempts"), INTEGER_OR_NULL),
+        "error": TEXT_OR_NULL,
+        "tick_ms": {**INTEGER, "description": "The recorder's minute, UTC epoch ms."},
+        **dict.fromkeys(("requested_ms", "received_ms"), INTEGER_OR_NULL),
+        "load": {**TEXT, "description": "The load that brought it into the landing; in a compacted file its newest."},
+        "file": {**TEXT, "description": "The file in the landing."},
+        "rows": array_of(ROW, "The rows of the market."),
+        "body_bytes": INTEGER_OR_NULL,
+        "body": {
+            **TEXT_OR_NULL,
+            "description": f"As the exchange sent it, up to {MOST_BODY_BYTES} bytes; null: see read_with.",
+        },
+        "read_with": {**TEXT, "description": "A command that prints the body, in the folder of the landing."},
+    }
+)
+EVIDENCE = object_of(
+    {
+        "market_id": TEXT,
+        "step": {**INTEGER, "description": "Width of the parts in ms: the finest that is still kept."},
+        "parts": array_of(
+            object_of({"t": INTEGER, "values": VALUES}),
+            "The market's values within the bucket: of a state the last one counts, of a flow the sum.",
+        ),
+        "t": {**INTEGER_OR_NULL, "description": "Start of the part whose responses follow."},
+        "responses": array_of(RESPONSE),
+        "reason": {**TEXT_OR_NULL, "description": "Why responses or bodies are missing; null: nothing is."},
+    },
+    nullable=True,
+)  # fmt: skip
+SCHEMA: Schema = object_of(
+    {
+        "metric": TEXT,
+        **dict.fromkeys(("base", "market", "venue", "type", "kind"), TEXT_OR_NULL),
+        "step": {**INTEGER, "description": "Bucket width in ms."},
+        "t": {**INTEGER, "description": "Start of the bucket, UTC epoch ms."},
+        "end": {**INTEGER, "description": "End of the bucket (exclusive), UTC epoch ms."},
+        "values": {**VALUES, "description": "The served number, by field. A running sum is that of this bucket alone."},
+        "formula": TEXT,
+        "sql": {**TEXT, "description": "The query on this edition that gives the number."},
+        "sums": {**VALUES, "description": "The sum over all markets: the number, where the formula is a sum."},
+        "total": {**INTEGER, "description": "Markets with a value."},
+        "markets": array_of(MARKET, "The value of each market, by market_id."),
+        "next": {**TEXT_OR_NULL, "description": "The value of `after` for more markets; null: these are the last."},
+        "evidence": EVIDENCE,
+        "source": TEXT,
+        "server_ts": {**INTEGER, "description": "The edition's as_of, UTC epoch ms."},
+    }
+)
+LIMITS = ("10", "50", "200")
+
+
+class Asked(NamedTuple):
+    """A canonical request: the series of one bucket, and what to show of it."""
+
+    series: SeriesQuery
+    of: str | None
+    minute: int | None
+    bodies: bool
+    after: str | None
+    limit: int
+
+
+def resolve(values: Values, edition: Edition, keyed: bool) -> Asked:
+    """The bucket that holds `t`, of the step that the same request has as a series."""
+    t = values["t"]
+    if t >= edition.as_of_ms:
+        raise BadParameter("t", str(t), f"it must be before the edition's as_of ({edition.as_of_ms})")
+    given = dict(values) | {"format": "json", "coverage": "0"}
+    if not any(values[name] is not None for name in ("range", "start", "end")):
+        given |= {"start": t, "end": t + 1}
+    whole = resolve_series(given, edition, keyed)
+    if not whole.start <= t < whole.end:
+        raise BadParameter("t", str(t), f"it must be in the range, from {whole.start} to {whole.end}")
+    start = t - t % whole.step_ms
+    series = replace(whole, start=start, end=start + whole.step_ms)
+    if values["of"] is not None and values["of"] not in edition.markets:
+        raise ApiError(404, "unknown market")
+    if values["minute"] is not None and not start <= values["minute"] < series.end:
+        raise BadParameter("minute", str(values["minute"]), f"it must be in the bucket, from {start} to {series.end}")
+    return Asked(series, values["of"], values["minute"], values["body"] == "1", values["after"], int(values["limit"]))
+
+
+@endpoint(
+    "/api/explain",
+    ttl=15,
+    budget="series",
+    statuses=(200, 400, 404, 503),
+    schema=SCHEMA,
+    resolve=resolve,
+    params={
+        "metric": metric(),
+        "t": replace(epoch_ms("A time in the bucket, UTC epoch ms."), required=True, example="1781526000000"),
+        "base": coin("Coin, in any case. Exactly one of base and market, unless the metric is of all coins."),
+        "market": market("One market. Exactly one of base and market, unless the metric is of all coins."),
+        "venue": venue("One exchange; all of them without it."),
+        "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
+        "kind": kind("Share of what, as in a series; long-short only."),
+        "step": step("Bucket width; without it the one that the series has.", AUTO, default=AUTO),
+        "range": duration("The series' range, which decides the step of `auto`.", "30d"),
+        "start": epoch_ms("The series' start, UTC epoch ms."),
+        "end": epoch_ms("The series' end (exclusive), UTC epoch ms."),
+        "of": market("The market whose responses are shown; without it the one with the greatest value."),
+        "minute": epoch_ms("The part of the bucket whose responses are shown; without it the last with a value."),
+        "body": one_of("0 leaves bodies out.", "0", "1", default="1"),
+        "after": market("Only markets after this one: the `next` of the page before."),
+        "limit": one_of("Markets on a page.", *LIMITS, default="50"),
+    },
+)
+def explain(query: Asked, db: Reader) -> Body:
+    """Where one number of a series came from: markets, minutes, raw responses, and the SQL between them."""
+    series = query.series
+    found = db.edition.catalog.by_name[series.metric]
+    sql = series_sql(series, db.edition)
+    markets = _by_market(db, series, series.step)
+    served = db.rows(sql)
+    names = [name for name, field in found.fields.items() if not field.running]
+    listed = sorted(markets)
+    page = [one for one in listed if query.after is None or one > query.after]
+    selected = {"base": None if series.market else series.base, "market": series.market, "venue": series.venue}
+    return json_body(
+        {
+            "metric": series.metric,
+            **selected,
+            "type": series.type,
+            "kind": series.kind,
+            "step": series.step_ms,
+            "t": series.start,
+            "end": series.end,
+            "values": {name: served[0][name] if served else None for name in found.fields},
+            "formula": found.formula,
+            "sql": sql,
+            "sums": {name: _sum([values[0]["values"][name] for values in markets.values()]) for name in names},
+            "total": len(markets),
+            "markets": [{"market_id": one, "values": markets[one][0]["values"]} for one in page[: query.limit]],
+            "next": page[query.limit - 1] if len(page) > query.limit else None,
+            "evidence": _evidence(query, db, found, markets),
+            "source": f"series_{series.step}@e{db.edition.edition_id}",
+            "server_ts": db.edition.as_of_ms,
+        }
+    )
+
+
+def _by_market(db: Reader, series: SeriesQuery, step: str) -> dict[str, list[dict[str, Any]]]:
+    """The parts of each market in the bucket, by time, with the values of the metric's fields."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in db.rows(markets_sql(series, db.edition, step, series.start, series.end) + " order by t"):
+        one, t = row.pop("market_id"), row.pop("t")
+        if any(value is not None for value in row.values()):
+            found.setdefault(one, []).append({"t": t, "values": row})
+    return found
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _evidence(
+    query: Asked, db: Reader, metric: Metric, markets: dict[str, list[dict[str, Any]]]
+) -> dict[str, Any] | None:
+    """The parts of one market, and the responses that one of them came from."""
+    first = next(name for name, field in metric.fields.items() if not field.running)
+
+    def size(one: str) -> float:
+        return abs(float(markets[one][0]["values"][first] or 0))
+
+    of = query.of or max(sorted(markets), key=size, default=None)
+    if of is None:
+        return None
+    step, parts = _parts(query.series, db, metric, of)
+    shown: dict[str, Any] = {"market_id": of, "step": step, "parts": parts, "t": None, "responses": []}
+    if query.minute is None:
+        valued = [part for part in parts if any(part["values"].values())] or parts
+    else:
+        valued = [part for part in parts if part["t"] <= query.minute < part["t"] + step]
+    if not valued:
+        return {**shown, "reason": f"{of} has no value there"}
+    at = valued[-1]["t"]
+    venue, kind, symbol = of.split(":", 2)
+    endpoints = metric.sources_of(query.series.kind)
+    found = find_responses(db, Wanted(venue, kind, symbol, Span(at, at + step), endpoints), query.bodies)
+    return {**shown, "t": at, "responses": found.responses, "reason": found.reason}
+
+
+def _parts(series: SeriesQuery, db: Reader, metric: Metric, of: str) -> tuple[int, list[dict[str, Any]]]:
+    """The width and the values of a market's parts of the bucket, as fine as they are kept."""
+    one = db.edition.markets[of]
+    alone = replace(series, market=of, base=one.base, venue=one.venue, type=one.type)
+    widths = {tier.step: tier.step_ms for tier in db.edition.tiers}
+    for name, width in widths.items():
+        if widths.get(metric.finest, 0) <= width <= series.step_ms and (found := _by_market(db, alone, name).get(of)):
+            return width, found
+    return series.step_ms, []

@@ -22,6 +22,7 @@ from typing import Any
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
+from orchestration.warehouse.dbt_runner.lean import compile_jinja, make_dbt_lean
 from orchestration.warehouse.dbt_runner.process import PARSED, PROJECT, dbt_environment, prepare_manifest
 
 MOST_DESCRIPTORS = 4
@@ -56,6 +57,7 @@ def _accept(listener: socket.socket, manifest: Path) -> None:
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    make_dbt_lean()
     project = _Project(manifest)
     project.refresh()
     print("dbt is ready", flush=True)
@@ -112,6 +114,7 @@ class _Project:
 
         for macro in self.parsed.macros.values() if self.parsed else ():
             template_cache.get_node_template(macro)
+        compile_jinja(node.raw_code for node in self.parsed.nodes.values() if node.resource_type == "model")
 
 
 def _run(connection: socket.socket, parsed: Any) -> None:

@@ -1,7 +1,6 @@
 """Daily indices against plain Python, days that late data must not change, and when statistics are built."""
 
 import random
-import shutil
 import statistics
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from orchestration.warehouse.transform import build
 from orchestration.warehouse.watermark import prepare
 from orchestration.warehouse.windows import Window, triggers_of
 from tests.support.facts.mart_facts import T0, Row, Warehouse, market, response
+from tests.support.pipeline import kept_open
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import land_minutes, settings_for, tables
 from tests.support.pipeline.warehouse import give_built
@@ -93,7 +93,7 @@ def untouched(facts: Facts, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fresh(untouched: Path, tmp_path: Path) -> Warehouse:
     made = Warehouse(tmp_path)
-    shutil.copyfile(untouched, made.path)
+    kept_open.copy(untouched, made.path)
     return made
 
 
@@ -101,7 +101,7 @@ def fresh(untouched: Path, tmp_path: Path) -> Warehouse:
 def computed(untouched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The facts and their statistics."""
     made = Warehouse(tmp_path_factory.mktemp("computed"))
-    shutil.copyfile(untouched, made.path)
+    kept_open.copy(untouched, made.path)
     run(made, NOW)
     return made.path
 
@@ -109,7 +109,7 @@ def computed(untouched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def warehouse(computed: Path, tmp_path: Path) -> Warehouse:
     made = Warehouse(tmp_path)
-    shutil.copyfile(computed, made.path)
+    kept_open.copy(computed, made.path)
     return made
 
 

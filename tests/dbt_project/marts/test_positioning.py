@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from shutil import copyfile
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from orchestration.warehouse.trim import trim_warehouse
 from tests.support.facts.mart_facts import MINUTE, T0, Warehouse, instrument, market
+from tests.support.pipeline import kept_open
 from tests.support.pipeline.pipeline_home import note_days, settings_for
 
 HOUR, DAY = 60 * MINUTE, 1440 * MINUTE
@@ -67,7 +67,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def beginning(empty: Path, folder: Path) -> Warehouse:
     """That warehouse in a folder of its own, whatever lay there."""
     warehouse = Warehouse(folder)
-    copyfile(empty, warehouse.path)
+    kept_open.copy(empty, warehouse.path)
     return warehouse
 
 
@@ -203,6 +203,7 @@ def test_recorded_hours_are_kept_when_the_finer_tier_is_trimmed(tmp_path: Path, 
     insert_ratios(warehouse, recorded)
     warehouse.build([T0 + 10 * MINUTE], *TABLES, folder="series")
     later = T0 + 40 * DAY
+    kept_open.close(warehouse.path)
     note_days(settings_.warehouse, later)
     trim_warehouse(settings_, later)
     assert warehouse.rows("select (select count(*) from series_ratios_5m), (select count(*) from int_ratios)") == [

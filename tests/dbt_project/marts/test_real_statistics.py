@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,7 +92,7 @@ class Past:
         )
 
     def write(self, sql: str) -> None:
-        with duckdb.connect(self.warehouse.path) as con:
+        with self.warehouse.connect() as con:
             con.execute(sql)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -46,7 +45,7 @@ def judge(warehouse: Warehouse, minutes: Iterable[int], prices: Prices, *markets
         for n in minutes for market, (price, turnover) in prices(n).items()
     ]  # fmt: skip
     ticks = [T0 + n * MINUTE for n in minutes]
-    with duckdb.connect(warehouse.path) as db:
+    with warehouse.connect() as db:
         db.execute("begin; delete from staged_market_state; delete from int_listed_markets")
         db.register("state", pa.Table.from_pylist(state))
         db.register("named", pa.Table.from_pylist(list(named.values())))
@@ -56,7 +55,7 @@ def judge(warehouse: Warehouse, minutes: Iterable[int], prices: Prices, *markets
         db.execute("delete from pipeline.window_minutes; insert into pipeline.window_minutes select unnest(?)", [ticks])
         db.execute("commit")
     warehouse.dbt("run", "--select", "int_identity")
-    with duckdb.connect(warehouse.path) as db:
+    with warehouse.connect() as db:
         db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [ticks[0], ticks[-1]])
         db.execute("insert into pipeline.builds (build_id, finished_ms) values (1, ?)", [ticks[-1] + MINUTE])
 
@@ -138,7 +137,7 @@ def test_a_redenomination_parts_a_market_until_the_others_follow(warehouse: Ware
     everything = "select * from int_identity order by all"
     before = warehouse.rows(everything)
     # The newest window again, as after a crash before it was finished: the loads know of the one before.
-    with duckdb.connect(warehouse.path) as db:
+    with warehouse.connect() as db:
         db.execute("delete from pipeline.loads where max_tick_ms = (select max(max_tick_ms) from pipeline.loads)")
     judge(warehouse, range(24 * HOUR, 48 * HOUR, STEP), redenomination)
     assert warehouse.rows(everything) == before
@@ -215,7 +214,7 @@ def test_the_coin_of_a_minute_is_that_of_its_time(warehouse: Warehouse) -> None:
     """Minutes before a decision keep the coin of then, whenever they are built; the first decision reaches back."""
     judge(warehouse, range(0, 480, STEP), lambda n: {A: (1.0, 1e6), B: (1.0 if n < 60 else 9.0, 1e5)})
     judge(warehouse, [480], lambda _: {A: (1.0, 1e6), B: (9.0, 1e5), C: (50.0, 1e5)})
-    with duckdb.connect(warehouse.path) as db:
+    with warehouse.connect() as db:
         db.execute("delete from pipeline.window_minutes; delete from staged_market_state; delete from staged_bars")
         for n in (10, 410, 420, 480):
             db.execute("insert into pipeline.window_minutes values (?)", [T0 + n * MINUTE])

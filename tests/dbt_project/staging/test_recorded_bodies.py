@@ -6,7 +6,6 @@ import tarfile
 from collections import Counter
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tests.support.pipeline.warehouse import Warehouse, seeded
@@ -101,7 +100,7 @@ def test_no_recorded_token_of_several_coins_is_missing_in_the_seed(
     assert unknown <= {"1000PEPEUSDC", "1000BONKUSDC", "1000SHIBUSDC"}
     with tarfile.open(recordings / "history/binance_perps_1d_all538.tar.gz") as archive:
         perps = {Path(name).stem.removesuffix("USDT").removesuffix("USDC") for name in archive.getnames()}
-    with duckdb.connect(warehouse.path, read_only=True) as db:
+    with warehouse.connect() as db:
         known = {row[0] for row in db.execute("select symbol_base from symbols").fetchall()}
     assert len(perps) > 500
     assert not {base for base in perps if several.search(base)} - known

@@ -4,7 +4,6 @@ import json
 import time
 from typing import Any
 
-import duckdb
 import pytest
 
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
@@ -177,9 +176,9 @@ def test_an_interval_is_carried_five_minutes_and_never_further(warehouse: Wareho
 
 def test_source_freshness_is_the_age_of_the_newest_built_minute(warehouse: Warehouse) -> None:
     now = int(time.time() * 1000)
-    with duckdb.connect(warehouse.path) as db:
+    with warehouse.connect() as db:
         db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [now, now])
     assert warehouse.dbt("source", "freshness") == {"pass": 1}
-    with duckdb.connect(warehouse.path) as db:
+    with warehouse.connect() as db:
         db.execute("update pipeline.loads set max_tick_ms = max_tick_ms - 3600000")
     assert warehouse.dbt("source", "freshness", check=False) == {"error": 1}

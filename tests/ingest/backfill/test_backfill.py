@@ -25,7 +25,6 @@ from ingest.venues import VENUES
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from tests.support.pipeline.recorder_minutes import unhurried
-from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import RESPONSES, Warehouse, seeded
 from tests.support.servers import loopback_past
 from tests.support.servers.loopback_venue import serving as loopback
@@ -84,7 +83,7 @@ def warehouse(fetched: Fetched, tmp_path_factory: pytest.TempPathFactory) -> War
     """The staging views over what was fetched."""
     made = seeded(tmp_path_factory.mktemp("warehouse"))
     made.build(fetched.rows, "raw_window")
-    return Staged(made.folder)
+    return made
 
 
 def test_every_kind_of_every_venue_is_fetched_completely(fetched: Fetched) -> None:

@@ -3,13 +3,11 @@
 import asyncio
 import json
 import pickle
-import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import pytest
 
 from ingest.landing.rows import Row
@@ -24,9 +22,9 @@ from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.server import create_app, serving
 from sandbox.venues import SIMULATED_VENUES
+from tests.support.pipeline import kept_open
 from tests.support.pipeline.recorder_minutes import earlier, unhurried
 from tests.support.pipeline.shared import shared
-from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded, span
 
 NOW_MS = ANCHOR_MS + 37_500
@@ -34,7 +32,7 @@ NOW_MS = ANCHOR_MS + 37_500
 
 def keep_rows(warehouse: Warehouse, venues: Iterable[str]) -> None:
     """Replace the staging views of these venues by their rows: a view reads all bodies again for each question."""
-    with duckdb.connect(warehouse.path) as con:
+    with warehouse.connect() as con:
         views = "select view_name from duckdb_views() where starts_with(view_name, 'stg_')"
         for (view,) in con.execute(views).fetchall():
             if view.removeprefix("stg_").partition("__")[0] in venues:
@@ -100,7 +98,7 @@ def first_minute(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
             keep_rows(made, venues)
             kept.write_bytes(pickle.dumps(rows))
         rows = pickle.loads(kept.read_bytes())
-        warehouse = Staged(tmp_path_factory.mktemp("first_minute"))
-        shutil.copyfile(folder / "warehouse.duckdb", warehouse.path)
+        warehouse = Warehouse(tmp_path_factory.mktemp("first_minute"))
+        kept_open.copy(folder / "warehouse.duckdb", warehouse.path)
     by_venue = {venue.name: [row for row in rows if row["venue"] == venue.name] for venue in VENUES}
     return FirstMinute(by_venue, world, warehouse)

@@ -25,7 +25,6 @@ from sandbox.venues.binance import options as binance_options
 from sandbox.venues.bybit import options as bybit_options
 from sandbox.wire.settlements import settlements
 from tests.ingest.venues.conftest import NOW_MS, FirstMinute
-from tests.support.pipeline.staged import Staged
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
 MACRO = Path(__file__).parents[3] / "dbt_project" / "macros" / "recording.sql"
@@ -506,7 +505,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     warehouse.build(
         [response(NOW * MINUTE, *names, body, key=key) for names in asked for key, body in BROKEN.items()], "raw_window"
     )
-    return Staged(warehouse.folder)
+    return warehouse
 
 
 @each_venue

@@ -13,6 +13,7 @@ import duckdb
 from orchestration.publish.publish import publish_locked
 from orchestration.warehouse.watermark import prepare
 from tests.support.facts.mart_facts import MINUTE, T0, Warehouse, instrument, market
+from tests.support.pipeline import kept_open
 from tests.support.pipeline.dbt_project import write_manifest
 from tests.support.replica.replica import CATALOG
 
@@ -131,6 +132,7 @@ class Live:
 
 def publish_warehouse(path: Path, serving: Path, as_of_ms: int) -> None:
     """Publish a warehouse that dbt has built, with the product's own publish."""
+    kept_open.close(path)
     with duckdb.connect(str(path)) as con:
         con.execute("drop table pipeline.window_minutes")
         prepare(con)

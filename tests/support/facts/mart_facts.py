@@ -1,6 +1,5 @@
 """A warehouse with hand-written intermediate rows, and the real dbt project that builds the marts from them."""
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow as pa
 import yaml
 
 from orchestration.warehouse.watermark import prepare
+from tests.support.pipeline import kept_open
 from tests.support.pipeline.dbt_project import PROJECT, run_dbt
 from tests.support.pipeline.shared import shared
 
@@ -44,9 +44,10 @@ class Warehouse:
     def __init__(self, folder: Path, built: bool = False) -> None:
         self.path = folder / "warehouse.duckdb"
         self.viewed = {""} if built else set[str]()
+        kept_open.close(self.path)
         self.path.unlink(missing_ok=True)
         if built:
-            shutil.copyfile(_built_empty(), self.path)
+            kept_open.copy(_built_empty(), self.path)
             return
         with self.connect() as con:
             prepare(con)
@@ -63,7 +64,7 @@ class Warehouse:
             con.execute("commit")
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        return duckdb.connect(str(self.path))
+        return kept_open.cursor(self.path)
 
     def add(self, table: str, rows: Iterable[Row]) -> None:
         with self.connect() as con:
@@ -129,6 +130,7 @@ def _built_empty() -> Path:
         if not template.exists():
             first = Warehouse(folder)
             first.build([])
+            kept_open.close(first.path)
             first.path.rename(template)
         return template
 

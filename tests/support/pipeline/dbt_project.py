@@ -25,6 +25,7 @@ from dbt.contracts.graph.manifest import Manifest
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
+from orchestration.warehouse.dbt_runner.lean import make_dbt_lean
 from orchestration.warehouse.dbt_runner.process import PARSED, files_now
 from orchestration.warehouse.served import Served, read_served
 from tests.support.pipeline.shared import end_with_run, shared
@@ -43,6 +44,7 @@ NOWHERE = "nowhere/warehouse.duckdb"
 @cache
 def _parsed() -> tuple[Manifest, dict[str, bytes]]:
     """The project as dbt reads it: in memory, and the files that it leaves. From those the next worker has it soon."""
+    make_dbt_lean()
     with shared("parsed") as folder, _warehouse(NOWHERE):
         (folder / PARSED[-1]).write_text(files_now())
         parsed = dbtRunner().invoke(["parse", *OPTIONS, "--target-path", str(folder), "--log-path", str(folder)])

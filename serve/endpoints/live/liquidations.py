@@ -10,6 +10,11 @@ from serve.replica.edition import Reader
 SCHEMA = object_of(
     {
         "since": SINCE,
+        "markets": {
+            "type": ["integer", "null"],
+            "description": "Perps whose exchange's feed was connected: in the sums.",
+        },
+        "expected": {"type": ["integer", "null"], "description": "Perps that should be in the sums."},
         "totals": TOTALS,
         "by_venue": BY_VENUE,
         "coins": array_of(

@@ -33,6 +33,21 @@ connected as materialized (
   group by venue
 ),
 
+-- Perps whose venue's feed was connected, and those that should be covered: the perps of venues that have a feed.
+counted as (
+  select base, count_if(connected.venue is not null)::integer as markets
+  from {{ ref("live_markets") }} left join connected using (venue)
+  where listed and type = 'perp' and counted and not hip3
+  group by grouping sets ((base), ())
+),
+
+expected as (
+  select base, count(*)::integer as markets
+  from {{ ref("expected_markets") }}
+  where list_contains(families, 'liquidations') and from_ms <= {{ now_ms }} and coalesce(to_ms > {{ now_ms }}, true)
+  group by grouping sets ((base), ())
+),
+
 covered as (
   select distinct base from {{ ref("live_markets") }} semi join connected using (venue)
   where listed and type = 'perp' and counted and not hip3
@@ -105,12 +120,15 @@ select
     (select min(start_ms) from {{ ref("recording_runs") }} where venue = ''),
     (select max(end_ms) from {{ ref("gaps") }} where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations')
   ) as since,
+  coalesce(counted.markets, 0) as markets, greatest(coalesce(counted.markets, 0), coalesce(expected.markets, 0)) as expected,
   totals.totals, coalesce(by_venue, map {}) as by_venue,
   {%- for name in ["coins", "biggest", "recent", "timeline"] %}
   if(totals.base is null, coalesce({{ name }}, []), null) as {{ name }}{{ "," if not loop.last }}
   {%- endfor %}
 from totals
 left join venues on totals.base is not distinct from venues.base
+left join counted on totals.base is not distinct from counted.base
+left join expected on totals.base is not distinct from expected.base
 cross join coins
 cross join biggest
 cross join recent

@@ -24,6 +24,11 @@ LANDING_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "224MB",
     "autoinstall_known_extensions": False,
 }
+INDEX_SQL = """
+select market_id, index.venue, index.type, index.base, coalesce(left_out in ('premiums', 'structured'), false)
+from market_index as index left join market_register using (market_id) order by index.base
+"""
+"""All markets, and whether the market is served on its own only: it makes no coin known."""
 T = TypeVar("T")
 
 
@@ -153,14 +158,14 @@ def open_edition(path: Path) -> Edition:
             raise ValueError("table edition is empty")
         definitions = connection.execute("select metric, definition::varchar from catalog order by 1").fetchall()
         tiers = connection.execute("select step, step_ms, keep_days from tiers order by step_ms").fetchall()
-        index = connection.execute("select market_id, venue, type, base from market_index order by base").fetchall()
+        index = connection.execute(INDEX_SQL).fetchall()
         keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
         keys = connection.execute("from base_keys").fetchall()
     except BaseException:
         connection.close()
         raise
-    markets = {market_id: Market(*rest) for market_id, *rest in index}
-    names = dict.fromkeys(market.base for market in markets.values())
+    markets = {market_id: Market(*rest) for market_id, *rest, _ in index}
+    names = dict.fromkeys(base for *_, base, alone in index if not alone)
     bases = {**{name.upper(): name for name in names}, **{name: name for name in names}}
     kept = tuple(Tier(*tier) for tier in tiers)
     catalog = read_catalog(definitions, kept)

@@ -31,8 +31,9 @@ def test_exactly_one_selector(api: Api) -> None:
 def test_coins(api: Api) -> None:
     assert api.series("price", base="pEpE")["base"] == "PEPE"
     assert api.series("price", base="xyz:tsla")["base"] == "xyz:TSLA"
-    answer = api.get("/api/series/price?base=NOPE")
-    assert (answer.status, answer.body) == (404, b'{"error":"unknown coin"}')
+    for base in ("NOPE", "BTC3L@gate"):
+        answer = api.get(f"/api/series/price?base={base}")
+        assert (answer.status, answer.body) == (404, b'{"error":"unknown coin"}'), base
 
 
 @pytest.mark.requirement(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serve.replica.edition import Reader, literal, open_edition
-from tests.support.replica.replica import AS_OF_MS, MARKETS
+from tests.support.replica.replica import AS_OF_MS, LEVERAGED, MARKETS
 from tests.support.replica.replica_server import EDITION
 
 
@@ -17,9 +17,9 @@ from tests.support.replica.replica_server import EDITION
 def test_an_edition_knows_its_markets_and_coins(reader: Reader) -> None:
     edition = reader.edition
     assert (edition.edition_id, edition.as_of_ms) == (EDITION, AS_OF_MS)
-    assert set(edition.markets) == {":".join(market[:3]) for market in MARKETS}
-    assert [edition.base(asked) for asked in ("btc", "BTC", "XYZ:tsla", "xyz:TSLA", "NOPE", "")] == [
-        "BTC", "BTC", "xyz:TSLA", "xyz:TSLA", None, None,
+    assert set(edition.markets) == {":".join(market[:3]) for market in MARKETS} | {LEVERAGED}
+    assert [edition.base(asked) for asked in ("btc", "BTC", "XYZ:tsla", "xyz:TSLA", "BTC3L@gate", "NOPE", "")] == [
+        "BTC", "BTC", "xyz:TSLA", "xyz:TSLA", None, None, None,
     ]  # fmt: skip
     assert edition.day_step == "1d"
 

@@ -214,7 +214,13 @@ create table catalog (metric text, definition json);
 create table tiers (step text, step_ms bigint, keep_days int);
 create table base_keys (base text, base_key uinteger);
 """
-
+LEVERAGED = "gate:spot:BTC3L_USDT"
+"""A structured token: a market that has its own series and is of no coin."""
+STRUCTURED_SQL = f"""
+insert into market_index by name
+select market_id, venue, type, symbol, base, quote, hip3, aggregated, tick_ms as first_ms, tick_ms as last_ms
+from market_register where market_id = '{LEVERAGED}'
+"""
 
 DECLARED = {
     "live": ("liquidations", "long_short", "oi_acceleration", "market_movers"),
@@ -257,7 +263,6 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             " from market_list",
             [as_of_ms - 3000 * DAY, as_of_ms],
         )
-        number_coins(con, "market_index")
         con.executemany("insert into gaps values (?, ?, ?, ?, ?)", GAPS)
         minute = as_of_ms - as_of_ms % MINUTE
         con.executemany("insert into recording_status values (?, ?, ?, ?, ?, ?)", [
@@ -290,6 +295,8 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
         con.execute("drop table market_list")
         build_snapshots(con, as_of_ms)
         build_statistics(con, as_of_ms)
+        con.execute(STRUCTURED_SQL)
+        number_coins(con, "market_index")
         con.execute("commit")
 
 

@@ -31,6 +31,6 @@ def test_a_coin_without_ratios_and_liquidations_has_nulls(api: Api) -> None:
 
 @pytest.mark.requirement("coin:unknown")
 def test_only_listed_coins_are_known(api: Api) -> None:
-    for base in ("NOPE", "BTCUSDT"):
+    for base in ("NOPE", "BTCUSDT", "BTC3L@gate"):
         answer = api.get(f"/api/coin/{base}")
         assert (answer.status, answer.json) == (404, {"error": "unknown coin"}), base

@@ -1,7 +1,7 @@
 """Warehouses that stay open between a test's queries and dbt runs: one has hundreds of tables and views, and opening it
 takes 50 to 90 ms of CPU. dbt, in the same process, shares the open database.
 
-Whoever copies, replaces or moves the file, or lets another process or other options open it, closes it first.
+A test closes the file before it copies, replaces or moves it, and before another process or other options open it.
 """
 
 import shutil

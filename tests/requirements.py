@@ -58,6 +58,13 @@ SERIES = {
     "series:step:strict": Requirement("interface 4.1", "under 1500 points is strict"),
     "series:aligned": Requirement("interface 2.2", "buckets are multiples of the step since the epoch, ascending"),
     "series:source": Requirement("interface 2.2", "source names tier and edition: series_1h@e1842"),
+    "series:known": Requirement("interface 4.1", "as_known_at answers what was served then, at every step of 5m to 4h"),
+    "series:known:refused": Requirement(
+        "interface 4.1", "beyond the horizon, in the future, at other steps or metrics: a 400 that says what is allowed"
+    ),
+    "revisions:shape": Requirement(
+        "interface 4.33", "the buckets that have changed since, their values of then and now, and when they changed"
+    ),
     "series:null": Requirement(
         "interface 2.2", "a bucket without an observation is left out; unknown is null, never 0"
     ),

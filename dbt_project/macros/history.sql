@@ -95,6 +95,9 @@ added as (
   where coalesce({% for column in columns %}published.{{ column }}{{ ", " if not loop.last }}{% endfor %}) is not null
 )
 
+{% if step == "1h" %},
+
+all_hours as ({% endif %}
 select * from rolled anti join added using (t, market_id)
 union all by name
 select * from added
@@ -107,6 +110,29 @@ semi join whole using (t)
 anti join rolled using (t, market_id)
 anti join added using (t, market_id)
 where stored.source = 'backfilled'
+{% endif %}
+{% if step == "1h" %}
+)
+
+{{ hours_as_known() }}
+{% endif %}
+{% endmacro %}
+
+{#- Hours of history with the stamps of known.sql. A recorded hour needs none: its minutes have them. -#}
+{% macro hours_as_known() %}
+{%- if is_update() %}
+select
+  fresh.* exclude (known_ms, earlier), coalesce(stored.known_ms, case when fresh.source = 'backfilled' then {{ as_of_ms() }} end)::bigint as known_ms,
+  {% set changed %}stored.source = 'backfilled' and ({{ any_differs("stored", "fresh", observed_columns() + bar_columns() + ["source"]) }}){% endset %}
+  {{ earlier_versions("stored", changed) }} as earlier
+from all_hours as fresh
+left join (
+  select * from {{ this }}
+  where known_ms is not null and t between (select min(t) from all_hours) and (select max(t) from all_hours)
+) as stored using (t, market_id)
+{% else %}
+select *, case when source = 'backfilled' then {{ as_of_ms() }} end::bigint as known_ms, {{ no_versions("all_hours") }} as earlier
+from all_hours
 {% endif %}
 {% endmacro %}
 

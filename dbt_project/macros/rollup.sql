@@ -146,7 +146,7 @@ select t, base, 'all' as type, venue, {{ across_markets(step) }} from {{ markets
   sum(liq_long_usd) as liq_long_usd, sum(liq_short_usd) as liq_short_usd,
   count(*)::integer as n_markets,
   {%- for family, counted in counted_markets().items() %}
-  count_if({{ counted | replace("{minutes}", step_ms(step) // 60000) }})::integer as n_{{ family }},
+  count_if({{ counted | replace("{minutes}", step_minutes(step)) }})::integer as n_{{ family }},
   {%- endfor %}
   {{ source_of_parts() }} as source
 {% endmacro %}

@@ -8,7 +8,12 @@
   }) }}
 {% endmacro %}
 
-{% macro step_ms(step) %}{{ return(steps()[step]) }}{% endmacro %}
+{#- Its width: a number, or of the step `asked` the expression for what the reader asked. -#}
+{% macro step_ms(step) %}{{ return(asked("step_ms", steps()["5m"]) if step == "asked" else steps()[step]) }}{% endmacro %}
+
+{% macro step_minutes(step) -%}
+{{ return("(" ~ step_ms(step) ~ " // 60000)" if step == "asked" else step_ms(step) // 60000) }}
+{%- endmacro %}
 
 {% macro finer_step(step) %}
   {%- set names = steps().keys() | list -%}

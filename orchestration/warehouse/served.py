@@ -10,6 +10,7 @@
                 the rows of a clustered period; `late`, which of the publisher's temporary tables holds its late rows
                 (none without it); `period`, in which it is clustered; `keep_days`; `compacted`, the longer period into
                 which clustered ones are compacted. A view is computed when it is read
+    view        computed when it is read, from tables and views that are served; of no step
 `meta.trim` of a model says which of its old rows upkeep deletes: `time`, the column; `step`, whose `keep_days` it
 shares, or `keep_days`; `where`, a further condition. Stored tiers are trimmed without it.
 """
@@ -36,6 +37,7 @@ KEYS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "snapshot": (frozenset(), frozenset()),
     "append": (frozenset({"key"}), frozenset({"keep_days", "time", "read_by"})),
     "tier": (frozenset({"step", "key", "order", "period"}), frozenset({"keep_days", "late", "compacted"})),
+    "view": (frozenset(), frozenset()),
 }
 COMPUTED = (frozenset({"step"}), frozenset[str]())
 OURS = frozenset().union(*(must | may for must, may in KEYS.values()))
@@ -106,7 +108,7 @@ class Served:
     """Everything that a replica holds, and what upkeep trims.
 
     tables: the stored tiers, finer before coarser
-    views: the computed tiers, each after the tables and views that it reads
+    views: the computed tiers and the other views, each after the tables and views that it reads
     tiers: every step, the finest first
     """
 
@@ -165,7 +167,7 @@ def read_served(manifest: Path) -> Served:
 def served_by(models: Mapping[str, Mapping[str, Any]]) -> Served:
     """The served tables of these models, each given by its `meta` and `columns`, whether it is a `view`, and the models
     it `reads`."""
-    snapshots, histories, tables, steps, views, trims = [], {}, [], dict[str, Tier](), dict[str, str](), []
+    snapshots, histories, tables, steps, views, trims = [], {}, [], dict[str, Tier](), dict[str, str | None](), []
     for name, model in sorted(models.items()):
         meta = model["meta"]
         if "trim" in meta:
@@ -179,7 +181,7 @@ def served_by(models: Mapping[str, Mapping[str, Any]]) -> Served:
             read_by = ", ".join(meta["read_by"]) if "read_by" in meta else None
             histories[name] = History(", ".join(meta["key"]), meta.get("keep_days"), meta.get("time", "t"), read_by)
         elif model["view"]:
-            views[name] = meta["step"]
+            views[name] = meta.get("step")
         else:
             tier = Tier(meta["step"], meta["period"], meta.get("keep_days"), meta.get("compacted"))
             if steps.setdefault(tier.step, tier) != tier:
@@ -188,7 +190,7 @@ def served_by(models: Mapping[str, Mapping[str, Any]]) -> Served:
                     f"{_said(steps[tier.step])}: the tables of one step are kept and clustered alike"
                 )
             tables.append(Table(name, tier, meta["key"], ", ".join(meta["order"]), meta.get("late")))
-    every = {step: Tier(step) for step in views.values()} | steps
+    every = {step: Tier(step) for step in views.values() if step} | steps
     return Served(
         snapshots=tuple(snapshots),
         histories=histories,
@@ -210,6 +212,8 @@ def _check(name: str, meta: Mapping[str, Any], view: bool, columns: Sequence[str
     served = meta["served"]
     if served not in KEYS:
         refuse("served", f"one of {', '.join(KEYS)}")
+    if served == "view" and not view:
+        refuse("served", f"one of {', '.join(set(KEYS) - {served})}, because its rows are stored")
     must, may = COMPUTED if served == "tier" and view else KEYS[served]
     for key in sorted(must - meta.keys()):
         refuse(key, f"set for served: {served}")
@@ -232,7 +236,7 @@ def _check(name: str, meta: Mapping[str, Any], view: bool, columns: Sequence[str
             refuse(key, f"{'a list of columns' if listed else 'a column'} of the model: {', '.join(columns)}")
 
 
-def _in_order(views: Mapping[str, str], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _in_order(views: Mapping[str, str | None], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Each view after the views that it reads."""
     placed: list[str] = []
 

@@ -69,7 +69,7 @@ def duration(description: str, example: str) -> Param:
     return Param(description, read, {"type": "string", "pattern": f"^{DURATION.pattern}$"}, example=example)
 
 
-def epoch_ms(description: str) -> Param:
+def epoch_ms(description: str, required: bool = False) -> Param:
     """A time in UTC epoch milliseconds."""
 
     def read(name: str, text: str) -> int:
@@ -77,16 +77,16 @@ def epoch_ms(description: str) -> Param:
             raise BadParameter(name, text, f"use UTC epoch milliseconds, a whole number from 0 to {LAST_MS}")
         return int(text)
 
-    return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS})
+    return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS}, required=required)
 
 
-def metric() -> Param:
-    """A metric's canonical name or alias, from the edition's catalog."""
+def metric(served: Callable[[Catalog], Iterable[str]] = lambda catalog: catalog.names) -> Param:
+    """A metric's canonical name or alias, of those in the edition's catalog that are served."""
     words = _word("use one of the metric names")
     return Param(
         "Metric: a canonical name or an alias.",
         words,
-        lambda catalog: word_of(catalog.names),
+        lambda catalog: word_of(served(catalog)),
         required=True,
     )
 
@@ -96,11 +96,16 @@ def kind(description: str) -> Param:
     return Param(description, _word("use a kind of the metric"), lambda catalog: word_of(catalog.kinds))
 
 
-def step(description: str, *others: str, default: str | None = None) -> Param:
-    """A bucket width that the edition has, or one of the other words."""
+def step(
+    description: str,
+    *others: str,
+    default: str | None = None,
+    served: Callable[[Catalog], Iterable[str]] = lambda catalog: catalog.steps,
+) -> Param:
+    """A bucket width, of those in the edition that are served, or one of the other words."""
 
     def schema(catalog: Catalog) -> Schema:
-        return word_of((*catalog.steps, *others) if catalog.steps else ())
+        return word_of((*served(catalog), *others) if catalog.steps else ())
 
     return Param(description, _word("use a step"), schema, default)
 

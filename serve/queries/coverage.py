@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from serve.queries.as_known import newest_minute_known
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import counted_rows, selected_rows
 from serve.replica.catalog import Metric
@@ -51,8 +52,10 @@ class Listed(NamedTuple):
         return counts
 
 
-def newest_minute(db: Reader) -> int:
+def newest_minute(query: SeriesQuery, db: Reader) -> int:
     """Start of the newest recorded minute: the end of the newest minute whose bar may be known."""
+    if query.known_at is not None:
+        return newest_minute_known(query.known_at, db)
     newest: int = db.once("newest_minute", lambda: db.value("select max(last_ms) from market_index") or 0)
     return newest
 
@@ -65,7 +68,7 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array | None, known: list
     """
     metric = db.edition.catalog.by_name[query.metric]
     flow = "{minutes}" in metric.coverage["counted"]
-    newest = newest_minute(db)
+    newest = newest_minute(query, db)
     until = newest if flow else newest + MINUTE_MS
     by_venue: dict[str, dict[int, int]] = {}
     if n is None:
@@ -116,7 +119,7 @@ def _listed(query: SeriesQuery, db: Reader, metric: Metric) -> Listed:
         chosen["type"] = query.type
     terms = [f"{name} = {literal(value)}" for name, value in chosen.items() if value is not None]
     if "reads" in metric.coverage:
-        ever = counted_rows(query, db.edition, metric, db.edition.day_step, "true")
+        ever = counted_rows(query, db.edition, metric, f"{metric.coverage['reads']}_{db.edition.day_step}", "true")
         terms.append(f"market_id in (select market_id from {ever})")
     sql = f"""select venue, from_ms, coalesce(to_ms, {NEVER}) as to_ms from expected_markets
         where {" and ".join([f"list_contains(families, {literal(family)})", *terms])}"""
@@ -139,10 +142,10 @@ def _count_by_venue(
 ) -> dict[str, dict[int, int]]:
     """The markets of each venue that are in each bucket from the first to the last of the span."""
     within = f"t between {span[0]} and {span[1]}"
+    table = query.table(metric.coverage.get("reads", "series_market"))
     if "reads" in metric.coverage:
-        rows = counted_rows(query, db.edition, metric, query.step, within)
+        rows = counted_rows(query, db.edition, metric, table, within)
     else:
-        table = f"series_market_{query.step}"
         rows = f"""{table} where {selected_rows(query, db.edition, table)} and {within}
             and ({counted_sql(metric, query.step_ms, newest)})"""
     sql = f"select venue, t, count(*) from {rows} group by venue, t"

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serve.contract.errors import BadParameter
+from serve.queries.as_known import read_as_known
 from serve.queries.coverage import Coverage, counted_sql, cover, newest_minute
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
@@ -35,6 +36,8 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
 def read_points(query: SeriesQuery, db: Reader) -> Points:
     """The buckets of the series."""
     metric = db.edition.catalog.by_name[query.metric]
+    if query.known_at is not None:
+        read_as_known(query, db, query.known_at)
     columns: dict[str, Any] = db.arrays(series_sql(query, db.edition, _beside(query, db, metric)))
     t, n, origin = columns["t"], columns.pop("n", None), columns.pop("origin", None)
     if not t.size:
@@ -58,7 +61,9 @@ def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     """The fields of a response besides values and gaps, the same in every format."""
     metric = db.edition.catalog.by_name[query.metric]
     apart = f" ({', '.join(metric.venues)})" if metric.venues and not query.venue else ""
-    source = f"series_{query.step}@e{db.edition.edition_id}{apart}"
+    # As it was known, a series does not depend on the edition that answers.
+    of = f"e{db.edition.edition_id}" if query.known_at is None else str(query.known_at)
+    source = f"{'series' if query.known_at is None else 'known'}_{query.step}@{of}{apart}"
     selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
     kind = {"kind": query.kind} if query.kind else {}
     described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}
@@ -71,7 +76,7 @@ def _beside(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, str]:
         return {}
     stored = f"n_{metric.coverage['family']}"
     if query.market:
-        n = f"({counted_sql(metric, query.step_ms, newest_minute(db))})::int"
+        n = f"({counted_sql(metric, query.step_ms, newest_minute(query, db))})::int"
     else:
         n = f"sum({stored})::int" if metric.grouped else stored
     return {"n": n, **({"origin": SAME_ORIGIN if metric.grouped else "source"} if query.coverage else {})}

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.parameters import Values
+from serve.queries.as_known import VIEWS, check_known_at, known_tiers, span_known
 from serve.queries.time_range import (
     POINT_LIMIT,
     POINT_LIMIT_WITH_KEY,
@@ -38,6 +39,7 @@ class SeriesQuery:
     end: int
     format: str
     coverage: bool = False
+    known_at: int | None = None
 
     @property
     def span(self) -> Span:
@@ -48,6 +50,10 @@ class SeriesQuery:
     def selector(self) -> str:
         """The selection: a market, a coin on one venue, a coin, or all coins."""
         return "market" if self.market else "venue" if self.venue else "base" if self.base else "all"
+
+    def table(self, family: str) -> str:
+        """The table of a family (`series_base`) that has the rows, or the view."""
+        return f"{family}_{self.step}" if self.known_at is None else VIEWS[family]
 
 
 class Selected(NamedTuple):
@@ -70,7 +76,13 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
         raise BadParameter("metric", values["metric"], "available: " + ", ".join(names), names)
     kind = _kind(values["kind"], metric, edition)
     selected = _selected(values, metric, edition)
-    span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
+    known_by = "since" if "since" in values else "as_known_at"
+    known_at: int | None = values.get(known_by)
+    if known_at is not None:
+        check_known_at(known_by, known_at, metric, values["step"], edition)
+    now = edition.as_of_ms if known_at is None else known_at
+    tiers = edition.tiers if known_at is None else known_tiers(edition.tiers)
+    span = span_of(values["start"], values["end"], values["range"], now)
     asked = None if values["start"] is not None and values["end"] is not None else values["range"]
     check_length(span, asked, metric.max_range_d, metric.max_range_with_key_d, keyed)
     widths = {tier.step: tier.step_ms for tier in edition.tiers}
@@ -78,11 +90,14 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
     known = edition.catalog.steps if points_wanted else (*edition.catalog.steps, AUTO)
     if values["step"] is not None and values["step"] not in known:
         raise BadParameter("step", values["step"], "use one of " + ", ".join(known), known)
-    usual = step_for_points(edition.tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
+    usual = step_for_points(tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
-    tier = choose_tier(edition.tiers, span, wanted, edition.as_of_ms, limit)
+    tier = choose_tier(tiers, span, wanted, edition.as_of_ms, limit)
+    if known_at is not None:
+        span = span_known(known_by, span, known_at, edition)
     span = aligned(span, tier.step_ms)
-    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"], values["coverage"] == "1")
+    coverage = values["coverage"] == "1"
+    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"], coverage, known_at)
 
 
 def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:

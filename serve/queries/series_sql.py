@@ -16,7 +16,7 @@ def series_sql(query: SeriesQuery, edition: Edition, beside: Mapping[str, str] =
     With literals, because DuckDB plans a statement with parameters twice.
     """
     metric = edition.catalog.by_name[query.metric]
-    table = metric.table(query.selector, query.step)
+    table = query.table(metric.family(query.selector))
     of_base = edition.of_bases([query.base], table) if query.base else ""
     pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}
     taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
@@ -48,9 +48,8 @@ def selected_rows(query: SeriesQuery, edition: Edition, table: str) -> str:
     return _all([of_base, "aggregated", *_equal({"venue": query.venue, "type": kind})])
 
 
-def counted_rows(query: SeriesQuery, edition: Edition, metric: Metric, step: str, within: str) -> str:
+def counted_rows(query: SeriesQuery, edition: Edition, metric: Metric, table: str, within: str) -> str:
     """The rows of markets that count in a series of a metric whose coverage `reads` a table: a relation for `from`."""
-    table = f"{metric.coverage['reads']}_{step}"
     of_base = edition.of_bases([query.base], table) if query.base else ""
     taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
     chosen = _equal({"market_id": query.market}) if query.market else ["aggregated"]

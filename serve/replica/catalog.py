@@ -97,9 +97,13 @@ class Metric:
         """All recorded endpoints whose values are in the metric (or kind of it)."""
         return (*self.endpoints_of(kind), *self.shared_endpoints, *self.priced_by)
 
+    def family(self, selector: str) -> str:
+        """The tables that hold the rows, without their step."""
+        return self.reads.get(selector, READS[selector])
+
     def table(self, selector: str, step: str) -> str:
         """The table that holds the rows."""
-        return f"{self.reads.get(selector, READS[selector])}_{step}"
+        return f"{self.family(selector)}_{step}"
 
 
 class Tier(NamedTuple):

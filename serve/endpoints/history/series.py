@@ -23,6 +23,7 @@ from serve.contract.parameters import (
 )
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
+from serve.queries.as_known import read_as_known
 from serve.queries.series import COVERAGE, check_venue, describe_series, read_points, read_series
 from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
@@ -31,6 +32,8 @@ from serve.replica.edition import Reader
 from serve.replica.gaps import BEFORE_RECORDING, REASONS
 from serve.replica.unavailable import Fallback, Unavailable
 
+# What was known then does not change any more.
+KNOWN_TTL_S = 3600
 GAP: Schema = {
     "type": "object",
     "required": ["start", "end", "venue", "reason"],
@@ -148,18 +151,26 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
         "coverage": one_of(
             "1 adds how many markets are in each bucket and how many were expected.", "0", "1", default="0"
         ),
+        "as_known_at": epoch_ms(
+            "The series as it was served when the newest data was of this time: within the horizon of 7 days, in steps "
+            "of 5m to 4h."
+        ),
         "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
     },
 )
 def series(query: SeriesQuery, db: Reader) -> Body:
     """History of one metric for a coin or a market: bucket starts, values, and the periods that were not recorded."""
     if query.format == "json":
-        return json_body(read_series(query, db))
-    return (_csv if query.format == "csv" else _table)(query, db)
+        body = json_body(read_series(query, db))
+    else:
+        body = (_csv if query.format == "csv" else _table)(query, db)
+    return body if query.known_at is None else replace(body, ttl=KNOWN_TTL_S)
 
 
 def _csv(query: SeriesQuery, db: Reader) -> Body:
     metric = db.edition.catalog.by_name[query.metric]
+    if query.known_at is not None:
+        read_as_known(query, db, query.known_at)
     names = [*metric.fields, *(COVERAGE if query.coverage else ())]
     rows = f"({series_sql(query, db.edition)})"
     if query.coverage:

@@ -16,6 +16,7 @@ from serve.contract.parameters import read_values
 from serve.endpoints import all_endpoints
 from serve.mcp.tool import Tool
 from serve.mcp.tools import TOOLS
+from serve.queries.as_known import VIEWS
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import read_catalog
 from tests.support.pipeline.dbt_project import manifest, served
@@ -74,7 +75,10 @@ def test_an_exposure_depends_on_the_metrics_and_the_tables_that_its_route_reads(
     metrics = metrics_of(route, functions)
     wanted = named & tables
     if series_sql in functions:
-        wanted |= {table for metric in metrics for table in series_of(metric)}
+        # As they were known, series are read from views of every step; revisions are of no others.
+        now, then = route.params.keys().isdisjoint({"since"}), route.params.keys() & {"since", "as_known_at"}
+        wanted |= {table for metric in metrics for table in series_of(metric)} if now else set()
+        wanted |= set(VIEWS.values()) if then else set()
     nodes = exposures[label].depends_on.nodes
     stated = {node.rpartition(".")[2] for node in nodes if node.startswith("model.")}
     # Which steps are filled in is not in the statement: at least one.

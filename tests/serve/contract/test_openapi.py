@@ -29,7 +29,7 @@ def test_openapi(api: Api) -> None:
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/methodology/{metric}",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
-        "/api/order-book-depth", "/api/perp-dex-ranking",
+        "/api/order-book-depth", "/api/perp-dex-ranking", "/api/revisions",
         "/api/series/{metric}", "/api/spike-stats", "/api/spike-stats/{COIN}", "/api/status", "/openapi.json",
     }  # fmt: skip
     series = document["paths"]["/api/series/{metric}"]["get"]
@@ -38,6 +38,7 @@ def test_openapi(api: Api) -> None:
     assert set(parameters["metric"]["schema"]["enum"]) == names
     assert set(parameters) == {
         "metric", "base", "market", "range", "start", "end", "step", "venue", "type", "kind", "format", "coverage",
+        "as_known_at",
     }  # fmt: skip
     assert all(parameter["description"] for parameter in parameters.values())
     assert {"200", "304", "400", "401", "404", "429"} <= set(series["responses"])

@@ -76,7 +76,8 @@ select t, market_id, venue, type, symbol, base, {key} as base_key, 'USDT' as quo
     case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 4 * 100.0 end as liq_short_usd,
     if(volume_usd is null, 0, {ms} // 60000)::integer as volume_n,
     if(liq_long_usd is null, 0, {ms} // 60000)::integer as liq_n,
-    if(t < {since}, 'backfilled', 'recorded') as source
+    if(t < {since}, 'backfilled', 'recorded') as source,
+    t + {ms} as known_ms, t + {ms} + 60000 as bar_known_ms, null::struct(until_ms bigint)[] as earlier
 from range({lo}, {hi}, {ms}) as buckets(t), market_list
 where (t // {ms}) % 53 <> 0
 order by base, market_id, t
@@ -115,6 +116,19 @@ create view series_venue_{{step}} as
 select t, base, type, venue, {ACROSS_SQL} group by t, base, type, venue
 union all select t, base, 'all' as type, venue, {ACROSS_SQL} group by t, base, venue
 """
+# Rows as they were known: of 5 minutes, each when its bucket had ended, its volume a minute later.
+KNOWN_SQL = f"""
+create view known_market as
+select * exclude (base_key)
+    replace (if(bar_known_ms <= getvariable('asked_known_at_ms'), volume_usd, null) as volume_usd)
+from series_market_5m
+where known_ms <= getvariable('asked_known_at_ms') and base = getvariable('asked_base')
+    and t >= getvariable('asked_from_ms') and t < getvariable('asked_to_ms');
+create view known_base as select t, base, if(grouping(type) = 0, type, 'all') as type, {ACROSS_SQL}
+group by grouping sets ((t, base, type), (t, base));
+create view known_venue as select t, base, if(grouping(type) = 0, type, 'all') as type, venue, {ACROSS_SQL}
+group by grouping sets ((t, base, venue, type), (t, base, venue));
+""".replace("series_market_{step}", "known_market").format(ms=300_000)
 # Ratios of the venues that publish them: Bybit publishes accounts only, and no venue publishes 1-minute buckets.
 RATIO_SQL = """
 create table series_ratios_{step} as
@@ -255,6 +269,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             if step != "1m":
                 for sql in (RATIO_SQL, VENUE_RATIO_SQL, DEPTH_SQL):
                     con.execute(sql.format(**bounds))
+        con.execute(KNOWN_SQL)
         con.execute(MARKETS_SQL)
         con.execute(EXPECTED_SQL.format(as_of=as_of_ms))
         con.execute(LIVE_SQL.format(as_of=as_of_ms))

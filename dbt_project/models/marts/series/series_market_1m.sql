@@ -57,19 +57,41 @@ minutes as (
       when bars.source is distinct from 'backfilled' then 'recorded'
       when observed.market_id is null and liquidations.market_id is null then 'backfilled'
       else 'mixed'
-    end as source
+    end as source,
+    bars.market_id is not null as has_bar
   from observed
   full join bars using (minute_ms, market_id)
   full join liquidations using (minute_ms, market_id)
   left join {{ ref("instruments") }} as instruments using (market_id)
+),
+{% if is_update() %}
+stored as (
+  {{ touched_rows(this, "1m", "market_id", "t", 60000) }}
+),
+{% endif %}
+fresh as (
+  select
+    minutes.t, market_id, minutes.venue, type, symbol, base, quote, hip3, aggregated, price, vol24h_usd, volume_usd,
+    taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, (funding_8h is not null)::integer as funding_n,
+    case when n_long > 0 then long_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_long_usd,
+    case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd,
+    (volume_usd is not null)::integer as volume_n, (type = 'perp' and listened.venue is not null)::integer as liq_n,
+    source, has_bar
+  from minutes
+  left join listened on minutes.t = listened.minute_ms and minutes.venue = listened.venue
 )
 
 select
-  minutes.t, market_id, minutes.venue, type, symbol, base, quote, hip3, aggregated, price, vol24h_usd, volume_usd,
-  taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, (funding_8h is not null)::integer as funding_n,
-  case when n_long > 0 then long_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_long_usd,
-  case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd,
-  (volume_usd is not null)::integer as volume_n, (type = 'perp' and listened.venue is not null)::integer as liq_n,
-  source
-from minutes
-left join listened on minutes.t = listened.minute_ms and minutes.venue = listened.venue
+  fresh.* exclude (has_bar),
+  {% if is_update() %}
+  coalesce(stored.known_ms, {{ as_of_ms() }})::bigint as known_ms,
+  case when has_bar then coalesce(stored.bar_known_ms, {{ as_of_ms() }}) end::bigint as bar_known_ms,
+  {% set changed %}{{ any_differs("stored", "fresh", observed_columns()) }}
+      or stored.bar_known_ms is not null and ({{ any_differs("stored", "fresh", bar_columns()) }}){% endset %}
+  {{ earlier_versions("stored", changed) }} as earlier
+from fresh
+left join stored using (t, market_id)
+  {% else %}
+  {{ as_of_ms() }}::bigint as known_ms, case when has_bar then {{ as_of_ms() }} end::bigint as bar_known_ms, {{ no_versions("fresh") }} as earlier
+from fresh
+  {% endif %}

@@ -155,7 +155,7 @@ def test_only_what_was_served_and_changed_has_earlier_versions(editions: Edition
         T0,
     )
     assert rows == [
-        ("binance:perp:BTCUSDT", 4, 1),  # its liquidation came a minute late, its bar was restated in that minute
+        ("binance:perp:BTCUSDT", 4, 2),  # its liquidation came one edition late, another bar of it two
         ("bybit:perp:BTCUSDT", 6, 1),
     ]
     hours = editions.warehouse.rows("select market_id, len(earlier) from series_market_1h where earlier is not null")

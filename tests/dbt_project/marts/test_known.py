@@ -156,6 +156,7 @@ def test_only_what_was_served_and_changed_has_earlier_versions(editions: Edition
     )
     assert rows == [
         ("binance:perp:BTCUSDT", 4, 2),  # its liquidation came one edition late, another bar of it two
+        ("bybit:perp:BTCUSDT", 4, 1),  # its bar was served before its observation
         ("bybit:perp:BTCUSDT", 6, 1),
     ]
     hours = editions.warehouse.rows("select market_id, len(earlier) from series_market_1h where earlier is not null")

@@ -113,6 +113,7 @@ class Endpoint:
 class Stream:
     """A WebSocket connection that is always open.
 
+    key          the key of its rows, where the venue has several streams of one name
     topics       the keys that are subscribed to, updated as they change; None = the path alone subscribes
     subscribe    (operation "subscribe" or "unsubscribe", topics) → the messages to send
     heartbeat    a message that the venue requires every `heartbeat_s` seconds; None = WebSocket pings instead
@@ -140,3 +141,4 @@ class Stream:
     connections: int = 1
     topics_each: int | None = None
     topics_per_s: int | None = None
+    key: str = ""

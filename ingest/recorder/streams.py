@@ -45,7 +45,7 @@ class StreamRecorder:
         self.connected = False
         self._shares = shares or Shares(1, stream.topics_each)
         self._connection = connection
-        self._key = str(connection + 1) if stream.connections > 1 else ""
+        self._key = str(connection + 1) if stream.connections > 1 else stream.key
         self._url = url_of(stream.host, stream.path, venues_url, websocket=True)
         self._catalogue = catalogue
         self._minute_ms = minute_ms

@@ -1,7 +1,7 @@
-"""Bybit: linear perpetuals, spot, and the BTC and ETH options (API v5)."""
+"""Bybit: linear and inverse perpetuals, spot, and the BTC and ETH options (API v5)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import orjson
@@ -17,10 +17,34 @@ ARGS_LIMIT = 21_000
 """Characters of `args` that one message may carry (https://bybit-exchange.github.io/docs/v5/ws/connect)."""
 
 
+def _is_inverse(symbol: str) -> bool:
+    # BTCUSD; linear perps are named BTCUSDT and BTCPERP, dated inverse futures BTCUSDZ26.
+    return symbol.endswith("USD")
+
+
+def _category(symbol: str) -> str:
+    return "inverse" if _is_inverse(symbol) else "linear"
+
+
 def _linear(body: Body) -> Iterator[tuple[str, float]]:
     # Dated futures have a "-" in their symbol.
-    rows = body["result"]["list"]
-    return ((row["symbol"], float(row["turnover24h"] or 0)) for row in rows if "-" not in row["symbol"])
+    if body["result"]["category"] == "linear":
+        for row in body["result"]["list"]:
+            if "-" not in row["symbol"]:
+                yield row["symbol"], float(row["turnover24h"] or 0)
+
+
+def _inverse(body: Body) -> Iterator[tuple[str, float]]:
+    # Contracts are worth 1 USD: volume24h is in USD, turnover24h in coins.
+    if body["result"]["category"] == "inverse":
+        for row in body["result"]["list"]:
+            if _is_inverse(row["symbol"]):
+                yield row["symbol"], float(row["volume24h"] or 0)
+
+
+def _perps(body: Body) -> Iterator[tuple[str, float]]:
+    yield from _linear(body)
+    yield from _inverse(body)
 
 
 def _tether_perps(body: Body) -> Iterator[tuple[str, float]]:
@@ -48,9 +72,12 @@ def _spot_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
     return ((row["symbol"], float(row["turnover24h"] or 0)) for row in rows if in_dollars(row["symbol"]))
 
 
-def _next_cursor(body: Body) -> dict[str, Any] | None:
-    cursor = body["result"].get("nextPageCursor")
-    return {"cursor": cursor} if cursor else None
+def _next_page(body: Body) -> dict[str, Any] | None:
+    """The cursor of the next page; the inverse instruments, which are few, follow the last linear page."""
+    result = body["result"]
+    if cursor := result.get("nextPageCursor"):
+        return {"cursor": cursor}
+    return {"category": "inverse", "cursor": ""} if result["category"] == "linear" else None
 
 
 def _fault(body: str) -> str | None:
@@ -61,12 +88,30 @@ def _fault(body: str) -> str | None:
     return f"retCode {found[1]}: {orjson.loads(found[2])}"
 
 
-def _bars(category: str) -> Params:
-    return lambda request: {"category": category, "symbol": request.key, "interval": "1", "limit": request.bars}
+def _bars(category: Callable[[str], str]) -> Params:
+    return lambda request: {
+        "category": category(request.key),
+        "symbol": request.key,
+        "interval": "1",
+        "limit": request.bars,
+    }
+
+
+def _spot(_: str) -> str:
+    return "spot"
+
+
+def _tickers(request: Request) -> dict[str, Any]:
+    return {"category": request.key}
 
 
 def _buckets(request: Request) -> dict[str, Any]:
-    return {"category": "linear", "symbol": request.key, "period": "5min", "limit": request.bars // 5 + 1}
+    return {
+        "category": _category(request.key),
+        "symbol": request.key,
+        "period": "5min",
+        "limit": request.bars // 5 + 1,
+    }
 
 
 def _ladder(request: Request) -> dict[str, Any]:
@@ -80,7 +125,7 @@ def _spot_ladder(request: Request) -> dict[str, Any]:
 
 def _settled(request: Request) -> dict[str, Any]:
     # Perpetuals settle every hour at most.
-    return {"category": "linear", "symbol": request.key, "limit": request.bars // 60 + 1}
+    return {"category": _category(request.key), "symbol": request.key, "limit": request.bars // 60 + 1}
 
 
 def _index(request: Request) -> dict[str, Any]:
@@ -110,8 +155,25 @@ def _refused(frame: str) -> str | None:
     return f"subscription refused: {orjson.loads(frame).get('ret_msg')}"
 
 
+def _liquidations(path: str, topics: Keys, key: str = "") -> Stream:
+    return Stream(
+        "liquidations",
+        STREAMS,
+        path,
+        topics=topics,
+        subscribe=_subscribe,
+        heartbeat='{"op":"ping"}',
+        heartbeat_s=20,
+        skip=_is_pong,
+        refused=_refused,
+        # Its replies to our pings count as frames, so a live connection is never silent for a minute.
+        silence_s=60,
+        key=key,
+    )
+
+
 HOUR = 3600
-PERPS, NOT_TRADING = Keys("perp_tickers", _linear), Keys("instruments", _not_trading)
+PERPS, NOT_TRADING = Keys("perp_tickers", _perps), Keys("instruments", _not_trading)
 
 
 def _history_rows(body: Body) -> list[Any]:
@@ -121,11 +183,11 @@ def _history_rows(body: Body) -> list[Any]:
 
 def _history_span(piece: Piece, **more: Any) -> dict[str, Any]:
     span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
-    return {"category": "linear", "symbol": piece.key, **span, **more}
+    return {"category": _category(piece.key), "symbol": piece.key, **span, **more}
 
 
 def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
-    named = {"category": "spot" if endpoint == "spot_bars" else "linear", "interval": "D" if interval == "1d" else "60"}
+    category = _spot if endpoint == "spot_bars" else _category
     return History(
         endpoint,
         interval,
@@ -133,11 +195,12 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         "/v5/market/kline",
         "ip",
         lambda piece: {
+            "category": category(piece.key),
             "symbol": piece.key,
+            "interval": "D" if interval == "1d" else "60",
             "start": piece.begin_ms,
             "end": piece.end_ms - 1,
             "limit": piece.rows,
-            **named,
         },
         lambda body: [int(row[0]) for row in _history_rows(body)],
         most=1000,
@@ -171,7 +234,14 @@ BYBIT = Venue(
     ban_s={403: 600},
     fault=_fault,
     endpoints=(
-        Endpoint("perp_tickers", API, "/v5/market/tickers", "ip", {"category": "linear"}),
+        Endpoint(
+            "perp_tickers",
+            API,
+            "/v5/market/tickers",
+            "ip",
+            _tickers,
+            fan_out=FanOut(always=("linear", "inverse")),
+        ),
         Endpoint("spot_tickers", API, "/v5/market/tickers", "ip", {"category": "spot"}),
         Endpoint(
             "instruments",
@@ -180,7 +250,7 @@ BYBIT = Venue(
             "ip",
             {"category": "linear", "limit": 1000},
             every_s=HOUR,
-            next_page=_next_cursor,
+            next_page=_next_page,
             timeout_s=20,
         ),
         # Spot instruments come in one page (the cursor is documented for the other categories only).
@@ -209,7 +279,7 @@ BYBIT = Venue(
             API,
             "/v5/market/kline",
             "ip",
-            _bars("linear"),
+            _bars(_category),
             bars=Bars(most=200),
             fan_out=FanOut(of=PERPS, top=100, rest_s=HOUR),
         ),
@@ -218,7 +288,7 @@ BYBIT = Venue(
             API,
             "/v5/market/kline",
             "ip",
-            _bars("spot"),
+            _bars(_spot),
             bars=Bars(most=200),
             fan_out=FanOut(of=Keys("spot_tickers", _spot_in_dollars), top=100, rest_s=HOUR),
         ),
@@ -279,19 +349,8 @@ BYBIT = Venue(
         ),
     ),
     streams=(
-        Stream(
-            "liquidations",
-            STREAMS,
-            "/v5/public/linear",
-            topics=PERPS,
-            subscribe=_subscribe,
-            heartbeat='{"op":"ping"}',
-            heartbeat_s=20,
-            skip=_is_pong,
-            refused=_refused,
-            # Its replies to our pings count as frames, so a live connection is never silent for a minute.
-            silence_s=60,
-        ),
+        _liquidations("/v5/public/linear", Keys("perp_tickers", _linear)),
+        _liquidations("/v5/public/inverse", Keys("perp_tickers", _inverse), key="inverse"),
     ),
     history=(
         _bar_history("perp_bars", "1d", 300, 400),

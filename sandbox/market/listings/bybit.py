@@ -1,4 +1,4 @@
-"""The markets of Bybit: linear perpetuals (USDT, USDC), dated linear futures, and spot."""
+"""The markets of Bybit: linear perpetuals (USDT, USDC), inverse perpetuals, dated linear futures, and spot."""
 
 from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, quarters, size
@@ -11,6 +11,7 @@ PREFIX = {
     "BABYDOGE": ("1000000BABYDOGE", 1e6), "ELON": ("10000ELON", 1e4), "LADYS": ("10000LADYS", 1e4),
     "TURBO": ("1000TURBO", 1e3), "BTT": ("1000BTT", 1e3), "BOBBSC": ("1000000BOB", 1e6),
 }  # fmt: skip
+COIN_MARGINED = ("BTC", "ETH", "XRP", "SOL", "DOGE", "ADA", "LTC", "DOT", "AVAX")
 SPOT_QUOTES = {"USDT": (540, 0.05), "USDC": (80, 0.01), "EUR": (18, 0.002), "BTC": (14, 0.001), "BRL": (8, 0.0005)}
 
 
@@ -25,7 +26,7 @@ def _listing(kind: str, asset: Asset, symbol: str, raw: str, units: float, quote
         steps = intervals(identity, listed, settled, 8)
     return Listing(
         "bybit", kind, symbol, raw, quote, asset.name, quote, units, size(identity, asset, share), listed, delisted,
-        price_decimals(price, 6, 10), lot_decimals(asset.price * units), steps,
+        price_decimals(price, 6, 10), lot_decimals(asset.price * units), steps, inverse=quote == "USD",
     )  # fmt: skip
 
 
@@ -38,6 +39,8 @@ def listings() -> list[Listing]:
             rows.append(_listing("perp", asset, f"{raw}USDT", raw, units, "USDT", 0.45))
         if asset.rank < 70 and asset.name not in PREFIX:
             rows.append(_listing("perp", asset, f"{asset.name}PERP", asset.name, 1.0, "USDC", 0.01))
+        if asset.name in COIN_MARGINED:
+            rows.append(_listing("perp", asset, f"{asset.name}USD", asset.name, 1.0, "USD", 0.1))
         for quote, (last_rank, share) in SPOT_QUOTES.items():
             if asset.rank < last_rank and asset.name != quote and asset.price / assets()[quote].price > 1e-7:
                 rows.append(_listing("spot", asset, asset.name + quote, asset.name, 1.0, quote, share))

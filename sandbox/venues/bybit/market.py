@@ -1,4 +1,4 @@
-"""Bybit v5 on the wire: instruments, tickers and klines of the categories linear and spot."""
+"""Bybit v5 on the wire: instruments, tickers and klines of the categories linear, inverse and spot."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,8 +33,10 @@ class Bybit:
     def __init__(self, world: World) -> None:
         self.world = world
         listings = world.universe.listings
+        contracts = sorted(world.universe.rows("bybit", "perp", "future").tolist(), key=lambda n: listings[n].symbol)
         self.rows = {
-            "linear": sorted(world.universe.rows("bybit", "perp", "future").tolist(), key=lambda n: listings[n].symbol),
+            "linear": [row for row in contracts if not listings[row].inverse],
+            "inverse": [row for row in contracts if listings[row].inverse],
             "spot": world.universe.rows("bybit", "spot").tolist(),
         }
         self.by_symbol = {kind: {listings[row].symbol: row for row in rows} for kind, rows in self.rows.items()}
@@ -52,10 +54,10 @@ class Bybit:
             rows = [self.by_symbol[category][symbol]]
         state = self.world.minute(request.now_ms // 60_000)
         rows = [row for row in rows if state.listed[row]]
-        shown = self._linear(rows, request.now_ms) if category == "linear" else self._spot(rows, request.now_ms)
+        shown = self._spot(rows, request.now_ms) if category == "spot" else self._perps(rows, request.now_ms)
         return envelope({"category": category, "list": shown}, request.now_ms)
 
-    def _linear(self, rows: list[int], now_ms: int) -> list[dict[str, Any]]:
+    def _perps(self, rows: list[int], now_ms: int) -> list[dict[str, Any]]:
         world = self.world
         state, last = world.minute(now_ms // 60_000), world.last(now_ms).tolist()
         following = next_funding_ms(now_ms, state.hours).tolist()
@@ -68,6 +70,10 @@ class Bybit:
             price, lot = world.price_format[row], world.lot_format[row]
             dated = one.type == "future"
             step = 1.0 / world.universe.scale[row]
+            # Sizes of an inverse contract are in USD, its values and its turnover in coins.
+            if one.inverse:
+                lot, oi, turnover, volume = "%.0f", float(round(oi * mark)), volume, turnover
+            value = oi / mark if one.inverse else oi * mark
             held = lot % oi
             # Bybit counts both sides in openInterest; the single* fields came on 2026-06-11.
             out.append({
@@ -75,8 +81,8 @@ class Bybit:
                 "markPrice": price % mark, "prevPrice24h": price % then,
                 "price24hPcnt": trimmed(now / then - 1, 6), "highPrice24h": price % max(high, now),
                 "lowPrice24h": price % min(low, now), "prevPrice1h": price % hour,
-                "openInterest": lot % (2 * oi), "openInterestValue": f"{2 * oi * mark:.2f}",
-                "singleOpenInterest": held, "singleOpenInterestValue": f"{oi * mark:.2f}",
+                "openInterest": lot % (2 * oi), "openInterestValue": f"{2 * value:.2f}",
+                "singleOpenInterest": held, "singleOpenInterestValue": f"{value:.2f}",
                 "turnover24h": f"{turnover:.4f}", "volume24h": lot % volume,
                 "fundingRate": "" if dated else trimmed(rate, 10),
                 "nextFundingTime": "0" if dated else str(following[row]),
@@ -114,7 +120,7 @@ class Bybit:
         return out
 
     def instruments(self, request: Request) -> Answer:
-        """GET /v5/market/instruments-info; linear is paged by an opaque cursor, spot is one page."""
+        """GET /v5/market/instruments-info; contracts are paged by an opaque cursor, spot is one page."""
         category = request.query.get("category", "")
         if category not in self.rows:
             return failure(10001, "params error: Category is invalid", request.now_ms)
@@ -137,15 +143,16 @@ class Bybit:
         page = shown[after : after + count]
         more = after + count < len(shown)
         cursor = quote(f"first={after + count}&last={len(shown)}", safe="") if more else ""
-        found = [self._linear_instrument(row, status, request.now_ms) for row, status in page]
-        return envelope({"category": "linear", "list": found, "nextPageCursor": cursor}, request.now_ms)
+        found = [self._contract(row, status, request.now_ms) for row, status in page]
+        return envelope({"category": category, "list": found, "nextPageCursor": cursor}, request.now_ms)
 
-    def _linear_instrument(self, row: int, status: str, now_ms: int) -> dict[str, Any]:
+    def _contract(self, row: int, status: str, now_ms: int) -> dict[str, Any]:
         one = self.world.universe.listings[row]
         hours = [hours for since, hours in one.intervals if since <= now_ms]
         tick, lot = trimmed(10.0**-one.decimals, one.decimals), trimmed(10.0**-one.lot_decimals, one.lot_decimals)
         return {
-            "symbol": one.symbol, "contractType": "LinearFutures" if one.type == "future" else "LinearPerpetual",
+            "symbol": one.symbol, "contractType": ("Inverse" if one.inverse else "Linear")
+            + ("Futures" if one.type == "future" else "Perpetual"),
             "status": status, "baseCoin": one.base_raw, "quoteCoin": one.quote, "launchTime": str(one.listed_ms),
             "deliveryTime": str(one.delisted_ms) if one.type == "future" or status == "Closed" else "0",
             "deliveryFeeRate": "", "priceScale": str(one.decimals),
@@ -154,7 +161,8 @@ class Bybit:
             "lotSizeFilter": {"maxOrderQty": "1000000", "maxMktOrderQty": "100000", "minOrderQty": lot,
                               "qtyStep": lot, "postOnlyMaxOrderQty": "1000000", "minNotionalValue": "5"},
             "unifiedMarginTrade": True, "fundingInterval": hours[-1] * 60 if hours else 480,
-            "settleCoin": one.quote, "copyTrading": "both" if one.type == "perp" else "none",
+            "settleCoin": one.base_raw if one.inverse else one.quote,
+            "copyTrading": "both" if one.type == "perp" else "none",
             "upperFundingRate": str(FUNDING_CAP), "lowerFundingRate": str(-FUNDING_CAP),
             "isPreListing": False, "preListingInfo": None, "symbolType": "",
         }  # fmt: skip
@@ -182,7 +190,9 @@ class Bybit:
             )
         found = candles(self.world, row, step, start, end, count, request.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
-        rows = [[str(at), price % o, price % h, price % low, price % c, lot % v, trimmed(q, 8)]
+        inverse = self.world.universe.listings[row].inverse
+        rows = [[str(at), price % o, price % h, price % low, price % c,
+                 *((f"{q:.0f}", trimmed(v, 8)) if inverse else (lot % v, trimmed(q, 8)))]
                 for at, o, h, low, c, v, q, _, _ in found.rows()]  # fmt: skip
         return envelope({"symbol": symbol, "category": category, "list": rows[::-1]}, request.now_ms)
 

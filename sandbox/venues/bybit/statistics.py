@@ -22,7 +22,7 @@ RATIOS_SINCE_MS = 1_595_203_200_000  # 2020-07-20
 _EXCHANGES = {"gate": ("GateIO", "_"), "okx": ("OKX", "-"), "coinbase": ("Coinbase", "-"), "kucoin": ("Kucoin", "-"),
               "bybit": ("Bybit", ""), "binance": ("Binance", ""), "mexc": ("Mexc", ""), "bitget": ("Bitget", ""),
               "hyperliquid": ("Hyperliquid", "")}  # fmt: skip
-_DEEPEST = {"linear": 1000, "spot": 200}
+_DEEPEST = {"linear": 1000, "inverse": 1000, "spot": 200}
 Rows = Callable[[int, Ints], list[dict[str, Any]]]
 """(row of the market, starts of the buckets in minutes, newest first) → the rows."""
 
@@ -33,10 +33,11 @@ class Statistics:
     def __init__(self, world: World) -> None:
         self.world = world
         listings, rows = world.universe.listings, world.universe.rows
-        kinds = {"linear": ("perp", "future"), "spot": ("spot",)}
+        contracts = rows("bybit", "perp", "future").tolist()
         self.by_symbol: dict[str, dict[str, int]] = {
-            category: {listings[row].symbol: row for row in rows("bybit", *types).tolist()}
-            for category, types in kinds.items()
+            "linear": {listings[row].symbol: row for row in contracts if not listings[row].inverse},
+            "inverse": {listings[row].symbol: row for row in contracts if listings[row].inverse},
+            "spot": {listings[row].symbol: row for row in rows("bybit", "spot").tolist()},
         }
 
     def _row(self, request: Request) -> int | Answer:
@@ -55,7 +56,7 @@ class Statistics:
             if isinstance(row := self._row(request), Answer):
                 return row
             step = PERIODS.get(request.query.get(name, ""))
-            if step is None or request.query["category"] != "linear":
+            if step is None or request.query["category"] == "spot":
                 return failure(10001, f"params error: {name} invalid", request.now_ms)
             try:
                 start, end, limit = (whole(request.query, one) for one in ("startTime", "endTime", "limit"))
@@ -76,7 +77,7 @@ class Statistics:
             cursor = quote(f"lastid=0&lasttime={int(minutes[-1]) * 60}", safe="") if more else ""
             result: dict[str, Any] = {"list": found, "nextPageCursor": cursor}
             if name == "intervalTime":
-                result = {"symbol": listing.symbol, "category": "linear", **result}
+                result = {"symbol": listing.symbol, "category": request.query["category"], **result}
             return envelope(result, request.now_ms)
 
         return answer
@@ -92,12 +93,16 @@ class Statistics:
         ]  # fmt: skip
 
     def held(self, row: int, minutes: Ints) -> list[dict[str, Any]]:
-        """GET open-interest: both sides, and since 2026-06-11 one side."""
+        """GET open-interest: both sides, and since 2026-06-11 one side; of an inverse contract in USD."""
         lot = self.world.lot_format[row]
-        sizes = open_interest(self.world.market, np.array([row]), minutes)[0].tolist()
+        rows = np.array([row])
+        sizes = open_interest(self.world.market, rows, minutes)[0]
+        if self.world.universe.listings[row].inverse:
+            logs = self.world.market.index_logs(rows, minutes) + self.world.market.premium(rows, minutes)
+            lot, sizes = "%.0f", np.rint(sizes * np.exp(logs[0]))
         return [
             {"openInterest": lot % (2 * size), "singleOpenInterest": lot % size, "timestamp": str(minute * 60_000)}
-            for minute, size in zip(minutes.tolist(), sizes, strict=True)
+            for minute, size in zip(minutes.tolist(), sizes.tolist(), strict=True)
         ]
 
     def funding_history(self, request: Request) -> Answer:
@@ -115,7 +120,7 @@ class Statistics:
         symbol = self.world.universe.listings[row].symbol
         shown = [{"symbol": symbol, "fundingRate": trimmed(rate, 8), "fundingRateTimestamp": str(at)}
                  for at, rate, _ in found if at >= (start or 0)]  # fmt: skip
-        return envelope({"category": "linear", "list": shown}, request.now_ms)
+        return envelope({"category": request.query["category"], "list": shown}, request.now_ms)
 
     def orderbook(self, request: Request) -> Answer:
         """GET orderbook."""
@@ -128,10 +133,16 @@ class Statistics:
         if not 1 <= limit <= _DEEPEST[request.query["category"]]:
             return failure(10001, "params error: limit invalid", request.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
-        bids, asks = (texts(side, price, lot) for side in ladder(self.world, row, limit, request.now_ms))
+        bids, asks = ladder(self.world, row, limit, request.now_ms)
+        if self.world.universe.listings[row].inverse:
+            # Sizes in USD.
+            lot = "%.0f"
+            for side in (bids, asks):
+                side[:, 1] = np.maximum(np.rint(side[:, 0] * side[:, 1]), 1.0)
         now_ms = request.now_ms
-        result = {"s": self.world.universe.listings[row].symbol, "b": bids, "a": asks, "ts": now_ms - 9,
-                  "u": now_ms // 100 % 10_000_000, "seq": now_ms // 400, "cts": now_ms - 12}  # fmt: skip
+        result = {"s": self.world.universe.listings[row].symbol, "b": texts(bids, price, lot),
+                  "a": texts(asks, price, lot), "ts": now_ms - 9, "u": now_ms // 100 % 10_000_000,
+                  "seq": now_ms // 400, "cts": now_ms - 12}  # fmt: skip
         return envelope(result, now_ms)
 
     def index_components(self, request: Request) -> Answer:

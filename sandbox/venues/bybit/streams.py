@@ -7,7 +7,7 @@ from sanic import Sanic
 
 from sandbox.http.dispatch import Sandbox
 from sandbox.http.sockets import add_socket
-from sandbox.http.streams import Connection, Frame, liquidations_of, message
+from sandbox.http.streams import Connection, Frame, Liquidation, liquidations_of, message
 from sandbox.market.world import World
 
 HOST = "stream.bybit.com"
@@ -23,13 +23,20 @@ def frames(world: World, minute: int) -> list[Frame]:
         symbol = event.listing.symbol
         pushed.setdefault((due, symbol), []).append({
             "T": event.ts, "s": symbol, "S": "Buy" if event.long else "Sell",
-            "v": world.lot_format[event.row] % event.size, "p": world.price_format[event.row] % event.price,
+            "v": _size(world, event), "p": world.price_format[event.row] % event.price,
         })  # fmt: skip
     out = []
     for (due, symbol), data in sorted(pushed.items()):
         topic = f"allLiquidation.{symbol}"
         out.append((due, topic, orjson.dumps({"topic": topic, "type": "snapshot", "ts": due, "data": data})))
     return out
+
+
+def _size(world: World, event: Liquidation) -> str:
+    """Coins, or USD of an inverse contract."""
+    if event.listing.inverse:
+        return f"{event.size * event.price:.0f}"
+    return world.lot_format[event.row] % event.size
 
 
 def topic(frame: dict[str, Any]) -> str | None:
@@ -63,5 +70,6 @@ def reply(connection: Connection, text: str) -> str:
 
 
 def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:
-    """The socket of the linear category."""
+    """The sockets of the linear and the inverse category."""
     add_socket(app, sandbox, f"/{HOST}/v5/public/linear", reply)
+    add_socket(app, sandbox, f"/{HOST}/v5/public/inverse", reply)

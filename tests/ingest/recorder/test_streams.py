@@ -16,12 +16,12 @@ from tests.support.servers.loopback_stream import TICKERS, listening, messages, 
 from tests.support.servers.loopback_venue import HOST, Server, serving
 
 PLAIN = Stream("liquidations", HOST, "/ws")
-(BYBIT_STREAM,) = BYBIT.streams
+BYBIT_STREAM, _ = BYBIT.streams
 
 
 def tickers(*symbols: str) -> Row:
     rows = [{"symbol": symbol, "turnover24h": "1"} for symbol in symbols]
-    body = json.dumps({"result": {"list": rows}})
+    body = json.dumps({"result": {"category": "linear", "list": rows}})
     return Row(0, "test", "perp_tickers", "", "{}", 200, 0, 1, 1, None, body)
 
 

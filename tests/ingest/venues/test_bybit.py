@@ -12,7 +12,7 @@ import pytest
 from ingest.venues.bybit import BYBIT
 from sandbox.market.listing import ANCHOR_MS
 from tests.ingest.venues.conftest import NOW_MS, FirstMinute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
@@ -32,6 +32,8 @@ COMPONENTS = {
          "price": "0.00065", "weight": "0.5322401401714303"}]},
     "retExtInfo": {}, "time": 1758182745621,
 }  # fmt: skip
+SINGLE_SIDED = {"singleOpenInterest", "singleOpenInterestValue", "fundingIntervalHour"}
+"""Fields of tickers that came after the inverse ones were recorded."""
 KINDS = ("long_short_accounts", "order_books", "index_components", "settlements")
 
 
@@ -61,6 +63,7 @@ class Bodies:
             ],
             "index_components": [("1000BTTUSDT", {}, COMPONENTS)],
         }
+        self.inverse = read(folder / "bybit_tickers.inverse_api.jhabermas2024.json")
         self.open_interest = sample(folder, "V5Api/ExchangeData/GetOpenInterest.txt")
 
 
@@ -119,6 +122,41 @@ def test_every_recorded_row_is_read(real: Warehouse, bodies: Bodies) -> None:
                    ("1000BTTUSDT", "binance", "BTTCUSDT", 0.5322401401714303, None)]  # fmt: skip
 
 
+def test_sizes_of_inverse_perps_are_in_dollars(warehouse: Warehouse, bodies: Bodies) -> None:
+    """Real tickers: open interest is what the venue itself says in coins; dated futures are left out."""
+    at = TICK + 80 * MINUTE
+    held = json.dumps({"category": "inverse", "intervalTime": "5min"})
+    bar = {"result": {"list": [["1672324800000", "100", "110", "90", "100", "5000", "51"]]}}
+    event = {"T": TICK, "s": "BTCUSD", "S": "Buy", "v": "300", "p": "100"}
+    listed = {"symbol": "BTCUSD", "contractType": "InversePerpetual", "status": "Trading", "baseCoin": "BTC",
+              "quoteCoin": "USD", "settleCoin": "BTC", "launchTime": "1542326400000", "deliveryTime": "0"}  # fmt: skip
+    dated = {**listed, "symbol": "BTCUSDZ26", "contractType": "InverseFutures"}
+    warehouse.build(
+        [
+            response(at, "bybit", "perp_tickers", bodies.inverse, key="inverse"),
+            response(at, "bybit", "open_interest_history", bodies.open_interest, key="BTCUSD", params=held),
+            response(at, "bybit", "perp_bars", bar, key="BTCUSD", params='{"interval":"1"}'),
+            response(at, "bybit", "instruments", {"result": {"list": [listed, dated]}}),
+            span(at, "bybit", [{"topic": "allLiquidation.BTCUSD", "data": [event]}]),
+        ],
+        "raw_window",
+    )
+    perps = {one["symbol"]: one for one in bodies.inverse["result"]["list"] if one["deliveryTime"] == "0"}
+    assert len(perps) < len(bodies.inverse["result"]["list"])
+    found = warehouse.rows("select symbol, open_interest, vol24h_quote, reject from stg_bybit__perp_tickers")
+    assert {row[0] for row in found} == set(perps)
+    for symbol, coins, traded, reject in found:
+        assert coins == pytest.approx(float(perps[symbol]["openInterestValue"]), rel=1e-4), symbol
+        assert (traded, reject) == (float(perps[symbol]["volume24h"]), None)
+    got = warehouse.rows("select open_interest, open_contracts, reject from stg_bybit__open_interest_history")
+    assert got == [(None, float(one["openInterest"]), None) for one in bodies.open_interest["result"]["list"]]
+    assert warehouse.rows("select volume, turnover from stg_bybit__perp_bars") == [(51, 5000)]
+    got = warehouse.rows("select side, size, size_contracts, reject from stg_bybit__liquidations")
+    assert got == [("long", None, 300, None)]
+    got = warehouse.rows("select symbol, inverse, settle, reject from stg_bybit__instruments")
+    assert got == [("BTCUSD", True, "BTC", None)]
+
+
 def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
     broken = (("A", '{"result":{"list":[{"symb'), ("B", "<html>"), ("C", '{"retCode":10001,"result":{}}'))
     later = TICK + 90 * MINUTE
@@ -141,12 +179,14 @@ async def test_the_simulator_uses_the_venues_wire_format(bodies: Bodies) -> None
         assert differences(bodies.of["order_books"][0][2], ours, optional={"retExtInfo"}) == []
         ours = await asked("funding/history", symbol="ETHPERP", limit=200)
         assert differences(bodies.of["settlements"][1][2], ours) == []
-        ours = await asked("open-interest", symbol="BTCUSDT", intervalTime="5min", limit=2)
-        # The recorded one is of the inverse contract, in USD; the single-sided field came in 2026.
-        theirs = bodies.open_interest
-        assert differences(theirs, ours, optional={"singleOpenInterest"}, unscaled={"openInterest"}) == [
+        inverse = {"category": "inverse", "symbol": "BTCUSD", "intervalTime": "5min", "limit": 2}
+        ours = (await client.get(f"{MARKET}/open-interest", **inverse)).json
+        # The single-sided field came in 2026.
+        assert differences(bodies.open_interest, ours, optional={"singleOpenInterest"}) == [
             "result.nextPageCursor: text, but really empty text"
         ]
+        ours = (await client.get(f"{MARKET}/tickers", category="inverse")).json
+        assert differences(bodies.inverse, ours, optional=SINGLE_SIDED) == []
         ours = (await client.get(f"{MARKET}/index-price-components", indexName="1000PEPEUSDT")).json
         assert differences(COMPONENTS, ours) == ["retMsg: text, but really empty text"]
 

@@ -136,7 +136,9 @@ PERPS = {
                    join stg_binance__funding using (symbol) join stg_binance__open_interest using (symbol)""",
     "bitget": f"""{PRICES}, vol24h_quote, t.funding_rate, interval_h, {COINS} stg_bitget__perp_tickers as t
                   join stg_bitget__funding using (symbol)""",
-    "bybit": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, single_{COINS} stg_bybit__perp_tickers""",
+    "bybit": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, single_open_interest,
+                 if(inverse, 1 / mark_price, 1), inverse from stg_bybit__perp_tickers
+                 join stg_bybit__instruments using (symbol)""",
     "gate": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {CONTRACTS} stg_gate__perp_tickers
                 join stg_gate__instruments using (symbol)""",
     "hyperliquid": f"""{PRICES}, vol24h_usd, funding_rate, interval_h, open_interest / 2, 0
@@ -153,7 +155,7 @@ PERPS = {
 }
 EXACT = 1e-9
 """The tolerance, relative, of what a venue publishes in full; the tables below say what it rounds, and how."""
-COIN_MARGINED = {"bitget", "gate", "kucoin", "mexc", "okx"}
+COIN_MARGINED = {"bitget", "bybit", "gate", "kucoin", "mexc", "okx"}
 # Decimals of mark and index price beyond those of the last price; others have eight in all. Bitget's index is whole.
 MORE_DECIMALS = {"bitget": 0, "bybit": 0, "gate": 2, "hyperliquid": 0, "kucoin": 1, "lighter": 0, "mexc": 1, "okx": 1}
 # Decimals of a rate, in tickers and in settlements; Lighter publishes percent with four.
@@ -248,6 +250,8 @@ def test_perpetuals_are_the_worlds(first_minute: FirstMinute, venue: str) -> Non
             # OKX has the day's coins, here at the last price; MEXC's coin-margined turnover is coins at the mark.
             day = 0.1 if venue == "okx" or (venue == "mexc" and counts_dollars) else EXACT
             cents = half(DAY_DECIMALS[venue]) if venue in DAY_DECIMALS else 0
+            if venue == "bybit" and counts_dollars:
+                cents = half(0)
             # Whole contracts of dollars, here at the mark price as published; of coins they are exact.
             contracts = 0.5 * lot + held * rounded / mark if counts_dollars else 0
             assert price == pytest.approx(last[row], rel=EXACT), symbol
@@ -358,6 +362,8 @@ def test_closed_bars_are_the_worlds(first_minute: FirstMinute, venue: str, kind:
                 # Volumes come in lots (OKX: eight decimals), or in whole contracts.
                 lots = half(8 if venue == "okx" else one.lot_decimals)
                 dollars = half(TURNOVER_DECIMALS.get((venue, kind), 8))
+                if venue == "bybit" and one.inverse:
+                    dollars = half(0)  # contracts of 1 USD
                 least = {"volume": lots, "volume_contracts": half(0)}.get(name, dollars)
                 assert value == pytest.approx(expected[name], rel=1e-12, abs=least), (symbol, name)
 
@@ -468,7 +474,8 @@ def test_the_weights_of_an_index_are_those_of_its_coins_spot_markets(first_minut
 ALIASES = {"bitget": {"gate": "gateio"}}
 SHOWN = {"aster": lambda one: not one.group, "gate": lambda one: not one.inverse}
 # The quote of a liquidation in USD, as the venue counts sizes.
-WORTH = {"bitget": "size_quote", "gate": "size_contracts * contract_size * price",
+WORTH = {"bitget": "size_quote", "bybit": "coalesce(size * price, size_contracts)",
+         "gate": "size_contracts * contract_size * price",
          "okx": "size_contracts * contract_size * if(inverse, 1, price)"}  # fmt: skip
 
 
@@ -489,8 +496,8 @@ def test_liquidations_are_the_worlds(first_minute: FirstMinute, venue: str) -> N
     assert expected
     assert [row[:3] for row in found] == [row[:3] for row in expected]
     for (*_, usd), (*_, true, one) in zip(found, expected, strict=True):
-        # OKX sends whole contracts of coin-margined markets.
-        contract = one.contract_size if venue == "okx" and one.inverse else 0
+        # OKX and Bybit send whole contracts of coin-margined markets.
+        contract = one.contract_size if venue in ("bybit", "okx") and one.inverse else 0
         assert usd == pytest.approx(true, rel=EXACT, abs=contract), one.symbol
 
 

@@ -1,7 +1,8 @@
 {%- set fields = {
     "symbol": word("event ->> '$.s'"),
     "ts": time_ms("event ->> '$.T'", past=true),
-    "size": size("event ->> '$.v'"),
+    "size": size("case when not ends_with(event ->> '$.s', 'USD') then event ->> '$.v' end"),
+    "size_contracts": size("case when ends_with(event ->> '$.s', 'USD') then event ->> '$.v' end"),
     "price": price("event ->> '$.p'"),
 } %}
 with recorded as (
@@ -30,6 +31,6 @@ select
     requested_ms,
     received_ms,
     case event ->> '$.S' when 'Buy' then 'long' when 'Sell' then 'short' end as side,
-    {{ measured(fields, required=["symbol", "side", "ts", "size", "price"]) }}
+    {{ measured(fields, required=["symbol", "side", "ts", "coalesce(size, size_contracts)", "price"]) }}
 from {{ read("events", fields) }}
 where not contains(coalesce(symbol, ''), '-')

@@ -1,7 +1,8 @@
 {%- set fields = {
     "t": time_ms("r.timestamp", past=true),
-    "open_interest": size("r.openinterest"),
-    "single_open_interest": size("r.singleopeninterest"),
+    "open_interest": size("case when not ends_with(key, 'USD') then r.openinterest end"),
+    "single_open_interest": size("case when not ends_with(key, 'USD') then r.singleopeninterest end"),
+    "open_contracts": size("case when ends_with(key, 'USD') then r.openinterest end"),
 } %}
 with recorded as (
     {{ recorded('bybit', 'open_interest_history', "from_json(body -> '$.result.list',
@@ -17,5 +18,5 @@ select
     endpoint,
     key as symbol,
     {{ period_ms("params ->> '$.intervalTime'") }} as period_ms,
-    {{ measured(fields, required=["t", "period_ms", "open_interest"]) }}
+    {{ measured(fields, required=["t", "period_ms", "coalesce(open_interest, open_contracts)"]) }}
 from {{ read("recorded", fields) }}

@@ -5,8 +5,8 @@
     "high": price("r[3]"),
     "low": price("r[4]"),
     "close": price("r[5]"),
-    "volume": size("r[6]"),
-    "turnover": amount("r[7]"),
+    "volume": size("case when ends_with(key, 'USD') then r[7] else r[6] end"),
+    "turnover": amount("case when ends_with(key, 'USD') then r[6] else r[7] end"),
 } %}
 with recorded as (
     {{ recorded('bybit', 'perp_bars', "from_json(body -> '$.result.list', '[[\"VARCHAR\"]]')", may_be_empty=true) }}

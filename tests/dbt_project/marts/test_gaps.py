@@ -5,7 +5,7 @@ simulators support, and the recorder itself pauses; the result is read from the 
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -166,15 +166,15 @@ async def until(ms: float) -> None:
 
 
 def outcomes(rows: list[Row]) -> dict[str, dict[int, str]]:
-    """Per venue and minute how it was listened to, from the spans themselves."""
-    heard: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    """Per venue and minute how its least connected stream was listened to, from the spans themselves."""
+    heard: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in rows:
         number = (row.tick_ms - START) // MINUTE
-        heard[row.venue][number] += (row.received_ms or 0) - row.requested_ms if row.status == 101 else 0
+        heard[row.venue][number][row.key] += (row.received_ms or 0) - row.requested_ms if row.status == 101 else 0
     return {
         venue: {
             number: "ok" if time >= MINUTE else "partial" if time > 0 else "venue_unreachable"
-            for number, time in minutes.items()
+            for number, time in ((number, min(times.values())) for number, times in minutes.items())
         }
         for venue, minutes in heard.items()
     }

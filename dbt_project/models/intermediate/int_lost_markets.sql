@@ -2,7 +2,8 @@
 {#- A build decides again the minutes from its window's first to an hour after its last, and looks whether markets that were
     lost before are back. -#}
 {%- set reach_ms = 3600000 %}
-{%- set window = run_query('select min(tick_ms), max(tick_ms) from ' ~ source('pipeline', 'window_minutes')).rows[0] if execute and is_update() else [none, none] %}
+{%- set ends = 'select min(tick_ms), max(tick_ms) from ' ~ source('pipeline', 'window_minutes') %}
+{%- set window = run_query(ends).rows[0] if execute and is_update() else [none, none] %}
 {%- set first, last = window[0] or 0, (window[1] or 0) + reach_ms %}
 {{ config(
     replace_on='lost_ms',

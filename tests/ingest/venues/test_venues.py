@@ -172,7 +172,7 @@ USUAL_BARS = 199
 # Settlements of each market that is asked for; Binance and Aster send the newest of all markets.
 SETTLED = {"bitget": 20, "bybit": 25, "gate": 24, "hyperliquid": 25, "kucoin": 7, "lighter": 13, "mexc": 20, "okx": 25}
 # Five-minute statistics: how many, and the minutes since the newest share of longs began.
-STATISTICS = {"binance": (100, 0), "bitget": (30, 5), "bybit": (100, 0), "gate": (24, 5), "okx": (100, 5)}
+STATISTICS = {"binance": (100, 5), "bitget": (30, 5), "bybit": (100, 0), "gate": (24, 5), "okx": (100, 5)}
 
 
 GATE_COUNTS = {"long_short_accounts": ("long_users", "short_users"),

@@ -7,8 +7,8 @@ insert into series_market_1h by name
 select t, market_id, 'binance' as venue, 'perp' as type, symbol, symbol as base, true as aggregated, 1.0 as price,
   2.0 as oi_usd, 60 as funding_n
 from hours cross join symbols order by t;
-insert into series_market_4h by name select * from series_market_1h where t % 14400000 = 0 order by t;
-insert into series_market_1d by name select * from series_market_1h where t % 86400000 = 0 order by t;
+insert into series_market_4h by name select * exclude (known_ms, earlier) from series_market_1h where t % 14400000 = 0 order by t;
+insert into series_market_1d by name select * exclude (known_ms, earlier) from series_market_1h where t % 86400000 = 0 order by t;
 insert into series_base_1h by name
 select t, symbol as base, 'perp' as type, 1.0 as price, 1 as n_markets from hours cross join symbols order by t;
 insert into series_base_4h by name select * from series_base_1h where t % 14400000 = 0 order by t;
@@ -17,8 +17,8 @@ insert into series_base_1d by name select * from series_base_1h where t % 864000
 insert into series_market_1m by name
 select t, market_id, 'binance' as venue, 'perp' as type, symbol, symbol as base, true as aggregated, 1.0 as price, 1 as funding_n
 from minutes cross join (from symbols limit 5) order by t;
-insert into series_market_5m by name select * from series_market_1m where t % 300000 = 0 order by t;
-insert into series_market_15m by name select * from series_market_1m where t % 900000 = 0 order by t;
+insert into series_market_5m by name select * exclude (known_ms, bar_known_ms, earlier) from series_market_1m where t % 300000 = 0 order by t;
+insert into series_market_15m by name select * exclude (known_ms, bar_known_ms, earlier) from series_market_1m where t % 900000 = 0 order by t;
 insert into series_base_1m by name
 select t, symbol as base, 'perp' as type, 1.0 as price, 1 as n_markets
 from minutes cross join (from symbols limit 5) order by t;

@@ -145,5 +145,5 @@ def test_an_unreachable_exchange_is_reported(tmp_path: Path) -> None:
     words = ["backfill", "--venue", "bybit", "--kind", "settlements", "--within", "1"]
     done = tidemark(env, *words)
     assert done.returncode == 1
-    assert "bybit: perp_tickers: ClientConnectorError" in done.stderr
+    assert "bybit: perp_tickers linear: ClientConnectorError" in done.stderr
     assert "(partly)" in done.stdout

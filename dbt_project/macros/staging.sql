@@ -21,6 +21,7 @@
             "index_books", "index_components<instruments", "settlements"]),
         ("gate", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts<contract_stats", "long_short_top_accounts<contract_stats", "long_short_top_positions<contract_stats", "taker_ratio<contract_stats", "open_interest_history<contract_stats",
+            "liquidation_sums<contract_stats",
             "index_books", "index_components", "settlements"]),
         ("kucoin", ["instruments<perp_tickers", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "index_books", "index_components", "settlements", "open_interest_history"]),
@@ -178,6 +179,11 @@
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "open_interest": "double",
                 "single_open_interest": "double", "open_contracts": "double", "open_interest_usd": "double",
             },
+        },
+        "staged_liquidation_sums": {
+            "kinds": ["liquidation_sums"],
+            "rare": true,
+            "columns": {"symbol": "varchar", "t": "bigint", "period_ms": "bigint", "long_usd": "double", "short_usd": "double"},
         },
         "staged_books": {
             "kinds": ["order_books", "index_books"],

@@ -30,6 +30,11 @@ FILES = """
 select load_id, file from landed_files where first_ms < $until and last_ms >= $since
 order by first_ms, load_id limit $most
 """
+# When the market's fetched hours of the span came in: the as_of of the first edition that had them.
+FETCHED = """
+select max(known_ms) from series_market_1h
+where market_id = $market and t < $until and t + 3600000 > $since and source = 'backfilled'
+"""
 VIEWS = """
 select model, endpoints, sql from methodology_models left join methodology_sql using (model)
 where venue = $venue and list_has_any(list_append(endpoints, split_part(model, '__', 2)), $endpoints)
@@ -85,22 +90,30 @@ def find_responses(db: Reader, wanted: Wanted, bodies: bool) -> Found:
     if unknown := [view.model for view in views if view.sql is None]:
         return Found([], f"this edition lacks the SQL of {', '.join(unknown)}, which dbt has not run here")
     names = f"recorded under {', '.join(endpoints)} in the minutes from {wanted.span.start} to {wanted.span.end}"
+    spans = [Span(wanted.span.start, wanted.span.end + later_ms) for later_ms in LATER_MS]
+    loads_of = Span(wanted.span.start, wanted.span.start + UNIT_MS["m"])
+    market = f"{wanted.venue}:{wanted.type}:{wanted.symbol}"
+    fetched = db.value(FETCHED, {"market": market, "since": wanted.span.start, "until": wanted.span.end})
+    if fetched is not None:
+        spans = [Span(fetched - earlier_ms, fetched + 1) for earlier_ms in LATER_MS]
+        loads_of = spans[0]
+        names = f"fetched with {', '.join(endpoints)} in the minutes before {fetched}"
     if db.landing is None:
-        return Found(_loads(db, wanted, endpoints), f"this server does not read the landing; the responses are {names}")
-    for later_ms in LATER_MS:
-        span = Span(wanted.span.start, wanted.span.end + later_ms)
+        loads = _loads(db, wanted, endpoints, loads_of)
+        return Found(loads, f"this server does not read the landing; the responses are {names}")
+    for span in spans:
         files = _files(db, span)
         here = {db.landing / FOLDER / file: load for file, load in files.items()}
         missing = [str(path.name) for path in here if not path.is_file()]
         if missing:
             return Found(
-                _loads(db, wanted, endpoints),
+                _loads(db, wanted, endpoints, loads_of),
                 f"the landing of this server lacks {', '.join(missing[:3])}; the responses are {names}",
             )
         found = _search(db, db.landing, here, views, wanted, span, bodies) if here else []
         if found:
             return Found(found, None)
-    return Found([], f"no response has it: nothing of {wanted.symbol} was {names}, or it is backfilled")
+    return Found([], f"no response has it: nothing of {wanted.symbol} was {names}")
 
 
 def _files(db: Reader, span: Span) -> dict[str, str]:
@@ -108,9 +121,8 @@ def _files(db: Reader, span: Span) -> dict[str, str]:
     return {row["file"]: row["load_id"] for row in rows}
 
 
-def _loads(db: Reader, wanted: Wanted, endpoints: list[str]) -> list[dict[str, Any]]:
-    """What is known of the responses without the landing: in which load those of the first minute are."""
-    span = Span(wanted.span.start, wanted.span.start + UNIT_MS["m"])
+def _loads(db: Reader, wanted: Wanted, endpoints: list[str], span: Span) -> list[dict[str, Any]]:
+    """What is known of the responses without the landing: in which loads they are."""
     return [
         _response({"venue": wanted.venue, "endpoint": endpoint, "tick_ms": span.start}, load, file)
         for file, load in _files(db, span).items()
@@ -135,7 +147,7 @@ def _search(
         "until": span.end,
         "venue": wanted.venue,
         "symbol": wanted.symbol,
-        "endpoints": [name for view in views for name in view.endpoints],
+        "endpoints": [name for view in views for one in view.endpoints for name in (one, f"history_{one}")],
     }
     # Where markets are requested one by one, the others' bodies are not even read.
     keyed = con.execute(

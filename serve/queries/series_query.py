@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
-from serve.contract.parameters import Values
+from serve.contract.parameters import Param, Values, coin, duration, epoch_ms, market, one_of, venue
 from serve.queries.as_known import VIEWS, check_known_at, known_tiers, span_known
 from serve.queries.time_range import (
     POINT_LIMIT,
@@ -21,6 +21,17 @@ from serve.replica.units import Span
 
 # The step that gives as many points as the limits allow.
 AUTO = "auto"
+ONE_OF_BOTH = "Exactly one of base and market, unless the metric is of all coins."
+SELECTION: dict[str, Param] = {
+    "base": coin(f"Coin, in any case. {ONE_OF_BOTH}"),
+    "market": market(f"One market. {ONE_OF_BOTH}"),
+    "range": duration("Length of the range: a number and m, h, d, w or y (1d without it).", "30d"),
+    "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
+    "end": epoch_ms("End (exclusive), UTC epoch ms; that of the newest data without it."),
+    "venue": venue("One exchange; all of them without it."),
+    "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
+}
+"""Which series, and when: the parameters of every endpoint that reads one."""
 
 
 @dataclass(frozen=True)

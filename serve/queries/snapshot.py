@@ -39,7 +39,11 @@ LIQUIDATION = object_of(
         "price": NUMBER,
     }
 )
-COIN = object_of({"base": TEXT, **dict.fromkeys(WINDOWS, object_of(SIDES))})
+COVERED = {
+    "markets": {"type": ["integer", "null"], "description": "Perps whose exchange's feed was connected: in the sums."},
+    "expected": {"type": ["integer", "null"], "description": "Perps that should be in the sums."},
+}
+COIN = object_of({"base": TEXT, **COVERED, **dict.fromkeys(WINDOWS, object_of(SIDES))})
 # Long/short ratios by venue and group of accounts.
 RATIO = object_of(
     {

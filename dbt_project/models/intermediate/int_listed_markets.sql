@@ -54,6 +54,13 @@ structured as (
         and k.base_raw not in (select e.token from {{ ref('structured_tokens') }} as e where not e.structured)
 ),
 
+-- Lists that were read: what they do not name is a price without a market (Aster's premiumIndex has such symbols), or
+-- too new to have a known contract.
+lists as (
+    select venue, type from newest
+    {% if is_update() %}union select venue, type from {{ this }} where metadata{% else %}group by venue, type{% endif %}
+),
+
 identified as (
     select
         k.venue || ':' || k.type || ':' || k.symbol as market_id,
@@ -78,6 +85,7 @@ identified as (
             when v.role <> 'coins' then v.role
             when st.base_raw is not null then 'structured'
             when k.hip3 then 'hip3'
+            when lists.venue is not null and not k.metadata then 'unlisted'
             when not coalesce(q.usd_like, false) then 'quote'
         end as left_out,
         left_out is null as aggregated,
@@ -88,6 +96,7 @@ identified as (
     from known as k
     left join {{ ref('quotes') }} as q on k.quote = q.quote
     left join {{ ref('venues') }} as v on k.venue = v.venue
+    left join lists on k.venue = lists.venue and k.type = lists.type
     left join structured as st on k.venue = st.venue and k.base_raw = st.base_raw
     left join {{ ref('int_categories') }} as c on k.venue = c.venue and k.type = c.type and k.symbol = c.symbol
     left join {{ ref('symbols') }} as s

@@ -5,18 +5,7 @@ from typing import Any, NamedTuple
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError, BadParameter
-from serve.contract.parameters import (
-    Values,
-    coin,
-    duration,
-    epoch_ms,
-    kind,
-    market,
-    metric,
-    one_of,
-    step,
-    venue,
-)
+from serve.contract.parameters import Values, epoch_ms, kind, market, metric, one_of, step
 from serve.contract.schemas import (
     INTEGER,
     INTEGER_OR_NULL,
@@ -29,7 +18,7 @@ from serve.contract.schemas import (
 )
 from serve.contract.serialize import Body, json_body
 from serve.queries.evidence import MOST_BODY_BYTES, Wanted, find_responses
-from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
+from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import markets_sql, series_sql
 from serve.replica.catalog import Metric
 from serve.replica.edition import Edition, Reader
@@ -143,15 +132,9 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> Asked:
     params={
         "metric": metric(),
         "t": replace(epoch_ms("A time in the bucket, UTC epoch ms."), required=True, example="1781526000000"),
-        "base": coin("Coin, in any case. Exactly one of base and market, unless the metric is of all coins."),
-        "market": market("One market. Exactly one of base and market, unless the metric is of all coins."),
-        "venue": venue("One exchange; all of them without it."),
-        "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
+        **SELECTION,
         "kind": kind("Share of what, as in a series; long-short only."),
         "step": step("Bucket width; without it the one that the series has.", AUTO, default=AUTO),
-        "range": duration("The series' range, which decides the step of `auto`.", "30d"),
-        "start": epoch_ms("The series' start, UTC epoch ms."),
-        "end": epoch_ms("The series' end (exclusive), UTC epoch ms."),
         "of": market("The market whose responses are shown; without it the one with the greatest value."),
         "minute": epoch_ms("The part of the bucket whose responses are shown; without it the last with a value."),
         "body": one_of("0 leaves bodies out.", "0", "1", default="1"),

@@ -4,12 +4,12 @@ are now."""
 from typing import Any
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Values, coin, duration, epoch_ms, market, metric, one_of, step, venue
+from serve.contract.parameters import Values, epoch_ms, metric, step
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
 from serve.queries.as_known import names_known_later, read_as_known, steps_known_later
 from serve.queries.series import describe_series
-from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
+from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import selected_rows, series_sql
 from serve.replica.edition import Edition, Reader
 
@@ -58,14 +58,8 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> SeriesQuery:
     params={
         "metric": metric(names_known_later),
         "since": epoch_ms("Time to compare with, UTC epoch ms, within the horizon of 7 days.", required=True),
-        "base": coin("Coin, in any case. Exactly one of base and market."),
-        "market": market("One market. Exactly one of base and market."),
-        "range": duration("Length of the range before since: a number and m, h, d, w or y (1d without it).", "1d"),
-        "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
-        "end": epoch_ms("End (exclusive), UTC epoch ms; since without it."),
+        **SELECTION,
         "step": step("Bucket width.", AUTO, default=AUTO, served=steps_known_later),
-        "venue": venue("One exchange; all of them without it."),
-        "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
     },
 )
 def revisions(query: SeriesQuery, db: Reader) -> Body:

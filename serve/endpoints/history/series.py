@@ -8,24 +8,12 @@ import pyarrow as pa
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import (
-    Values,
-    coin,
-    duration,
-    epoch_ms,
-    kind,
-    market,
-    metric,
-    one_of,
-    step,
-    venue,
-    word_of,
-)
+from serve.contract.parameters import Values, epoch_ms, kind, metric, one_of, step, word_of
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
 from serve.queries.as_known import read_as_known
 from serve.queries.series import COVERAGE, check_venue, describe_series, read_points, read_series
-from serve.queries.series_query import AUTO, SeriesQuery, resolve_series
+from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader
@@ -132,18 +120,12 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
     offline=without_replica,
     params={
         "metric": metric(),
-        "base": coin("Coin, in any case. Exactly one of base and market, unless the metric is of all coins."),
-        "market": market("One market. Exactly one of base and market, unless the metric is of all coins."),
-        "range": duration("Length of the range: a number and m, h, d, w or y (1d without it).", "30d"),
-        "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
-        "end": epoch_ms("End (exclusive), UTC epoch ms; the edition's as_of without it."),
+        **SELECTION,
         "step": step(
             "Bucket width; raised to stay under 1500 points (6000 with a key) and within what the tier keeps.",
             AUTO,
             default=AUTO,
         ),
-        "venue": venue("One exchange; all of them without it."),
-        "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
         "kind": kind(
             "Share of what: all accounts (without it), the top traders' accounts or positions, or what takers traded; "
             "long-short only."

@@ -5,7 +5,18 @@ from serve.contract.errors import ApiError
 from serve.contract.parameters import Values, coin
 from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body
-from serve.queries.snapshot import BY_VENUE, COIN, LIQUIDATION, RATIOS, SINCE, STAMPS, TOTALS, WINDOWS, snapshot_body
+from serve.queries.snapshot import (
+    BY_VENUE,
+    COIN,
+    COVERED,
+    LIQUIDATION,
+    RATIOS,
+    SINCE,
+    STAMPS,
+    TOTALS,
+    WINDOWS,
+    snapshot_body,
+)
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import DAY_MS, MINUTE_MS
 
@@ -33,6 +44,7 @@ SCHEMA = object_of(
         "liquidations": object_of(
             {
                 "since": SINCE,
+                **COVERED,
                 "totals": TOTALS,
                 "by_venue": BY_VENUE,
                 "coins": array_of(COIN, "The coin itself; none where no feed covers it."),
@@ -65,8 +77,9 @@ events as (
 select to_json({{
     market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}}},
     liquidations: {{
-        since: every.since, totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}}),
-        coins: if(l.totals is null, [], [{{base: m.base, {OWN}}}]),
+        since: every.since, markets: l.markets, expected: l.expected,
+        totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}}),
+        coins: if(l.totals is null, [], [{{base: m.base, markets: l.markets, expected: l.expected, {OWN}}}]),
         biggest: coalesce((select list(events order by usd desc, ts desc, venue, symbol) from events)[:{BIGGEST}], []),
         recent: coalesce((select list(events order by ts desc, usd desc, venue, symbol) from events)[:{RECENT}], [])}},
     long_short: {{{", ".join(f"{name}: r.{name}" for name in RATIOS)}}},
@@ -83,7 +96,7 @@ from (
     from market_index where base = $base and base not in (select base from markets) having count(*) > 0
 ) as m
 cross join (select since from liquidations where base is null) as every
-left join (select totals, by_venue from liquidations where base = $base) as l on true
+left join (select markets, expected, totals, by_venue from liquidations where base = $base) as l on true
 left join (from long_short where base = $base) as r on true
 """
 TRACKED = """

@@ -4,17 +4,13 @@ from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
 from serve.contract.schemas import INTEGER, array_of, object_of
 from serve.contract.serialize import Body
-from serve.queries.snapshot import BY_VENUE, COIN, LIQUIDATION, SIDES, SINCE, STAMPS, TOTALS, snapshot_body
+from serve.queries.snapshot import BY_VENUE, COIN, COVERED, LIQUIDATION, SIDES, SINCE, STAMPS, TOTALS, snapshot_body
 from serve.replica.edition import Reader
 
 SCHEMA = object_of(
     {
         "since": SINCE,
-        "markets": {
-            "type": ["integer", "null"],
-            "description": "Perps whose exchange's feed was connected: in the sums.",
-        },
-        "expected": {"type": ["integer", "null"], "description": "Perps that should be in the sums."},
+        **COVERED,
         "totals": TOTALS,
         "by_venue": BY_VENUE,
         "coins": array_of(

@@ -37,7 +37,7 @@ CONTRACT = object_of(
         "quote": TEXT_OR_NULL, "settle": TEXT_OR_NULL,
     }
 )  # fmt: skip
-LEFT_OUT = ("premiums", "structured", "hip3", "quote", "options")
+LEFT_OUT = ("premiums", "structured", "hip3", "unlisted", "quote", "options")
 INSTRUMENT = object_of(
     {
         **dict.fromkeys(("market_id", "venue", "type", "symbol", "base", "base_raw", "named_base"), TEXT),

@@ -7,9 +7,12 @@ from serve.contract.serialize import Body, strict_json
 from serve.replica.catalog import VENUES
 from serve.replica.edition import Reader
 
-METRICS = ("price", "volume", "oi", "funding")
+METRICS = ("price", "volume", "oi", "funding", "liquidations")
 WINDOWS = {"7d": 7, "30d": 30, "365d": 365}
-DIFFERENCE: Schema = {**NUMBER, "description": "|recorded - published| / |published|, a fraction."}
+DIFFERENCE: Schema = {
+    **NUMBER,
+    "description": "|recorded - published| / |published|, a fraction; of liquidations / the greater.",
+}
 ROW: Schema = {
     "day": {**TEXT, "description": "UTC day, YYYY-MM-DD."},
     "t": {**INTEGER, "description": "Its start, UTC epoch ms."},

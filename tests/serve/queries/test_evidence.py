@@ -34,12 +34,31 @@ select
     null as reject
 from {source}
 """
+BARS = """
+select
+    tick_ms,
+    endpoint,
+    key,
+    requested_ms,
+    received_ms,
+    key as symbol,
+    (r ->> 0)::bigint as opened_ms,
+    (r ->> 4)::double as close,
+    null as reject
+from (
+    select *, unnest(body::json[]) as r from "warehouse"."main"."raw_window"
+    where venue = 'bybit' and endpoint in ('perp_bars', 'history_perp_bars')
+)
+"""
+HOUR = 60 * MINUTE
 LARGE = json.dumps([{"symbol": f"COIN{number}", "openInterest": "1.5"} for number in range(2000)])
+FETCHED = json.dumps([[AT - (hour + 1) * HOUR, "1", "3", "0.5", str(hour)] for hour in range(50)])
 ROWS = [
     # tick, endpoint, key, requested, body
     (AT, "open_interest", "BTCUSDT", AT + 1, '[{"symbol":"BTCUSDT","openInterest":"7.25"}]'),
     (AT, "open_interest", "ETHUSDT", AT + 2, '[{"symbol":"ETHUSDT","openInterest":"9"}]'),
     (AT, "perp_tickers", "", AT + 3, LARGE),
+    (AT, "history_perp_bars", "BTCUSDT", AT + 4, FETCHED),
     (AT + MINUTE, "open_interest", "BTCUSDT", AT + MINUTE, '[{"symbol":"BTCUSDT","openInterest":"8"}]'),
 ]
 
@@ -79,6 +98,15 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Path:
             sql = VIEW.format(venue="bybit", endpoint=endpoint, source=source)
             if endpoint != "settlements":
                 con.execute("insert into methodology_sql values (?, ?)", [model, sql])
+        values = ["stg_bybit__perp_bars", "staging", "", ["raw_window"], "bybit", ["perp_bars"], [], "{}", None]
+        con.execute("insert into methodology_models values (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        con.execute("insert into methodology_sql values ('stg_bybit__perp_bars', ?)", [BARS])
+        # Hours that the edition of AT + MINUTE was the first to have.
+        con.execute(
+            "insert into series_market_1h by name select 'bybit:perp:BTCUSDT' as market_id, unnest([$1, $2]) as t, "
+            "$3 as known_ms, 'backfilled' as source",
+            [AT - 20 * HOUR, AT - 90 * HOUR, AT + MINUTE],
+        )
     return path
 
 
@@ -111,6 +139,22 @@ def test_a_value_leads_to_its_response_its_row_and_its_body(make_reader: Any, la
         }
     ]
     assert find_responses(make_reader(landing), wanted("BTCUSDT", "open_interest"), False).responses[0]["body"] is None
+
+
+@pytest.mark.requirement("explain:evidence")
+def test_an_hour_of_history_leads_to_the_response_that_brought_it(make_reader: Any, landing: Path) -> None:
+    of = wanted("BTCUSDT", "perp_bars", span=Span(AT - 20 * HOUR, AT - 19 * HOUR))
+    found = find_responses(make_reader(landing), of, True)
+    assert found.reason is None
+    [response] = found.responses
+    assert (response["endpoint"], response["tick_ms"], response["body"]) == ("history_perp_bars", AT, FETCHED)
+    assert [row["columns"]["close"] for row in response["rows"]] == [19.0]
+    # The response that the same edition was the first to have does not reach back so far.
+    of = wanted("BTCUSDT", "perp_bars", span=Span(AT - 90 * HOUR, AT - 89 * HOUR))
+    assert f"fetched with perp_bars in the minutes before {AT + MINUTE}" in str(
+        find_responses(make_reader(landing), of, True).reason
+    )
+    assert [one["load"] for one in find_responses(make_reader(None), of, True).responses] == ["10.5", "20.5"]
 
 
 @pytest.mark.requirement("explain:evidence")

@@ -88,14 +88,21 @@ totals as (
   {%- endfor %}
 ),
 
+covering as (
+  select every.base, coalesce(counted.markets, 0) as markets, greatest(counted.markets, expected.markets, 0) as expected
+  from (select distinct base from totals) as every
+  left join counted on every.base is not distinct from counted.base
+  left join expected on every.base is not distinct from expected.base
+),
+
 coins as (
   select list({
-    base: base
+    base: base, markets: markets, expected: expected
     {%- for name in windows %},
     "{{ name }}": {"long": totals['{{ name }}']['long'], "short": totals['{{ name }}']['short']}
     {%- endfor %}
   } order by totals['24h']['long'] + totals['24h']['short'] desc, base) as coins
-  from totals where base is not null
+  from totals join covering using (base)
 ),
 
 hours as (
@@ -120,15 +127,14 @@ select
     (select min(start_ms) from {{ ref("recording_runs") }} where venue = ''),
     (select max(end_ms) from {{ ref("gaps") }} where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations')
   ) as since,
-  coalesce(counted.markets, 0) as markets, greatest(coalesce(counted.markets, 0), coalesce(expected.markets, 0)) as expected,
+  covering.markets, covering.expected,
   totals.totals, coalesce(by_venue, map {}) as by_venue,
   {%- for name in ["coins", "biggest", "recent", "timeline"] %}
   if(totals.base is null, coalesce({{ name }}, []), null) as {{ name }}{{ "," if not loop.last }}
   {%- endfor %}
 from totals
 left join venues on totals.base is not distinct from venues.base
-left join counted on totals.base is not distinct from counted.base
-left join expected on totals.base is not distinct from expected.base
+left join covering on totals.base is not distinct from covering.base
 cross join coins
 cross join biggest
 cross join recent

@@ -7,6 +7,7 @@
 {%- set begin = [last - days_back * day_ms, recorded_ms] | max %}
 {%- set hours, minutes = ref("series_market_1h"), ref("series_market_1m") %}
 {%- set bars, oi_history, settlements = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements") %}
+{%- set liquidated = ref("int_history_liquidations") %}
 {%- set fetched -%}
   select t // {{ day_ms }} * {{ day_ms }} as t, max(tick_ms) as tick_ms
   from (
@@ -14,6 +15,8 @@
     union all
     select t, tick_ms from {{ oi_history }}
     where period_ms <= {{ hour_ms }} and t between {{ begin }} and {{ last + day_ms - 1 }}
+    union all
+    select t, tick_ms from {{ liquidated }} where period_ms = {{ hour_ms }} and t between {{ begin }} and {{ last + day_ms - 1 }}
     union all
     select settled_ms, tick_ms from {{ settlements }} where settled_ms between {{ begin }} and {{ last + day_ms - 1 }}
   )
@@ -35,7 +38,7 @@ with days as (
 
 -- Hours of which every part was recorded, beside the venue's bar of the hour.
 recorded_hours as (
-  select h.t, h.market_id, h.venue, h.price, h.volume_usd
+  select h.t, h.market_id, h.venue, h.price, h.volume_usd, h.liq_long_usd, h.liq_short_usd, h.liq_n
   from {{ hours }} as h
   where h.t >= {{ first }} and h.t < {{ last + day_ms }} and h.source = 'recorded'
 ),
@@ -56,6 +59,14 @@ pairs as (
   from {{ oi_history }} as o
   join {{ minutes }} as m on o.market_id = m.market_id and o.t = m.t
   where o.period_ms <= {{ hour_ms }} and o.t >= {{ first }} and o.t < {{ last + day_ms }} and m.t >= {{ first }} and m.source = 'recorded'
+  union all
+  -- Hours in which the feed was connected in every minute, and something was liquidated.
+  select
+    h.t, h.market_id, h.venue, 'liquidations', h.liq_long_usd + h.liq_short_usd, l.long_usd + l.short_usd as published,
+    greatest(l.long_usd + l.short_usd, h.liq_long_usd + h.liq_short_usd)
+  from recorded_hours as h
+  join {{ liquidated }} as l on h.market_id = l.market_id and h.t = l.t and l.period_ms = {{ hour_ms }}
+  where h.liq_n = {{ hour_ms // minute_ms }}
   union all
   -- The last quote before the settlement. A rate near zero is compared with the usual rate of 0.01 %.
   select s.settled_ms, s.market_id, s.venue, 'funding', m.funding_8h, s.funding_8h as published, greatest(abs(s.funding_8h), 0.0001)

@@ -37,6 +37,10 @@ MISSING = {
         "[]::text[] as examples"
     ),
     "quarantined_bodies": "'' as venue, 0 as tick_ms, '' as endpoint, '' as key, '' as error",
+    "market_register": (
+        "'' as venue, '' as market_id, '' as base, '' as named_base, "
+        "[{'from_ms': 0, 'reason': '', 'price_ratio': 0.5}] as identity"
+    ),
     "accuracy": (
         "'' as venue, '' as metric, 0 as t, 0.5 as median_difference, 0.5 as allowed_difference, '' as worst_market_id"
     ),
@@ -81,6 +85,7 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         else:
             _copy_hours(con, span)
             _copy(con, "accuracy", f"t >= {span.from_ms}")
+            _copy(con, "market_register", "base <> named_base")
         con.execute("detach served")
         con.execute(
             f"create table span as select {span.from_ms}::bigint as from_ms, {span.to_ms}::bigint as to_ms, "

@@ -19,6 +19,22 @@ DAY_CHECKS = (
         ),),
     ),
     Check(
+        "names_mean_one_coin", HOURS, "market_register", "daily",
+        "A market's price agrees with the coin that its name says; where it does not, the market is a coin of its own "
+        "until a row of the seed `symbols` says what it is.",
+        (Rows(
+            "Markets that are another coin than their name says",
+            """
+            select venue, market_id, identity[-1].from_ms as from_ms, s.to_ms,
+                base || printf(' (%s, %.4g times the price)', identity[-1].reason, identity[-1].price_ratio) as value,
+                named_base as expected
+            from {batch} join span as s on true
+            where base <> named_base
+            """,
+        ),),
+        blocking=False,
+    ),
+    Check(
         "hours_in_range", HOURS, "hours", "daily",
         "Prices are above zero, open interest, turnover and liquidations not below it, funding within venues' caps.",
         ranges(),

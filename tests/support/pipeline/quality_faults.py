@@ -99,6 +99,12 @@ DAY_FAULTS: dict[str, Fault] = {
         "update series_market_1h set volume_usd = volume_usd * 50 where market_id = 'okx:spot:SOLUSDT'",
         "bars_add_up_to_the_turnover", "okx", "okx:spot:SOLUSDT", r"^\d+", "near 2",
     ),
+    "a name that two coins have": (
+        "create table market_register as select 'gate' as venue, 'gate:perp:XRPUSDT' as market_id, "
+        "'XRP@gate' as base, 'XRP' as named_base, [{{'from_ms': {hour} - 7200000, 'to_ms': null, "
+        "'reason': 'parted', 'price_ratio': 4.0}}] as identity",
+        "names_mean_one_coin", "gate", "gate:perp:XRPUSDT", r"^XRP@gate \(parted, 4 times the price\)", "XRP",
+    ),
     "values unlike the venue's own history": (
         "create table accuracy as select 'gate' as venue, 'volume' as metric, {hour} - 86400000 as t, "
         "0.5 as median_difference, 0.01 as allowed_difference, 'gate:perp:BTCUSDT' as worst_market_id",

@@ -9,10 +9,12 @@
         ) * {{ i }}.multiplier as volume_base,
         -- Without a published turnover: the size times the mean of the bar's four prices.
         case when {{ i }}.usd_like then
-            coalesce({{ b }}.turnover, volume_base / {{ i }}.multiplier * ({{ b }}.open + {{ b }}.high + {{ b }}.low + {{ b }}.close) / 4)
+            coalesce({{ b }}.turnover, case when {{ i }}.inverse then {{ b }}.volume_contracts * {{ i }}.contract_size end, volume_base / {{ i }}.multiplier * ({{ b }}.open + {{ b }}.high + {{ b }}.low + {{ b }}.close) / 4)
         end as volume_usd,
-        case when {{ i }}.usd_like then {{ b }}.taker_buy_turnover end as taker_buy_usd,
-        case when {{ i }}.usd_like then {{ b }}.turnover - {{ b }}.taker_buy_turnover end as taker_sell_usd
+        case when {{ i }}.usd_like then
+            coalesce({{ b }}.taker_buy_turnover, case when {{ i }}.inverse then {{ b }}.taker_buy_contracts * {{ i }}.contract_size end)
+        end as taker_buy_usd,
+        volume_usd - taker_buy_usd as taker_sell_usd
 {%- endmacro %}
 
 {#- The rows of `fresh` that replace or extend the stored table: a stored row stays if it was recorded and the new one is

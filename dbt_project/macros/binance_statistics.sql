@@ -7,17 +7,24 @@
 if({{ label }} >= 1782345600000, {{ label }} + {{ period }}, {{ label }})
 {%- endmacro %}
 
-{#- Long shares. longAccount is the share that is long, also where positions are counted. -#}
+{#- True for the symbol of a COIN-M perp (BTCUSD_PERP). -#}
+{% macro binance_is_coin_margined(symbol) -%}ends_with({{ symbol }}, '_PERP'){%- endmacro %}
+
+{#- True for the symbol of a dated future (BTCUSDT_260327, BTCUSD_260327). -#}
+{% macro binance_is_dated(symbol) -%}coalesce(contains({{ symbol }}, '_') and not ends_with({{ symbol }}, '_PERP'), false){%- endmacro %}
+
+{#- Long shares. longAccount is the share that is long, also where positions are counted (longPosition at COIN-M, whose
+    rows are named by the pair). -#}
 {% macro binance_long_fractions(kind) -%}
 {%- set fields = {
-    "symbol": word("r.symbol"),
+    "symbol": word("coalesce(r.symbol, key)"),
     "_label": time_ms("r.timestamp", past=true),
     "t": binance_bucket_end("_label", "period_ms") ~ " - period_ms",
-    "long_fraction": fraction("r.longaccount"),
+    "long_fraction": fraction("coalesce(r.longaccount, r.longposition)"),
 } %}
 with recorded as (
     {{ recorded('binance', kind, "from_json(body,
-        '[{\"symbol\":\"VARCHAR\",\"longAccount\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')", may_be_empty=true) }}
+        '[{\"symbol\":\"VARCHAR\",\"longAccount\":\"VARCHAR\",\"longPosition\":\"VARCHAR\",\"timestamp\":\"VARCHAR\"}]')", may_be_empty=true) }}
 )
 
 select

@@ -141,7 +141,7 @@
             "columns": {
                 "symbol": "varchar", "opened_ms": "bigint", "closed_ms": "bigint", "open": "double", "high": "double",
                 "low": "double", "close": "double", "volume": "double", "volume_contracts": "double", "turnover": "double",
-                "taker_buy_turnover": "double",
+                "taker_buy_turnover": "double", "taker_buy_contracts": "double",
             },
         },
         "staged_liquidations": {

@@ -232,6 +232,7 @@ class Backfill:
             method=history.method,
             weight=weight,
             timeout_s=30,
+            place=history.place,
         )
         # The rate limit has room within one window: giving up earlier would count the market's span as failed.
         deadline = self._deadline(client.budgets[history.pool].pool.window_s)

@@ -1,7 +1,7 @@
 """What is requested of a venue now: rate limits, endpoints, the keys that an endpoint fans out over, and streams."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ingest.declaration.reduction import Reduction
@@ -85,10 +85,21 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a request goes: the host, the path, and the rate limit that it counts against."""
+
+    host: str
+    path: str
+    pool: str
+
+
+@dataclass(frozen=True)
 class Endpoint:
     """One kind of request. `params` is the query of a GET and the JSON body of a POST; `{key}` in the path is the key.
 
     pool       name of the rate limit that `weight` counts against
+    place      (key) → where its requests go, if not to `host`, `path` and `pool`: a venue may serve some of its markets
+               in the same format from a host of its own
     every_s    seconds between requests (whole minutes)
     next_page  (page) → parameters of the next page, or None after the last; the recorded key is the page's number
     reduce     starts the declared reduction of a good body that is too large to keep
@@ -107,6 +118,12 @@ class Endpoint:
     next_page: Callable[[Body], Mapping[str, Any] | None] | None = None
     timeout_s: float = 10.0
     reduce: Callable[[], Reduction] | None = None
+    place: Callable[[str], Place | None] | None = None
+
+    def of_key(self, key: str) -> "Endpoint":
+        """The endpoint as it is for this key."""
+        place = self.place(key) if self.place else None
+        return replace(self, host=place.host, path=place.path, pool=place.pool, place=None) if place else self
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Body
+from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Body, Place
 
 STEPS_MS = {"5m": 5 * MINUTE_MS, "1h": HOUR_MS, "1d": DAY_MS}
 HISTORY_SQL = "(starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
@@ -38,6 +38,7 @@ class History:
     interval   the length of a row; None for events at times that the venue chooses (settlements)
     path       the path, or how it follows from a piece
     pool       the rate limit that it counts against; it may use the pool's `history`
+    place      (key) → where its requests go, if not to `host`, `path` and `pool`
     params     (piece) → the query of a GET, the JSON body of a POST
     at         (body) → the times of its rows, UTC epoch ms
     order      how to continue after a body that has as many rows as were requested:
@@ -68,6 +69,7 @@ class History:
     like: str | None = None
     top: int | None = None
     sample: int = SAMPLE
+    place: Callable[[str], Place | None] | None = None
 
     @property
     def name(self) -> str:

@@ -83,6 +83,7 @@ class Client:
     async def _fetch(
         self, endpoint: Endpoint, request: Request, params: Mapping[str, Any], deadline: float, hold: Callable[[], None]
     ) -> Row:
+        endpoint = endpoint.of_key(request.key)
         weight = endpoint.weight(request) if callable(endpoint.weight) else endpoint.weight
         budget, scopes = self.budgets[endpoint.pool], (endpoint.host, f"pool {endpoint.pool}")
         loop = asyncio.get_running_loop()

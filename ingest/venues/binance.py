@@ -1,21 +1,46 @@
-"""Binance: USD-M futures (fapi), spot (api) and the BTC and ETH options (eapi)."""
+"""Binance: USD-M and COIN-M futures (fapi, dapi), spot (api) and the BTC and ETH options (eapi)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
+from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Place, Pool, Request, Stream
 from ingest.declaration.history import History, Piece
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
 FUTURES, SPOT, STREAMS = "fapi.binance.com", "api.binance.com", "fstream.binance.com"
+COIN_MARGINED, COIN_M = "dapi.binance.com", "COIN-M"
 OPTIONS, COINS = "eapi.binance.com", ("BTC", "ETH")
+
+
+def _is_coin_margined(key: str) -> bool:
+    # The key of their lists, and their symbols: BTCUSD_PERP.
+    return key == COIN_M or key.endswith("_PERP")
+
+
+def _place(path: str) -> Callable[[str], Place | None]:
+    """COIN-M has the paths of USD-M at a host of its own, with a rate limit of its own."""
+    return lambda key: (
+        Place(COIN_MARGINED, path.replace("/fapi/", "/dapi/"), "coin_margined") if _is_coin_margined(key) else None
+    )
 
 
 def _traded(body: Body) -> Iterator[tuple[str, float]]:
     # The 24 h ticker also lists delivery contracts ("BTCUSDT_260327") and symbols that no longer trade.
-    return ((row["symbol"], float(row["quoteVolume"])) for row in body if "_" not in row["symbol"] and row["count"])
+    for row in body:
+        if row["count"] and _is_coin_margined(row["symbol"]):
+            yield row["symbol"], float(row["baseVolume"]) * float(row["weightedAvgPrice"])
+        elif row["count"] and "_" not in row["symbol"]:
+            yield row["symbol"], float(row["quoteVolume"])
+
+
+def _traded_coin_margined(body: Body) -> Iterator[tuple[str, float]]:
+    return ((symbol, volume) for symbol, volume in _traded(body) if _is_coin_margined(symbol))
+
+
+def _traded_dollar_margined(body: Body) -> Iterator[tuple[str, float]]:
+    return ((symbol, volume) for symbol, volume in _traded(body) if not _is_coin_margined(symbol))
 
 
 def _traded_in_dollars(body: Body) -> Iterator[tuple[str, float]]:
@@ -28,7 +53,8 @@ def _funded(body: Body) -> Iterator[tuple[str, float]]:
 
 
 def _not_trading(body: Body) -> Iterator[tuple[str, float]]:
-    return ((row["symbol"], 0.0) for row in body["symbols"] if row["status"] != "TRADING")
+    statuses = ((row["symbol"], row.get("contractStatus") or row["status"]) for row in body["symbols"])
+    return ((symbol, 0.0) for symbol, status in statuses if status != "TRADING")
 
 
 def _marks(body: Body) -> Iterator[tuple[str, float]]:
@@ -66,12 +92,24 @@ def _symbol(request: Request) -> dict[str, Any]:
     return {"symbol": request.key}
 
 
+def _settled(request: Request) -> dict[str, Any]:
+    # USD-M publishes the newest settlements of all markets at once, COIN-M those of one.
+    return {"symbol": request.key, "limit": 10} if request.key else {"limit": 1000}
+
+
+def _market(key: str) -> dict[str, Any]:
+    """The statistics of a COIN-M perp are named by its pair; the open interest and the takers also by the contract."""
+    return (
+        {"pair": key.removesuffix("_PERP"), "contractType": "PERPETUAL"} if _is_coin_margined(key) else {"symbol": key}
+    )
+
+
 def _klines(request: Request) -> dict[str, Any]:
     return {"symbol": request.key, "interval": "1m", "limit": request.bars}
 
 
 def _buckets(request: Request) -> dict[str, Any]:
-    return {"symbol": request.key, "period": "5m", "limit": request.bars // 5 + 1}
+    return {**_market(request.key), "period": "5m", "limit": request.bars // 5 + 1}
 
 
 def _ladder(request: Request) -> dict[str, Any]:
@@ -83,6 +121,8 @@ def _spot_ladder(request: Request) -> dict[str, Any]:
 
 
 HOUR = 3600
+LISTS = FanOut(always=("", COIN_M))
+"""The lists of USD-M, and of COIN-M."""
 FUNDED, NOT_TRADING = Keys("funding", _funded), Keys("instruments", _not_trading)
 PERPS = FanOut(of=Keys("perp_tickers", _traded), within=FUNDED, without=NOT_TRADING)
 POSITIONED = replace(PERPS, top=50, rest_s=HOUR)
@@ -94,8 +134,15 @@ MOST_HELD = FanOut(
     without=NOT_TRADING,
     top=20,
 )
+TAKERS = "/futures/data/takerBuySellVol"
+"""The path of COIN-M for what USD-M has under takerlongshortRatio."""
 EIGHT_HOURS = Bars(usual=10, most=495)
 """Minutes of five-minute buckets after a start; then the newest two or three, or an hour of them."""
+
+
+def _both(name: str, path: str, **more: Any) -> Endpoint:
+    """An endpoint of USD-M and COIN-M, with the same weights."""
+    return Endpoint(name, FUTURES, path, "futures", place=_place(path), **more)
 
 
 def _ratio(name: str, path: str) -> Endpoint:
@@ -108,6 +155,7 @@ def _ratio(name: str, path: str) -> Endpoint:
         every_s=300,
         fan_out=POSITIONED,
         bars=EIGHT_HOURS,
+        place=_place(TAKERS if name == "taker_ratio" else path),
     )
 
 
@@ -144,7 +192,7 @@ def settlement_span(piece: Piece) -> dict[str, Any]:
 
 def _bucket_span(piece: Piece) -> dict[str, Any]:
     span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
-    return {"symbol": piece.key, "period": "1h", **span}
+    return {**_market(piece.key), "period": "1h", **span}
 
 
 def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int | None, days: int, sample: int) -> History:
@@ -157,13 +205,14 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int | None, 
         "spot" if spot else "futures",
         kline_span(interval),
         bar_times,
-        # A futures request of fewer than 500 bars weighs 2.
-        most=499 if interval == "1d" else 1000,
+        # A futures request of fewer than 500 bars weighs 2; COIN-M has a span of at most 200 days.
+        most=199 if interval == "1d" else 1000,
         order="span",
         days=days,
         weight=2 if spot else kline_weight,
         top=top,
         sample=sample,
+        place=None if spot else _place("/fapi/v1/klines"),
     )
 
 
@@ -182,6 +231,7 @@ def _statistic_history(endpoint: str, path: str, top: int) -> History:
         kept_days=30,
         like="perp_bars",
         top=top,
+        place=_place(TAKERS if endpoint == "taker_ratio" else path),
     )
 
 
@@ -192,6 +242,9 @@ BINANCE = Venue(
         # IP) and https://developers.binance.com/docs/binance-spot-api-docs/rest-api/limits (6000). A tenth is
         # reserved for other clients at the same address.
         Pool("futures", 2160, 60, history=430),
+        # COIN-M: 2400 weight a minute of its own
+        # (https://developers.binance.com/docs/derivatives/coin-margined-futures/general-info).
+        Pool("coin_margined", 2160, 60, history=430),
         Pool("spot", 5400, 60, history=1080),
         # fundingRate and fundingInfo share 500 requests in 5 minutes per IP (page of fundingInfo).
         Pool("funding_info", 450, 300, history=400),
@@ -204,11 +257,11 @@ BINANCE = Venue(
     # 429, then 418 with Retry-After when the client goes on (limits page, both hosts); 403 is the web firewall.
     ban_s={418: 120, 403: 300},
     endpoints=(
-        Endpoint("perp_tickers", FUTURES, "/fapi/v1/ticker/24hr", "futures", weight=40),
-        Endpoint("funding", FUTURES, "/fapi/v1/premiumIndex", "futures", weight=10),
+        _both("perp_tickers", "/fapi/v1/ticker/24hr", weight=40, fan_out=LISTS),
+        _both("funding", "/fapi/v1/premiumIndex", weight=10, fan_out=LISTS),
         Endpoint("funding_intervals", FUTURES, "/fapi/v1/fundingInfo", "funding_info"),
         Endpoint("spot_tickers", SPOT, "/api/v3/ticker/24hr", "spot", weight=80),
-        Endpoint("instruments", FUTURES, "/fapi/v1/exchangeInfo", "futures", every_s=HOUR, timeout_s=20),
+        _both("instruments", "/fapi/v1/exchangeInfo", every_s=HOUR, timeout_s=20, fan_out=LISTS),
         # Without permission sets (a parameter since 2024-10-17): they are most of the body, and not used.
         Endpoint(
             "spot_instruments",
@@ -220,13 +273,11 @@ BINANCE = Venue(
             weight=20,
             timeout_s=30,
         ),
-        Endpoint("open_interest", FUTURES, "/fapi/v1/openInterest", "futures", _symbol, fan_out=PERPS),
-        Endpoint(
+        _both("open_interest", "/fapi/v1/openInterest", params=_symbol, fan_out=PERPS),
+        _both(
             "perp_bars",
-            FUTURES,
             "/fapi/v1/klines",
-            "futures",
-            _klines,
+            params=_klines,
             # Weight 1 as long as fewer than 100 bars are requested.
             bars=Bars(most=99),
             fan_out=replace(PERPS, top=100, rest_s=HOUR),
@@ -301,10 +352,21 @@ BINANCE = Venue(
             _symbol,
             weight=2,
             every_s=300,
-            fan_out=replace(PERPS, top=0, rest_s=HOUR),
+            fan_out=replace(PERPS, of=Keys("perp_tickers", _traded_dollar_margined), top=0, rest_s=HOUR),
         ),
-        # Without a symbol the newest 1000 settlements of all of them: more than any hour has.
-        Endpoint("settlements", FUTURES, "/fapi/v1/fundingRate", "funding_info", {"limit": 1000}, every_s=600),
+        # Without a symbol the newest 1000 settlements of all of USD-M: more than any hour has.
+        Endpoint(
+            "settlements",
+            FUTURES,
+            "/fapi/v1/fundingRate",
+            "funding_info",
+            _settled,
+            every_s=600,
+            fan_out=FanOut(
+                of=Keys("perp_tickers", _traded_coin_margined), within=FUNDED, without=NOT_TRADING, always=("",)
+            ),
+            place=_place("/fapi/v1/fundingRate"),
+        ),
     ),
     streams=(
         # Market streams live under /market since 2026-04-23; the old route connects and stays silent. The server
@@ -328,6 +390,7 @@ BINANCE = Venue(
             days=400,
             like="perp_bars",
             sample=20,
+            place=_place("/fapi/v1/fundingRate"),
         ),
         _statistic_history("open_interest_history", "/futures/data/openInterestHist", 100),
         _statistic_history("long_short_accounts", "/futures/data/globalLongShortAccountRatio", 50),

@@ -40,12 +40,15 @@ BYBIT_DOWN: Fault = {"kind": "outage", "venue": "bybit"}
 CONTRACT: Fault = {"kind": "changed_field", "venue": "gate", "path": "/api/v4/futures/usdt/contracts",
                    "field": "quanto_multiplier", "times": 10, "where": {"name": "ETH_USDT"}}  # fmt: skip
 NO_BOOKS: Fault = {"kind": "truncated", "venue": "bybit", "path": "/v5/market/orderbook"}
-NO_LIST: Fault = {"kind": "truncated", "venue": "binance", "path": "/fapi/v1/exchangeInfo"}
+NO_LISTS: tuple[Fault, ...] = (
+    {"kind": "truncated", "venue": "binance", "path": "/fapi/v1/exchangeInfo"},
+    {"kind": "truncated", "venue": "binance", "path": "/dapi/v1/exchangeInfo"},
+)
 MOMENTS = (
     Moment(TIMES[0], ALWAYS),
     Moment(TIMES[1], ALWAYS, built=True),
     Moment(TIMES[2], (*ALWAYS, BYBIT_DOWN, CONTRACT)),
-    Moment(TIMES[3], (*ALWAYS, CONTRACT, NO_BOOKS, NO_LIST)),
+    Moment(TIMES[3], (*ALWAYS, CONTRACT, NO_BOOKS, *NO_LISTS)),
 )
 
 

@@ -1,4 +1,4 @@
-"""The markets of Binance: USD-M perpetuals (USDT, USDC), quarterly futures, and spot in eleven quotes."""
+"""The markets of Binance: USD-M (USDT, USDC) and COIN-M perpetuals, quarterly futures, and spot in eleven quotes."""
 
 from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, quarters, size
@@ -10,6 +10,7 @@ PERP_PREFIX = {
     "CAT": ("1000CAT", 1e3), "CHEEMS": ("1000CHEEMS", 1e3), "WHY": ("1000WHY", 1e3), "MOG": ("1000000MOG", 1e6),
     "BOBBSC": ("1000000BOB", 1e6), "BABYDOGE": ("1MBABYDOGE", 1e6),
 }  # fmt: skip
+COIN_MARGINED = ("BTC", "ETH", "XRP", "SOL", "DOGE", "ADA", "LTC", "DOT", "LINK", "AVAX", "BNB")
 SPOT_PREFIX = {name: PERP_PREFIX[name] for name in ("SATS", "CAT", "CHEEMS", "BABYDOGE")}
 # quote: (coins down to this rank, share of the coin's perp volume)
 SPOT_QUOTES = {
@@ -38,6 +39,16 @@ def _listing(kind: str, asset: Asset, prefix: tuple[str, float], quote: str, sha
     )  # fmt: skip
 
 
+def _coin_margined(asset: Asset) -> Listing:
+    symbol = f"{asset.name}USD_PERP"
+    listed, delisted = dates(f"binance:perp:{symbol}", asset.rank, 0.0)
+    return Listing(
+        "binance", "perp", symbol, asset.name, "USD", asset.name, "USD", 1.0, size(symbol, asset, 0.06), listed,
+        delisted, price_decimals(asset.price, 6, 8), lot_decimals(asset.price), ((0, 8),),
+        contract_size=100.0 if asset.name == "BTC" else 10.0, inverse=True,
+    )  # fmt: skip
+
+
 def listings() -> list[Listing]:
     """All markets of Binance, past, present and to come."""
     rows: list[Listing] = []
@@ -45,6 +56,8 @@ def listings() -> list[Listing]:
         prefix = PERP_PREFIX.get(asset.name, (asset.name, 1.0))
         if asset.rank < 140 or (asset.rank < 1150 and fraction("binance perp", asset.name) < 0.58):
             rows.append(_listing("perp", asset, prefix, "USDT", 1.0, 6))
+        if asset.name in COIN_MARGINED:
+            rows.append(_coin_margined(asset))
         if asset.rank < 45:
             rows.append(_listing("perp", asset, prefix, "USDC", 0.08, 6))
         spot = SPOT_PREFIX.get(asset.name, (asset.name, 1.0))

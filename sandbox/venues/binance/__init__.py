@@ -3,7 +3,7 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.binance import depth, market, options, statistics, streams
+from sandbox.venues.binance import coin_margined, depth, market, options, statistics, streams
 from sandbox.venues.binance.market import API, FAPI
 from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
@@ -12,6 +12,7 @@ POOLS = {
     "binance_api": Pool(6000, 60_000),
     "binance_funding": Pool(500, 300_000),
     "binance_statistics": Pool(1000, 300_000),
+    coin_margined.POOL: Pool(coin_margined.LIMIT, 60_000),
     options.POOL: Pool(options.LIMIT, 60_000),
 }
 _REQUESTS_TO_BAN = 20  # refused requests in one window until the address is banned
@@ -36,7 +37,11 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
 
 def headers(pool: str, used: int) -> dict[str, str]:
     """The rate-limit header with the used weight; endpoints with a limit of their own do not have it."""
-    return {"X-MBX-USED-WEIGHT-1M": str(used)} if pool in ("binance_fapi", "binance_api", "binance_eapi") else {}
+    return (
+        {"X-MBX-USED-WEIGHT-1M": str(used)}
+        if pool in ("binance_fapi", "binance_dapi", "binance_api", "binance_eapi")
+        else {}
+    )
 
 
 def endpoints(world: World) -> list[Endpoint]:
@@ -45,13 +50,14 @@ def endpoints(world: World) -> list[Endpoint]:
         *market.endpoints(world),
         *statistics.endpoints(world),
         *depth.endpoints(world),
+        *coin_margined.endpoints(world),
         *options.endpoints(world),
     ]
 
 
 SIMULATED = SimulatedVenue(
     venue="binance",
-    hosts=(FAPI, API, options.EAPI, "fstream.binance.com"),
+    hosts=(FAPI, coin_margined.DAPI, API, options.EAPI, "fstream.binance.com"),
     pools=POOLS,
     endpoints=endpoints,
     refusal=refusal,

@@ -26,10 +26,11 @@ _LONGEST_INTERVAL_MS = 8 * HOUR_MS
 class Depth:
     """The endpoints over one world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, inverse: bool = False) -> None:
         self.world = world
-        self.perps = world.universe.rows("binance", "perp")
         listings = world.universe.listings
+        perps = world.universe.rows("binance", "perp").tolist()
+        self.perps = np.array([row for row in perps if listings[row].inverse == inverse], dtype=np.int64)
         spot = world.universe.rows("binance", "spot").tolist()
         self.by_symbol = {"futures": {listings[row].symbol: row for row in self.perps.tolist()},
                           "spot": {listings[row].symbol: row for row in spot}}  # fmt: skip

@@ -81,7 +81,7 @@ def _shown(world: World, kind: tuple[str, ...], now_ms: int, keep_ms: int) -> li
 def futures_info(world: World, request: Request) -> Answer:
     """GET /fapi/v1/exchangeInfo."""
     category = {asset.name: asset.category for asset in world.universe.assets}
-    shown = _shown(world, ("perp", "future"), request.now_ms, SETTLING_MS)
+    shown = [one for one in _shown(world, ("perp", "future"), request.now_ms, SETTLING_MS) if not one.inverse]
     assets = ("USDT", "BTC", "BNB", "ETH", "USDC", "FDUSD", "BNFCR", "BFUSD", "LDUSDT")
     return json_answer({
         "timezone": "UTC", "serverTime": request.now_ms, "futuresType": "U_MARGINED",
@@ -93,6 +93,27 @@ def futures_info(world: World, request: Request) -> Answer:
             _futures_symbol(one, category[one.coin], request.now_ms)
             for one in shown if one.type == "perp" or request.now_ms < one.delisted_ms
         ],
+    })  # fmt: skip
+
+
+def coin_margined_info(world: World, request: Request) -> Answer:
+    """GET /dapi/v1/exchangeInfo."""
+    category = {asset.name: asset.category for asset in world.universe.assets}
+    shown = [one for one in _shown(world, ("perp",), request.now_ms, SETTLING_MS) if one.inverse]
+    symbols = []
+    for one in shown:
+        body = _futures_symbol(one, category[one.coin], request.now_ms)
+        settling = body.pop("status")
+        del body["permissionSets"]
+        lacking = ("MIN_NOTIONAL", "POSITION_RISK_CONTROL")
+        body["filters"] = [one for one in body["filters"] if one["filterType"] not in lacking]
+        body |= {"pair": one.base_raw + one.quote, "contractStatus": settling, "contractSize": int(one.contract_size),
+                 "marginAsset": one.base_raw, "quantityPrecision": 0, "equalQtyPrecision": 4}  # fmt: skip
+        symbols.append(body)
+    return json_answer({
+        "timezone": "UTC", "serverTime": request.now_ms, "exchangeFilters": [],
+        "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 2400), _limit("ORDERS", "MINUTE", 1, 1200)],
+        "symbols": symbols,
     })  # fmt: skip
 
 

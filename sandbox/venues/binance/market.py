@@ -25,9 +25,10 @@ NO_SYMBOL = "Mandatory parameter 'symbol' was not sent, was empty/null, or malfo
 class Binance:
     """The endpoints over one world, of Binance or of a venue with the same wire format."""
 
-    def __init__(self, world: World, venue: str = "binance") -> None:
+    def __init__(self, world: World, venue: str = "binance", inverse: bool = False) -> None:
         self.world = world
-        self.futures = [int(row) for row in world.universe.rows(venue, "perp", "future")]
+        futures = world.universe.rows(venue, "perp", "future").tolist()
+        self.futures = [row for row in futures if world.universe.listings[row].inverse == inverse]
         self.marked = self.futures  # what premiumIndex shows
         self.spot = [int(row) for row in world.universe.rows(venue, "spot")]
         self.by_symbol = {

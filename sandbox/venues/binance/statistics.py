@@ -18,7 +18,7 @@ STARTS_FROM_MS = 1_782_345_600_000
 """From 2026-06-25 on, the timestamp of a bucket is its start; before, it was its end."""
 PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1h": 60, "2h": 120, "4h": 240, "6h": 360, "12h": 720, "1d": 1440}
 _MOST = 500
-_RATIOS = {
+RATIOS = {
     "/futures/data/globalLongShortAccountRatio": "accounts",
     "/futures/data/topLongShortAccountRatio": "top_accounts",
     "/futures/data/topLongShortPositionRatio": "top_positions",
@@ -30,10 +30,10 @@ Rows = Callable[[int, Ints, int, list[int]], list[dict[str, Any]]]
 class Statistics:
     """The endpoints over one world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, inverse: bool = False) -> None:
         self.world = world
-        perps = world.universe.rows("binance", "perp").tolist()
-        self.by_symbol = {world.universe.listings[row].symbol: row for row in perps}
+        perps = [(row, world.universe.listings[row]) for row in world.universe.rows("binance", "perp").tolist()]
+        self.by_symbol = {one.symbol: row for row, one in perps if one.inverse == inverse}
 
     def answering(self, rows: Rows) -> Callable[[Request], Answer]:
         """GET with symbol, period, limit, startTime and endTime: the buckets that have ended."""
@@ -111,7 +111,7 @@ class Statistics:
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of /futures/data."""
     one = Statistics(world)
-    paths = {path: one.answering(one.ratios(kind)) for path, kind in _RATIOS.items()}
+    paths = {path: one.answering(one.ratios(kind)) for path, kind in RATIOS.items()}
     paths["/futures/data/takerlongshortRatio"] = one.answering(one.taker_volumes)
     paths["/futures/data/openInterestHist"] = one.answering(one.held)
     return [Endpoint("binance", FAPI, path, answer, "binance_statistics") for path, answer in paths.items()]

@@ -11,22 +11,22 @@ from sanic.request import Request
 from sandbox.http.dispatch import Sandbox
 from sandbox.http.sockets import connected
 from sandbox.http.streams import Connection, Frame, Liquidation, liquidations_of, message
-from sandbox.market.noise import fraction
 from sandbox.market.world import World
 
 ALL_LIQUIDATIONS = "!forceOrder@arr"
 WINDOW_MS = 1000
-_COIN_MARGINED = {"BTCUSDT": "BTCUSD_PERP", "ETHUSDT": "ETHUSD_PERP"}
 
 
 def order(world: World, event: Liquidation) -> dict[str, Any]:
     """The order of a liquidation; S is the side of the order, the opposite of the position's."""
-    price, lot = world.price_format[event.row], world.lot_format[event.row]
-    last = event.size if event.filled < 0.45 else event.size * event.filled
+    price, lot, size = world.price_format[event.row], world.lot_format[event.row], event.size
+    if event.listing.inverse:
+        lot, size = "%.0f", max(1.0, round(event.size * event.price / event.listing.contract_size))
+    last = size if event.filled < 0.45 else size * event.filled
     return {
         "s": event.listing.symbol, "S": "SELL" if event.long else "BUY", "o": "LIMIT", "f": "IOC",
-        "q": lot % event.size, "p": price % (event.price * (0.995 if event.long else 1.005)),
-        "ap": price % event.price, "X": "FILLED", "l": lot % last, "z": lot % event.size, "T": event.ts,
+        "q": lot % size, "p": price % (event.price * (0.995 if event.long else 1.005)),
+        "ap": price % event.price, "X": "FILLED", "l": lot % last, "z": lot % size, "T": event.ts,
     }  # fmt: skip
 
 
@@ -35,13 +35,11 @@ def frames(world: World, minute: int) -> list[Frame]:
     out: list[Frame] = []
     for event in liquidations_of(world, "binance", minute, WINDOW_MS):
         due = (event.ts // WINDOW_MS + 1) * WINDOW_MS
-        shown, symbol = order(world, event), event.listing.symbol
-        out.append((due, symbol, orjson.dumps({"e": "forceOrder", "E": due, "st": 1, "o": shown})))
-        if symbol in _COIN_MARGINED and fraction("coin margined", symbol, event.ts) < 0.3:
-            contracts = str(max(1, round(event.size * event.price / 100)))
-            other = shown | {"s": _COIN_MARGINED[symbol], "ps": f"{event.listing.base_raw}USD"}
-            other |= {"q": contracts, "l": contracts, "z": contracts}
-            out.append((due, str(other["s"]), orjson.dumps({"e": "forceOrder", "E": due, "st": 2, "o": other})))
+        shown, one = order(world, event), event.listing
+        if one.inverse:
+            shown |= {"ps": one.base_raw + one.quote}
+        kind = 2 if one.inverse else 1
+        out.append((due, one.symbol, orjson.dumps({"e": "forceOrder", "E": due, "st": kind, "o": shown})))
     return sorted(out, key=lambda frame: frame[0])
 
 

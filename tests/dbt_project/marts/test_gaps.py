@@ -45,7 +45,7 @@ FAULTS: dict[int, list[dict[str, Any]]] = {
         {"kind": "truncated", "venue": "mexc", "path": "/api/v1/contract/ticker", "cut": True},
         {"kind": "changed_field", "venue": "kucoin", "field": "lastTradePrice", "rename": "last"},
     ],
-    4: [{"kind": "outage", "venue": "binance", "path": "/fapi/v1/openInterest"}],
+    4: [{"kind": "outage", "venue": "binance", "path": f"/{api}/v1/openInterest"} for api in ("fapi", "dapi")],
     11: [{"kind": "418", "venue": "binance", "path": "/api/v3/ticker/24hr", "retry_after": 0}],
 }
 # Start, end (minutes), venue, kind, reason.

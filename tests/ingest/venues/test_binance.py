@@ -12,7 +12,7 @@ import pytest
 from ingest.venues.binance import BINANCE
 from sandbox.market.listing import ANCHOR_MS
 from tests.ingest.venues.conftest import NOW_MS, FirstMinute
-from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
+from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.captures import sample
 from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import kept
@@ -69,6 +69,15 @@ OPTION_BODIES: dict[str, Any] = {
              "minMaintenanceMargin": "0.05", "priceScale": 2, "quantityScale": 2, "quoteAsset": "USDT"}],
         "rateLimits": [{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": 2400}],
     },
+}  # fmt: skip
+
+
+COIN_M_FILES = {"instruments": "exchangeInfo", "perp_tickers": "ticker_24hr", "funding": "premiumIndex",
+                "open_interest": "openInterest", "perp_bars": "klines", "settlements": "fundingRate"}  # fmt: skip
+COIN_M_ASKED: dict[str, dict[str, str]] = {
+    "instruments": {}, "perp_tickers": {}, "funding": {"symbol": "BTCUSD_PERP"},
+    "open_interest": {"symbol": "BTCUSD_PERP"}, "perp_bars": {"symbol": "BTCUSD_PERP", "interval": "1d"},
+    "settlements": {"symbol": "BTCUSD_PERP"},
 }  # fmt: skip
 
 
@@ -163,6 +172,82 @@ def test_every_recorded_settlement_and_constituent_is_read(real: Warehouse, reco
     assert sum(row[3] for row in got) == pytest.approx(1, abs=1e-6)
 
 
+def test_coin_margined_perps_are_in_contracts_and_coins(warehouse: Warehouse, recordings: Path) -> None:
+    """Real bodies of COIN-M: a contract is worth 100 USD (BTC) or 10 USD, and dated futures are left out."""
+    folder, tick = recordings / "binance", TICK + 80 * MINUTE
+    of = {kind: dict(kept(folder / f"dapi_v1_{file}.gct.json")) for kind, file in COIN_M_FILES.items()}
+    perp = "symbol=BTCUSD_PERP"
+    bars = next(body for query, body in of["perp_bars"].items() if "interval=1d" in query and perp in query)
+    paid = of["settlements"][f"limit=5&{perp}"]
+    [listed], [held] = of["instruments"].values(), of["open_interest"].values()
+    tickers, marks = of["perp_tickers"][""], of["funding"][""]
+    # The recorded tickers are of 2021: those that closed a day before they arrived are out of date.
+    now = [{**one, "closeTime": tick} for one in tickers]
+    names = {"pair": "BTCUSD", "timestamp": TICK}
+    shares = [{**names, "longShortRatio": "1.5", "longPosition": "0.6", "shortPosition": "0.4"}]
+    taken = [{**names, "takerBuyVol": "7", "takerSellVol": "3", "takerBuyVolValue": "0.1", "takerSellVolValue": "0.04"}]
+    past = [{**names, "sumOpenInterest": "20", "sumOpenInterestValue": "0.1", "contractType": "PERPETUAL"}]
+    key, period = "BTCUSD_PERP", '{"period":"1h"}'
+    order = {"s": key, "S": "SELL", "z": "12", "ap": "50000", "T": tick}
+    events = [{"e": "forceOrder", "st": 2, "o": {**order, "s": symbol}} for symbol in (key, "BTCUSD_261225")]
+    warehouse.build(
+        [
+            response(tick, "binance", "instruments", listed, key="COIN-M"),
+            response(tick, "binance", "perp_tickers", now, key="COIN-M"),
+            response(tick, "binance", "funding", marks, key="COIN-M"),
+            response(tick, "binance", "open_interest", held, key=key),
+            response(tick, "binance", "perp_bars", bars, key=key),
+            response(tick, "binance", "settlements", paid, key=key),
+            response(tick, "binance", "long_short_top_positions", shares, key=key, params=period),
+            response(tick, "binance", "taker_ratio", taken, key=key, params=period),
+            response(tick, "binance", "open_interest_history", past, key=key, params=period),
+            span(tick, "binance", events),
+        ],
+        "raw_window",
+    )
+
+    def rows(kind: str, columns: str) -> list[tuple[Any, ...]]:
+        found = warehouse.rows(f"select {columns}, reject from stg_binance__{kind} order by all")
+        assert {row[-1] for row in found} == {None}, kind
+        return [row[:-1] for row in found]
+
+    perps = [one for one in listed["symbols"] if one["symbol"].endswith("_PERP")]
+    assert len(perps) == 25
+    got = rows("instruments", "symbol, contract_size, inverse, settle, status = 'trading'")
+    assert got == sorted(
+        (one["symbol"], float(one["contractSize"]), True, one["baseAsset"], one["contractStatus"] == "TRADING")
+        for one in perps
+    )
+    sizes = {one["symbol"]: one["contractSize"] for one in perps}
+    for symbol, traded in rows("perp_tickers", "symbol, vol24h_quote"):
+        [one] = [one for one in tickers if one["symbol"] == symbol]
+        assert traded == pytest.approx(int(one["volume"]) * sizes[symbol], rel=1e-6), symbol
+    assert {row[0] for row in rows("funding", "symbol")} == {one["symbol"] for one in marks if one["nextFundingTime"]}
+    assert rows("open_interest", "symbol, open_interest, open_contracts") == [(key, None, float(held["openInterest"]))]
+    got = rows("perp_bars", "opened_ms, volume, volume_contracts, turnover, taker_buy_turnover, taker_buy_contracts")
+    assert got == [(bar[0], float(bar[7]), float(bar[5]), None, None, float(bar[9])) for bar in bars]
+    assert rows("settlements", "symbol, settled_ms, funding_rate") == [
+        (key, one["fundingTime"], float(one["fundingRate"])) for one in paid
+    ]
+    assert rows("long_short_top_positions", "symbol, long_fraction") == [(key, 0.6)]
+    assert rows("taker_ratio", "symbol, taker_buy, taker_sell, unit") == [(key, 7, 3, "contracts")]
+    assert rows("open_interest_history", "symbol, open_interest, open_contracts, open_interest_usd") == [
+        (key, 0.1, 20, None)
+    ]
+    assert rows("liquidations", "symbol, side, size, size_contracts, price") == [(key, "long", None, 12, 50000)]
+
+
+async def test_the_simulated_coin_margined_perps_use_the_venues_wire_format(recordings: Path) -> None:
+    folder = recordings / "binance"
+    async with sandbox(now_ms=ANCHOR_MS + 37_500) as client:
+        for kind, asked in COIN_M_ASKED.items():
+            real = next(body for query, body in kept(folder / f"dapi_v1_{COIN_M_FILES[kind]}.gct.json")
+                        if all(f"{name}={value}" in query for name, value in asked.items()))  # fmt: skip
+            path = f"/dapi.binance.com/dapi/v1/{COIN_M_FILES[kind].replace('ticker_', 'ticker/')}"
+            ours = (await client.get(path, **asked)).json
+            assert differences(real, ours) == [], kind
+
+
 def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
     kinds = (*FILES, "index_components")
     later = TICK + 90 * MINUTE
@@ -253,7 +338,8 @@ def test_what_is_asked_in_turn_and_of_the_highest_open_interest(first_minute: Fi
     for kind in RATIOS:
         found = warehouse.rows(f"select count(*), list(distinct period_ms) from stg_binance__{kind}")
         assert found == [(asked[kind] * 100, [300_000])]
-    assert warehouse.rows("select count(*) from stg_binance__settlements") == [(1000,)]
+    got = warehouse.rows("select count(*) from stg_binance__settlements group by ends_with(symbol, '_PERP') order by 1")
+    assert got == [(110,), (1000,)], "the newest of USD-M, and ten of each COIN-M perp"
     assert warehouse.rows("select count(distinct symbol) from stg_binance__index_components") == [
         (asked["index_components"],)]  # fmt: skip
 

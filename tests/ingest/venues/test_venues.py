@@ -80,6 +80,9 @@ def test_a_full_minute_fits_the_budget(venue: Venue) -> None:
         "wallet_fills": 500,
         "index_tickers": 6,
     }
+    if venue.name == "binance":
+        # Those of COIN-M, which count against its own limit.
+        sizes |= {"settlements": 40}
     if venue.name == "lighter":
         sizes |= {"spot_bars": 15}
     if venue.name == "bitget":
@@ -132,8 +135,11 @@ PERPS = {
     "aster": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {COINS} stg_aster__funding
                  left join stg_aster__funding_intervals using (symbol) left join stg_aster__perp_tickers using (symbol)
                  left join stg_aster__open_interest using (symbol)""",
-    "binance": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, {COINS} stg_binance__perp_tickers
-                   join stg_binance__funding using (symbol) join stg_binance__open_interest using (symbol)""",
+    "binance": f"""{PRICES}, vol24h_quote, funding_rate, f.interval_h,
+                   coalesce(open_interest, open_contracts * contract_size / mark_price),
+                   if(inverse, contract_size / mark_price, 1), inverse from stg_binance__perp_tickers
+                   join stg_binance__funding as f using (symbol) join stg_binance__open_interest using (symbol)
+                   join stg_binance__instruments using (symbol)""",
     "bitget": f"""{PRICES}, vol24h_quote, t.funding_rate, interval_h, {COINS} stg_bitget__perp_tickers as t
                   join stg_bitget__funding using (symbol)""",
     "bybit": f"""{PRICES}, vol24h_quote, funding_rate, interval_h, single_open_interest,
@@ -155,7 +161,7 @@ PERPS = {
 }
 EXACT = 1e-9
 """The tolerance, relative, of what a venue publishes in full; the tables below say what it rounds, and how."""
-COIN_MARGINED = {"bitget", "bybit", "gate", "kucoin", "mexc", "okx"}
+COIN_MARGINED = {"binance", "bitget", "bybit", "gate", "kucoin", "mexc", "okx"}
 # Decimals of mark and index price beyond those of the last price; others have eight in all. Bitget's index is whole.
 MORE_DECIMALS = {"bitget": 0, "bybit": 0, "gate": 2, "hyperliquid": 0, "kucoin": 1, "lighter": 0, "mexc": 1, "okx": 1}
 # Decimals of a rate, in tickers and in settlements; Lighter publishes percent with four.
@@ -250,8 +256,9 @@ def test_perpetuals_are_the_worlds(first_minute: FirstMinute, venue: str) -> Non
             # OKX has the day's coins, here at the last price; MEXC's coin-margined turnover is coins at the mark.
             day = 0.1 if venue == "okx" or (venue == "mexc" and counts_dollars) else EXACT
             cents = half(DAY_DECIMALS[venue]) if venue in DAY_DECIMALS else 0
-            if venue == "bybit" and counts_dollars:
-                cents = half(0)
+            if venue in ("binance", "bybit") and counts_dollars:
+                # Whole contracts; Binance's turnover is that of a mean price with eight decimals.
+                cents = 0.5 * listings[row].contract_size + float(state.base_24h[row]) * half(8)
             # Whole contracts of dollars, here at the mark price as published; of coins they are exact.
             contracts = 0.5 * lot + held * rounded / mark if counts_dollars else 0
             assert price == pytest.approx(last[row], rel=EXACT), symbol
@@ -328,7 +335,11 @@ def test_closed_bars_are_the_worlds(first_minute: FirstMinute, venue: str, kind:
     world, warehouse = first_minute.world, first_minute.warehouse
     view, rows = f"stg_{venue}__{kind}", listed(world, venue, kind.removesuffix("_bars"))
     columns = columns_of(warehouse, view)
-    volumes = [name for name in ("volume", "volume_contracts", "turnover", "taker_buy_turnover") if name in columns]
+    volumes = [
+        name
+        for name in ("volume", "volume_contracts", "turnover", "taker_buy_turnover", "taker_buy_contracts")
+        if name in columns
+    ]
     symbols = [row[0] for row in warehouse.rows(f"select symbol from {view} group by 1 order by sum(close) desc, 1")]
     assert set(symbols) <= set(rows)
     for symbol in symbols[:: max(1, len(symbols) // 5)]:
@@ -354,17 +365,21 @@ def test_closed_bars_are_the_worlds(first_minute: FirstMinute, venue: str, kind:
             size = one.contract_size
             counted = (quote if one.inverse else base) / size
             expected = {"volume": base, "volume_contracts": counted, "turnover": quote,
-                        "taker_buy_turnover": quote * float(true.taker_buy[0, n])}  # fmt: skip
+                        "taker_buy_turnover": quote * float(true.taker_buy[0, n]),
+                        "taker_buy_contracts": counted * float(true.taker_buy[0, n])}  # fmt: skip
             for name, value in traded.items():
+                if value is None and name.endswith("_contracts"):
+                    assert not one.inverse, "counted in coins"
+                    continue
                 if value is None:
-                    assert (name, one.inverse) == ("turnover", True), "settled in coins: no turnover in USD"
+                    assert ("turnover" in name, one.inverse) == (True, True), "settled in coins: no turnover in USD"
                     continue
                 # Volumes come in lots (OKX: eight decimals), or in whole contracts.
                 lots = half(8 if venue == "okx" else one.lot_decimals)
                 dollars = half(TURNOVER_DECIMALS.get((venue, kind), 8))
                 if venue == "bybit" and one.inverse:
                     dollars = half(0)  # contracts of 1 USD
-                least = {"volume": lots, "volume_contracts": half(0)}.get(name, dollars)
+                least = {"volume": lots}.get(name, half(0) if name.endswith("_contracts") else dollars)
                 assert value == pytest.approx(expected[name], rel=1e-12, abs=least), (symbol, name)
 
 
@@ -474,7 +489,8 @@ def test_the_weights_of_an_index_are_those_of_its_coins_spot_markets(first_minut
 ALIASES = {"bitget": {"gate": "gateio"}}
 SHOWN = {"aster": lambda one: not one.group, "gate": lambda one: not one.inverse}
 # The quote of a liquidation in USD, as the venue counts sizes.
-WORTH = {"bitget": "size_quote", "bybit": "coalesce(size * price, size_contracts)",
+WORTH = {"binance": "coalesce(size * price, size_contracts * contract_size)",
+         "bitget": "size_quote", "bybit": "coalesce(size * price, size_contracts)",
          "gate": "size_contracts * contract_size * price",
          "okx": "size_contracts * contract_size * if(inverse, 1, price)"}  # fmt: skip
 
@@ -496,8 +512,8 @@ def test_liquidations_are_the_worlds(first_minute: FirstMinute, venue: str) -> N
     assert expected
     assert [row[:3] for row in found] == [row[:3] for row in expected]
     for (*_, usd), (*_, true, one) in zip(found, expected, strict=True):
-        # OKX and Bybit send whole contracts of coin-margined markets.
-        contract = one.contract_size if venue in ("bybit", "okx") and one.inverse else 0
+        # Binance, Bybit and OKX send whole contracts of coin-margined markets.
+        contract = one.contract_size if venue in ("binance", "bybit", "okx") and one.inverse else 0
         assert usd == pytest.approx(true, rel=EXACT, abs=contract), one.symbol
 
 

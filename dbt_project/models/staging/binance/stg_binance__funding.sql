@@ -27,4 +27,4 @@ select
     end as interval_h,
     {{ measured(fields, required=["symbol", "mark_price", "funding_rate", "next_funding_ms"]) }}
 from {{ read("recorded", fields) }} as recorded
-where not contains(coalesce(r.symbol, ''), '_') and coalesce(r.nextfundingtime, '') <> '0'
+where not {{ binance_is_dated("r.symbol") }} and coalesce(r.nextfundingtime, '') <> '0'

@@ -1,6 +1,7 @@
 {%- set fields = {
     "symbol": word("r.symbol"),
-    "open_interest": size("r.openinterest"),
+    "open_interest": size("case when not " ~ binance_is_coin_margined("r.symbol") ~ " then r.openinterest end"),
+    "open_contracts": size("case when " ~ binance_is_coin_margined("r.symbol") ~ " then r.openinterest end"),
 } %}
 with recorded as (
     {{ recorded('binance', 'open_interest', "[from_json(body,
@@ -13,6 +14,6 @@ select
     key,
     requested_ms,
     received_ms,
-    {{ measured(fields, required=["symbol", "open_interest"]) }}
+    {{ measured(fields, required=["symbol", "coalesce(open_interest, open_contracts)"]) }}
 from {{ read("recorded", fields) }}
-where not contains(coalesce(r.symbol, ''), '_')
+where not {{ binance_is_dated("r.symbol") }}

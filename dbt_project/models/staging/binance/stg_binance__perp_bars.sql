@@ -1,3 +1,4 @@
+{%- set coin_margined = binance_is_coin_margined("key") %}
 {%- set fields = {
     "opened_ms": time_ms("r[1]", past=true),
     "closed_ms": time_ms("r[7]"),
@@ -5,9 +6,11 @@
     "high": price("r[3]"),
     "low": price("r[4]"),
     "close": price("r[5]"),
-    "volume": size("r[6]"),
-    "turnover": amount("r[8]"),
-    "taker_buy_turnover": amount("r[11]"),
+    "volume": size("case when " ~ coin_margined ~ " then r[8] else r[6] end"),
+    "volume_contracts": size("case when " ~ coin_margined ~ " then r[6] end"),
+    "turnover": amount("case when not " ~ coin_margined ~ " then r[8] end"),
+    "taker_buy_turnover": amount("case when not " ~ coin_margined ~ " then r[11] end"),
+    "taker_buy_contracts": size("case when " ~ coin_margined ~ " then r[10] end"),
 } %}
 with recorded as (
     {{ recorded('binance', 'perp_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
@@ -20,5 +23,5 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "turnover", "taker_buy_turnover"]) }}
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "coalesce(turnover, volume_contracts)", "coalesce(taker_buy_turnover, taker_buy_contracts)"]) }}
 from {{ read("recorded", fields) }}

@@ -1,12 +1,16 @@
 {%- set fields = {
     "symbol": word("r.symbol"),
     "last_price": price("r.lastprice", zero="kept"),
-    "vol24h_quote": amount("r.quotevolume"),
+    "_coins": amount("r.basevolume"),
+    "_mean_price": price("r.weightedavgprice", zero="kept"),
+    "_quote": amount("r.quotevolume"),
+    "vol24h_quote": within("coalesce(_quote, _coins * _mean_price)", "amount"),
     "_closed_ms": time_ms("r.closetime", past=true),
 } %}
 with recorded as (
     {{ recorded('binance', 'perp_tickers', "from_json(body,
-        '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\",\"closeTime\":\"VARCHAR\"}]')") }}
+        '[{\"symbol\":\"VARCHAR\",\"lastPrice\":\"VARCHAR\",\"quoteVolume\":\"VARCHAR\",\"baseVolume\":\"VARCHAR\",
+           \"weightedAvgPrice\":\"VARCHAR\",\"closeTime\":\"VARCHAR\"}]')") }}
 )
 
 select
@@ -17,4 +21,4 @@ select
     received_ms,
     {{ measured(fields, required=["symbol", "last_price", "vol24h_quote", "_closed_ms"]) }}
 from {{ read("recorded", fields) }}
-where not contains(coalesce(r.symbol, ''), '_') and {{ is_of_the_last_day("_closed_ms") }}
+where not {{ binance_is_dated("r.symbol") }} and {{ is_of_the_last_day("_closed_ms") }}

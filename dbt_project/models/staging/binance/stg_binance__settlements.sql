@@ -16,4 +16,4 @@ select
     endpoint,
     {{ measured(fields, required=["symbol", "settled_ms", "funding_rate"]) }}
 from {{ read("recorded", fields) }}
-where not contains(coalesce(r.symbol, ''), '_')
+where not {{ binance_is_dated("r.symbol") }}

@@ -180,7 +180,8 @@ insert into liquidations by name
 select base, {as_of} - 86400000 as since,
     {{'1h': one, '4h': one, '12h': one, '24h': {{'long': 5.0, 'short': 7.0, 'count': 2}}}} as totals,
     map {{'binance': {{'long': 5.0, 'short': 7.0, 'count': 2}}}} as by_venue,
-    if(base is null, [{{'base': 'BTC', 'markets': 2, 'expected': 3, '1h': two, '4h': two, '12h': two, '24h': two}}], null) as coins,
+    if(base is null, [{{'base': 'BTC', 'markets': 2, 'expected': 3, '1h': two, '4h': two, '12h': two,
+        '24h': two}}], null) as coins,
     [{{'ts': {as_of} - 60000, 'venue': 'binance', 'symbol': 'BTCUSDT', 'base': 'BTC', 'side': 'long', 'usd': 5.0,
         'price': 60000.0}}] as biggest, biggest as recent,
     if(base is null, [{{'t': {as_of} // 3600000 * 3600000, 'long': 5.0, 'short': null}}], null) as timeline

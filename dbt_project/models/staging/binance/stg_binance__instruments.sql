@@ -9,7 +9,8 @@
 with recorded as (
     {{ recorded('binance', 'instruments', "from_json(body -> '$.symbols',
         '[{\"symbol\":\"VARCHAR\",\"baseAsset\":\"VARCHAR\",\"quoteAsset\":\"VARCHAR\",\"contractType\":\"VARCHAR\",
-           \"status\":\"VARCHAR\",\"contractStatus\":\"VARCHAR\",\"contractSize\":\"VARCHAR\",\"marginAsset\":\"VARCHAR\",\"onboardDate\":\"VARCHAR\",\"deliveryDate\":\"VARCHAR\",
+           \"status\":\"VARCHAR\",\"contractStatus\":\"VARCHAR\",\"contractSize\":\"VARCHAR\",
+           \"marginAsset\":\"VARCHAR\",\"onboardDate\":\"VARCHAR\",\"deliveryDate\":\"VARCHAR\",
            \"underlyingSubType\":[\"VARCHAR\"]}]')") }}
 )
 

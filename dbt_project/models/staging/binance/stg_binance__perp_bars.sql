@@ -23,5 +23,6 @@ select
     requested_ms,
     received_ms,
     key as symbol,
-    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "coalesce(turnover, volume_contracts)", "coalesce(taker_buy_turnover, taker_buy_contracts)"]) }}
+    {{ measured(fields, required=["opened_ms", "closed_ms", "open", "close", "volume", "coalesce(turnover, volume_contracts)",
+        "coalesce(taker_buy_turnover, taker_buy_contracts)"]) }}
 from {{ read("recorded", fields) }}

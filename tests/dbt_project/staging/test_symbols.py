@@ -9,14 +9,17 @@ import math
 import re
 from collections import defaultdict
 from datetime import date
-from functools import cache
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import ccxt
 import pytest
 
+from tests.support.facts.identity_facts import judge, listed
 from tests.support.pipeline.dbt_project import PROJECT
+from tests.support.pipeline.warehouse import seeded
+from tests.support.recordings.named_coins import coin, named, seed
 from tests.support.recordings.recorded import read
 from tests.support.recordings.recorded_lists import READERS, Market, markets
 
@@ -52,31 +55,6 @@ OTHER_COIN = {
     "METH": "staked ether", "STETH": "staked ether", "BETH": "staked ether", "ETH2": "staked ether",
     "PUMPBTC": "see PUMP above",
 }  # fmt: skip
-
-
-@cache
-def seed() -> list[dict[str, str]]:
-    with (PROJECT / "seeds/symbols.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
-@cache
-def coin(venue: str, kind: str, symbol: str, token: str) -> tuple[str, float]:
-    """The coin of a market and how many of it a token is, as the model `instruments` joins the seed."""
-    places = ("", kind, f"{kind}:{symbol}")
-    rows = [
-        row
-        for row in seed()
-        if row["venue"] in (venue, "*") and row["symbol_base"] == token and row["market"] in places
-    ]
-    if not rows:
-        return token, 1.0
-    row = min(rows, key=lambda row: (row["venue"] == "*", -len(row["market"])))
-    return row["base"], float(row["multiplier"])
-
-
-def named(market: Market) -> tuple[str, float]:
-    return coin(market.venue, market.type, market.symbol, market.token)
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +113,50 @@ def test_a_coin_has_one_price(priced: list[tuple[Market, float]], capsys: pytest
         print(f"\nprices of one coin compared: {compared}")
     assert compared > 4000
     assert not wrong, "\n".join(wrong)
+
+
+def test_recorded_days_leave_no_coin_with_two_prices(
+    recorded: list[Market], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The recorded lists with prices, each day by itself, as they are and with one of a coin's markets at five times
+    its price."""
+    days: dict[str, dict[str, tuple[str, float, float]]] = {}
+    for market in recorded:
+        if market.price and market.day and market.quote in ("USDT", "USDC", "USD", "BUSD"):
+            base, multiplier = named(market)
+            market_id = f"{market.venue}:{market.type}:{market.symbol} {market.day}"
+            days.setdefault(f"{base} {market.day}", {})[market_id] = (market.venue, market.price, multiplier)
+    several = {name: found for name, found in days.items() if len(found) > 1}
+    rows: list[dict[str, Any]] = []
+    prices: dict[str, tuple[float, float]] = {}
+    moved: set[str] = set()
+    for name, found in several.items():
+        # Both in one minute: names of their own keep them apart.
+        for way in ("as it is", "moved") if len(found) > 2 else ("as it is",):
+            for market_id, (_, price, multiplier) in found.items():
+                one = f"{market_id} {way}"
+                rows.append(listed(one, named_base=f"{name} {way}", multiplier=multiplier))
+                prices[one] = (price, 1e6)
+        if len(found) > 2:
+            moved.add(one)
+            prices[one] = (5 * price, 1e6)
+    warehouse = seeded(tmp_path)
+    judge(warehouse, [0], lambda _: prices, *rows)
+    # Only what is not as its name says is kept with its prices.
+    parted = {
+        market for market, coin in warehouse.rows("select market_id, coin from int_identity where coin <> named_base")
+    }
+    ratios = {
+        name: max(units) / min(units)
+        for name, found in several.items()
+        if (units := [price / multiplier for _, price, multiplier in found.values()])
+    }
+    widest = max(ratios, key=lambda name: ratios[name])
+    with capsys.disabled():
+        print(f"\ncoins with several prices on a day: {len(ratios)}, widest: {widest} {ratios[widest]:.3g}")
+    assert len(ratios) > 600
+    assert len(moved) > 50
+    assert parted == moved
 
 
 def test_a_name_within_a_name_is_decided(priced: list[tuple[Market, float]]) -> None:

@@ -20,6 +20,7 @@ from serve.mcp.arguments import (
     whole_number,
 )
 from serve.mcp.tool import PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
+from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.spikes import HORIZONS_MIN, read_outcomes
 from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
@@ -117,6 +118,7 @@ def feed(query: FeedQuery, db: Reader) -> ToolResult:
         method=METHOD,
         gaps=_gaps(db, span, query.venue),
         venue=query.venue,
+        warnings=warn_of_inaccuracy(db, ("price", "volume"), query.base, query.venue),
     )
 
 

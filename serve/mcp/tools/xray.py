@@ -21,12 +21,15 @@ from serve.contract.parameters import Values, duration, market, one_of
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.mcp.arguments import check_order, find_market, iso, number_from, one_number, string, utc_time, whole_number
 from serve.mcp.tool import Tool, ToolResult, fresh_until, rounded, summary, summary_schema
+from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
 from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.units import UNIT_MS, Span
 
 BANDS = (0.5, 1.0, 2.0, 5.0)
+# The metrics whose values the figures are made from.
+MADE_FROM = ("price", "oi")
 STEPS = {"5m": 5 * UNIT_MS["m"], "1h": UNIT_MS["h"]}
 FRESH_MS = 10 * UNIT_MS["m"]
 MAX_ROWS, MAX_POINTS = 50, 300
@@ -127,6 +130,7 @@ def ranking(query: RankingQuery, db: Reader) -> ToolResult:
         source=f"xray_risk@e{db.edition.edition_id}",
         method=METHOD,
         caveats=CAVEATS,
+        warnings=warn_of_inaccuracy(db, MADE_FROM, None),
     )
 
 
@@ -186,7 +190,7 @@ def history(query: HistoryQuery, db: Reader) -> ToolResult:
         caveats=CAVEATS,
         gaps=_gaps(db, span, venue),
         venue=venue,
-        warnings=warnings,
+        warnings=warnings + warn_of_inaccuracy(db, MADE_FROM, None, venue),
     )
 
 

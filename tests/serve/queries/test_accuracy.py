@@ -16,5 +16,12 @@ def test_a_venue_that_differs_from_its_own_history_is_a_warning(api: Api) -> Non
         got = mcp.call(tool, asked)
         [message] = [warning["message"] for warning in got["warnings"] if warning["code"] == "inaccurate"]
         assert message.endswith(expected)
-    for tool, asked in (("oi_history", bad[0]), ("funding_history", {"base": "BTC", "venue": "binance"})):
+    for asked in ({}, {"base": "BTC"}, {"venue": "bybit"}):
+        assert "inaccurate" in warned(mcp.call("spike_feed", asked))
+    for tool, asked in (
+        ("spike_feed", {"venue": "binance"}),
+        ("xray_risk_ranking", {}),
+        ("oi_history", bad[0]),
+        ("funding_history", {"base": "BTC", "venue": "binance"}),
+    ):
         assert "inaccurate" not in warned(mcp.call(tool, asked))

@@ -86,10 +86,11 @@ from (values (30.0, '2026-07-15', 'quarter', 55000.0, 0.5), (1.0, '2026-06-16', 
 ACCURACY_SQL = """
 insert into accuracy by name
 select $day - back * 86400000 as t, venue, metric, 24 as n,
-    if(metric = 'funding', 0.03, 0.001) as median_difference, 0.01 as allowed_difference, 0.01 as p99_difference,
+    if(venue = 'bybit', 0.03, 0.001) as median_difference, 0.01 as allowed_difference, 0.01 as p99_difference,
     0.02 as worst_difference, venue || ':perp:BTCUSDT' as worst_market_id, $day - back * 86400000 + 3600000 as worst_ms,
     102.0 as worst_served, 100.0 as worst_published, 3 as minutes_missing, $last as fetched_ms, $last as tick_ms
-from (values (0, 'binance', 'price'), (0, 'binance', 'volume'), (0, 'bybit', 'funding'), (7, 'binance', 'price'))
+from (values (0, 'binance', 'price'), (0, 'binance', 'volume'), (0, 'bybit', 'funding'),
+    (0, 'bybit', 'volume'), (7, 'binance', 'price'))
     as compared(back, venue, metric);
 """
 # Two judged days; on the later one two perps, of which one was scored for one horizon alone.

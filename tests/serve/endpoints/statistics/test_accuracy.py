@@ -18,6 +18,7 @@ def test_accuracy(api: Api) -> None:
         (day, "binance", "price"),
         (day, "binance", "volume"),
         (day, "bybit", "funding"),
+        (day, "bybit", "volume"),
         (day - 7 * DAY, "binance", "price"),
     ]
     assert content["rows"][0] == {
@@ -26,8 +27,8 @@ def test_accuracy(api: Api) -> None:
         "p99_difference": 0.01, "worst_difference": 0.02, "worst_market": "binance:perp:BTCUSDT",
         "worst_ms": day + 3_600_000, "worst_recorded": 102, "worst_published": 100, "minutes_missing": 3,
     }  # fmt: skip
-    assert len(api.get(f"{ACCURACY}?window=7d").json["rows"]) == 3
-    assert len(api.get(f"{ACCURACY}?venue=bybit").json["rows"]) == 1
+    assert len(api.get(f"{ACCURACY}?window=7d").json["rows"]) == 4
+    assert len(api.get(f"{ACCURACY}?venue=bybit").json["rows"]) == 2
     assert len(api.get(f"{ACCURACY}?metric=price&window=365d").json["rows"]) == 2
     answer = api.get(f"{ACCURACY}?venue=upbit")
     assert answer.status == 400

@@ -22,7 +22,7 @@ from typing import Any
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
-from orchestration.warehouse.dbt_runner.lean import compile_jinja, make_dbt_lean
+from orchestration.warehouse.dbt_runner.lean import compile_jinja, link_graph, make_dbt_lean
 from orchestration.warehouse.dbt_runner.process import PARSED, PROJECT, dbt_environment, prepare_manifest
 
 MOST_DESCRIPTORS = 4
@@ -104,6 +104,8 @@ class _Project:
             self.parsed = outcome.result if outcome.success else None
             self._read_ns = changed_ns
             self._compile_macros()
+            if self.parsed:
+                link_graph(self.parsed)
             gc.collect()
             gc.freeze()  # a garbage collection in a fork would copy the memory pages that it shares with this process
 

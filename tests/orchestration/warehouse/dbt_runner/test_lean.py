@@ -1,16 +1,22 @@
 """Changes of dbt in a process of many runs: each of its parts is where the change expects it, and works as before."""
 
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dbt.adapters.base.impl import BaseAdapter
+from dbt.adapters.duckdb.relation import DuckDBRelation
+from dbt.compilation import Linker
 from dbt_common.behavior_flags import BehaviorFlagRendered
+from dbt_common.clients import agate_helper
 from dbt_common.clients.jinja import get_environment, get_template
 from dbt_common.events.base_types import EventLevel
 from dbt_common.events.event_manager import EventManager
 from dbt_common.events.types import Formatting, Note
 
-from orchestration.warehouse.dbt_runner.lean import compile_jinja, make_dbt_lean
+from orchestration.warehouse.dbt_runner.lean import compile_jinja, link_graph, make_dbt_lean
+from tests.support.pipeline.dbt_project import manifest
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +59,67 @@ def test_jinja_is_compiled_once() -> None:
     compile_jinja([source])
     assert get_environment().compile(source) is get_environment().compile(source)
     assert [get_template(source, {"more": more}).render({"more": more}) for more in (1, 2)] == ["2", "3"]
+
+
+def test_a_project_is_linked_once_and_again_with_another_node() -> None:
+    project = manifest()
+    link_graph(project)
+    first, tested, third = Linker(), Linker(), Linker()
+    first.link_graph(project)
+    tested.link_graph(project)
+    assert first.graph is tested.graph
+    edges = first.graph.number_of_edges()
+    tested.add_test_edges(project)
+    assert tested.graph.number_of_edges() > first.graph.number_of_edges() == edges
+    added = project.expect("model.tidemark.series_market_1m")
+    project.nodes["another"] = added  # type: ignore[assignment]
+    third.link_graph(project)
+    del project.nodes["another"]
+    assert third.graph is not first.graph
+
+
+def relation(identifier: str) -> Any:
+    return DuckDBRelation.create(database="d", schema="s", identifier=identifier)
+
+
+def test_only_relations_of_the_name_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    matches = DuckDBRelation.matches
+
+    def note(self: Any, **search: Any) -> bool:
+        compared.append(self.identifier)
+        return matches(self, **search)
+
+    monkeypatch.setattr(DuckDBRelation, "matches", note)
+    adapter: Any = BaseAdapter
+    asked = SimpleNamespace(config=SimpleNamespace(quoting={"database": True, "schema": True, "identifier": True}))
+    asked._make_match_kwargs = lambda *names: adapter._make_match_kwargs(asked, *names)
+    there = [relation(name) for name in ("one", "two", "three")]
+    assert adapter._make_match(asked, there, "d", "s", "two") == [there[1]]
+    assert adapter._make_match(asked, there, "other", "s", "two") == []
+    assert adapter._make_match(asked, there, "d", "s", "four") == []
+    assert compared == ["two", "two"]
+
+
+def test_schemas_are_made_once_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def make(quoting: Any, relation_config: Any) -> Any:
+        made.append(relation_config.schema)
+        return DuckDBRelation.create(database=relation_config.database, schema=relation_config.schema)
+
+    nodes = [SimpleNamespace(database="d", schema=schema) for schema in ("a", "b", "a", "a")]
+    asked = SimpleNamespace(Relation=SimpleNamespace(create_from=make), config=None)
+    adapter: Any = BaseAdapter
+    found = adapter._get_cache_schemas(asked, nodes)
+    assert sorted((one.database, one.schema) for one in found) == [("d", "a"), ("d", "b")]
+    assert sorted(made) == ["a", "b"]
+
+
+def test_a_query_s_result_has_its_types_by_a_tester_that_is_kept() -> None:
+    helper: Any = agate_helper
+    assert helper.build_type_tester(["n"]) is helper.build_type_tester(("n",))
+    assert helper.build_type_tester(["n"]) is not helper.build_type_tester(["n"], string_null_values=())
+    for _ in range(2):
+        table = agate_helper.table_from_data_flat([{"n": 1, "text": "", "none": None}], ["n", "text", "none"])
+        assert [tuple(row) for row in table.rows] == [(1, "", None)]

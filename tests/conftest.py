@@ -49,6 +49,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Workers are started with the environment of the process that starts them: all share its folder."""
     shared_folder()
+    # DuckDB's number of threads by default. Rows are few: a second thread costs a tenth more CPU, and each core has a
+    # worker. (The processes of `demo` and `up` have the product's own settings.)
+    os.environ.setdefault("SLURM_CPUS_ON_NODE", "1")
     config.pluginmanager.register(suite_time)
 
 

@@ -30,7 +30,7 @@ TABLES = (
 
 
 def settings_for(home: Path) -> Settings:
-    return Settings.from_env({"TIDEMARK_HOME": str(home)})
+    return Settings.from_env({"TIDEMARK_HOME": str(home), "TIDEMARK_BUILD_THREADS": "1"})
 
 
 def minute_rows(tick_ms: int, late_bars: int = 2) -> list[Row]:

@@ -136,8 +136,8 @@ def _search_relations_by_name() -> None:
 
 
 def _keep_schemas_and_type_testers() -> None:
-    from dbt.adapters.base.impl import BaseAdapter
     import dbt_common.clients.agate_helper as agate
+    from dbt.adapters.base.impl import BaseAdapter
 
     adapter: Any = BaseAdapter
     helper: Any = agate

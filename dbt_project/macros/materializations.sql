@@ -20,6 +20,9 @@
   {%- set target = this.incorporate(type="table") -%}
   {%- set updates = is_update() -%}
   {%- set triggers = config.get("triggers") -%}
+  {%- if not model.columns -%}
+    {{ exceptions.raise_compiler_error(model.name ~ " has no columns in its YAML file: an update inserts those that are listed there.") }}
+  {%- endif -%}
   {% if updates and (flags.EMPTY or (triggers is not none and not window_holds(triggers, window_endpoints()))) %}
     {% call noop_statement("main", "SKIP", "SKIP") %}{% endcall %}
     {{ return({"relations": [target]}) }}

@@ -73,10 +73,20 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 @pytest.fixture(scope="session")
 def recordings() -> Path:
     """The folder of real responses recorded from the venues (TIDEMARK_RECORDINGS); skips without it."""
-    folder = os.environ.get("TIDEMARK_RECORDINGS")
+    return _folder("TIDEMARK_RECORDINGS", "real venue recordings")
+
+
+@pytest.fixture(scope="session")
+def archives() -> Path:
+    """The folder of real samples of the venues' archives (TIDEMARK_ARCHIVES); skips without it."""
+    return _folder("TIDEMARK_ARCHIVES", "real samples of archives")
+
+
+def _folder(variable: str, what: str) -> Path:
+    folder = os.environ.get(variable)
     if not folder:
-        pytest.skip("TIDEMARK_RECORDINGS is not set: no folder of real venue recordings to test against")
+        pytest.skip(f"{variable} is not set: no folder of {what} to test against")
     path = Path(folder)
     if not path.is_dir():
-        pytest.fail(f"TIDEMARK_RECORDINGS={folder!r} is not a folder")
+        pytest.fail(f"{variable}={folder!r} is not a folder")
     return path

@@ -9,7 +9,10 @@
         ("binance", ["instruments", "spot_instruments", "perp_tickers", "funding", "funding_intervals", "open_interest",
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
             "long_short_top_positions", "taker_ratio", "open_interest_history", "order_books", "index_books", "index_components", "settlements",
-            "option_tickers", "option_open_interest", "option_volumes", "option_instruments", "option_index"]),
+            "option_tickers", "option_open_interest", "option_volumes", "option_instruments", "option_index",
+            "open_interest_files<metrics_history", "long_short_accounts_files<metrics_history",
+            "long_short_top_accounts_files<metrics_history", "long_short_top_positions_files<metrics_history",
+            "taker_ratio_files<metrics_history"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "open_interest_history", "order_books", "index_books", "index_components", "settlements",
             "option_tickers", "option_index<option_tickers"]),
@@ -152,7 +155,8 @@
             },
         },
         "staged_ratios": {
-            "kinds": ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio"],
+            "kinds": ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio",
+                "long_short_accounts_files", "long_short_top_accounts_files", "long_short_top_positions_files", "taker_ratio_files"],
             "rare": true,
             "columns": {
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "long_fraction": "double", "taker_buy": "double",
@@ -173,7 +177,7 @@
             "columns": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double"},
         },
         "staged_oi_history": {
-            "kinds": ["open_interest_history"],
+            "kinds": ["open_interest_history", "open_interest_files"],
             "rare": true,
             "columns": {
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "open_interest": "double",

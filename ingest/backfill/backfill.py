@@ -9,7 +9,8 @@ import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from math import inf
 from os import getpid
 from pathlib import Path
@@ -17,13 +18,15 @@ from pathlib import Path
 import orjson
 
 from ingest.backfill.covered import Covered
+from ingest.backfill.files import CHECKSUM, File, Files, read_checksum, read_list, unzip
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.endpoint import MINUTE_MS, Endpoint, FanOut, Request
+from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive
+from ingest.declaration.endpoint import DAY_MS, MINUTE_MS, Endpoint, FanOut, Request
 from ingest.declaration.history import History, Piece
 from ingest.declaration.venue import Venue
 from ingest.landing.outbox import Outbox
-from ingest.landing.rows import Row
+from ingest.landing.rows import Row, canonical
 from ingest.recorder.client import Client
 from ingest.recorder.clock import minute_start, now_ms
 from ingest.recorder.schedule import Catalogue
@@ -34,6 +37,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 2
 """Requests of one rate limit that are open at once: few, because the recorder's minute has priority."""
+FILES_AT_ONCE = 8
+"""Files of an archive that are fetched at once: they are small and come from other hosts than the recorder's."""
 GRACE_S = 1.0
 """Seconds after the end of the allowed time in which open requests may still be answered."""
 Span = tuple[int, int]
@@ -78,8 +83,10 @@ class Backfill:
         self.pace = pace or Pace()
         chosen = [venue for venue in venues if not wanted.venues or venue.name in wanted.venues]
         self.plan = {venue.name: [history for history in venue.history if wanted.has(history)] for venue in chosen}
-        self.venues = [venue for venue in chosen if self.plan[venue.name]]
+        self.archives = {venue.name: [archive for archive in venue.archives if wanted.has(archive)] for venue in chosen}
+        self.venues = [venue for venue in chosen if self.plan[venue.name] or self.archives[venue.name]]
         self.covered = Covered(home / "covered.sqlite")
+        self.files = Files(home / "files.sqlite")
         self.outbox = Outbox(home, landing, pipeline="backfill")
         self.state = BackfillState(getpid(), now_ms(), path=home / "state.json")
         self.at_ms = now_ms()
@@ -105,6 +112,7 @@ class Backfill:
             await self._land()
             self.state.end(now_ms(), stopped=stop.is_set())
             self.covered.close()
+            self.files.close()
         return self.state
 
     async def _venues(self) -> None:
@@ -113,18 +121,20 @@ class Backfill:
     async def _venue(self, venue: Venue) -> None:
         async with Client(venue, self._venues_url, history=True) as client:
             try:
-                jobs = await self._jobs(client)
+                catalogue = Catalogue(venue)
+                await self._learn(client, catalogue)
+                jobs = self._jobs(venue, catalogue)
                 pools = sorted({history.pool for history, *_ in jobs})
                 of_pool = {pool: [job for job in jobs if job[0].pool == pool] for pool in pools}
-                await asyncio.gather(*(self._work(client, of_pool[pool]) for pool in pools))
+                archives = (self._archive(client, archive, catalogue) for archive in self.archives[venue.name])
+                await asyncio.gather(*(self._work(client, of_pool[pool]) for pool in pools), *archives)
             except Exception as error:
                 log.exception("%s", venue.name)
                 self.state.fail(venue.name, f"{error!r}", now_ms())
 
-    async def _jobs(self, client: Client) -> list[Job]:
+    def _jobs(self, venue: Venue, catalogue: Catalogue) -> list[Job]:
         """The missing spans per market: of every kind those of the highest ranked market first."""
-        catalogue, venue, jobs = Catalogue(client.venue), client.venue, list[tuple[int, int, Job]]()
-        await self._learn(client, catalogue)
+        jobs = list[tuple[int, int, Job]]()
         for order, history in enumerate(self.plan[venue.name]):
             keys = self._markets(catalogue, venue.markets_of(history))
             top = history.sample if self.wanted.sample else history.top
@@ -145,7 +155,7 @@ class Backfill:
 
     async def _learn(self, client: Client, catalogue: Catalogue) -> None:
         """Request the lists that the markets are taken from; the recorder lands them, so these rows are not kept."""
-        histories = self.plan[client.venue.name]
+        histories: list[History | Archive] = [*self.plan[client.venue.name], *self.archives[client.venue.name]]
         fan_outs = [fan_out for history in histories if (fan_out := client.venue.markets_of(history))]
         sources = {source for fan_out in fan_outs for source in (fan_out.of, fan_out.within) if source}
         for endpoint in client.venue.endpoints:
@@ -199,11 +209,7 @@ class Backfill:
                     return history, key, (begin, end)
                 self.state.give_up(venue, history.name, key, (begin, end))
                 return None
-            await self._room.wait()
-            self.outbox.put(row)
-            self._unlanded += len(row.body or "")
-            if self._unlanded >= self.pace.load_bytes:
-                self._room.clear()
+            await self._keep(row)
             covered_from, covered_to, piece = history.covers(piece, times)
             if piece is None and history.order == "span" and times:
                 end = covered_from
@@ -220,6 +226,89 @@ class Backfill:
             if self._is_late():
                 return None
         return None
+
+    async def _keep(self, row: Row) -> None:
+        """Put a row into the journal, once there is room in the load."""
+        await self._room.wait()
+        self.outbox.put(row)
+        self._unlanded += len(row.body or "")
+        if self._unlanded >= self.pace.load_bytes:
+            self._room.clear()
+
+    async def _archive(self, client: Client, archive: Archive, catalogue: Catalogue) -> None:
+        """Fetch the listed files that are new or were replaced: the newest days first, of each day the highest ranked
+        market first."""
+        keys = [key for key in self._markets(catalogue, client.venue.markets_of(archive)) if archive.has(key)]
+        files = list[tuple[int, int, str, File]]()
+        for rank, key in enumerate(keys[: archive.sample if self.wanted.sample else archive.top]):
+            try:
+                listed = await self._listed(client, archive, key)
+            except ValueError as error:
+                self.state.fail(client.venue.name, f"{archive.name} {key}: {error}", now_ms())
+                continue
+            known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
+            files += [(-file.day.toordinal(), rank, key, file) for file in listed if known.get(file.path) != file.etag]
+        self.state.expect(client.venue.name, [(archive.name, DAY_MS)] * len(files))
+        queue = iter(sorted(files, key=lambda entry: entry[:2]))
+
+        async def take() -> None:
+            for *_, key, file in queue:
+                if self._is_late():
+                    return
+                await self._fetch_file(client, archive, key, file)
+
+        await asyncio.gather(*(take() for _ in range(FILES_AT_ONCE)))
+
+    async def _listed(self, client: Client, archive: Archive, key: str) -> list[File]:
+        """The files of a market within the wanted days; ValueError if the list cannot be read."""
+        first, last = self.wanted.days_of(archive, self.at_ms)
+        host, path = archive.bucket
+        files, marker = list[File](), ""
+        while not self._is_late():
+            params = {"delimiter": "/", "prefix": archive.folder(key), **({"marker": marker} if marker else {})}
+            endpoint = Endpoint(archive.name, host, path, archive.pool)
+            row = await client.fetch(endpoint, Request(key, self._minute(), 0), params, self._deadline())
+            if row.status != 200 or row.body is None or row.error:
+                raise ValueError(row.error or "no answer")
+            page, more = read_list(row.body, archive)
+            files += [file for file in page if first <= file.day <= last]
+            if more is None or more <= marker:
+                break
+            marker = more
+        self._name_absent(client.venue.name, archive, key, {file.day for file in files}, last)
+        return files
+
+    def _name_absent(self, venue: str, archive: Archive, key: str, days: set[date], last: date) -> None:
+        """Days between a market's first file and now that have none: their files are missing, or come later."""
+        late = last - timedelta(days=PUBLISHED_WITHIN_DAYS)
+        for n in range((last - min(days, default=last)).days + 1):
+            if (day := last - timedelta(days=n)) not in days:
+                self.state.note_absent(venue, archive.name, key, day.isoformat(), missing=day < late)
+
+    async def _fetch_file(self, client: Client, archive: Archive, key: str, file: File) -> None:
+        venue, name = client.venue.name, file.path.rpartition("/")[2]
+        request = Request(key, self._minute(), 0)
+        endpoint = Endpoint(archive.endpoint, archive.host, f"/{file.path}", archive.pool, timeout_s=60)
+        try:
+            checksum = await client.fetch(
+                replace(endpoint, path=endpoint.path + CHECKSUM), request, {}, self._deadline()
+            )
+            if checksum.status != 200 or checksum.body is None or checksum.error:
+                raise ValueError(f"its checksum: {checksum.error or 'no answer'}")
+            sha256 = read_checksum(checksum.body)
+            row = await client.fetch(replace(endpoint, decode=unzip(sha256)), request, {}, self._deadline())
+            if row.status != 200 or row.body is None or row.error:
+                raise ValueError(row.error or "no answer")
+        except ValueError as error:
+            self.state.fail(venue, f"{archive.name} {name}: {error}", now_ms())
+            start = int(datetime.combine(file.day, time.min, UTC).timestamp() * 1000)
+            self.state.give_up(venue, archive.name, key, (start, start + DAY_MS))
+            return
+        params = {"day": file.day.isoformat(), "file": name, "sha256": sha256}
+        await self._keep(row._replace(params=canonical(params)))
+        lines = row.body.count("\n")
+        self.files.add(venue, archive.name, key, file, sha256, lines, now_ms())
+        self.state.record_progress(venue, archive.name, lines, DAY_MS, row)
 
     async def _request(self, client: Client, history: History, piece: Piece) -> Row:
         weight = history.weight(piece) if callable(history.weight) else history.weight

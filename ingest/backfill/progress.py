@@ -59,6 +59,7 @@ class BackfillState:
     kinds: dict[tuple[str, str], Progress] = field(default_factory=dict)
     venues: dict[str, Progress] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    absent: dict[str, dict[str, Any]] = field(default_factory=dict)
     report_error: Callable[[str], None] | None = None
     copy: Path | None = None
     _written_ms: int = 0
@@ -87,6 +88,13 @@ class BackfillState:
         progress.last_error, progress.last_error_ms = error, at_ms
         if self.report_error:
             self.report_error(f"{venue}: {error}")
+
+    def note_absent(self, venue: str, kind: str, key: str, day: str, *, missing: bool) -> None:
+        """Count a day without a file in an archive: `missing` if it should be there by now, else not published yet."""
+        counts = self.absent.setdefault(f"{venue} {kind}", {"missing": 0, "unpublished": 0, "days": []})
+        counts["missing" if missing else "unpublished"] += 1
+        if missing and len(counts["days"]) < LISTED:
+            counts["days"].append(f"{key} {day}")
 
     def give_up(self, venue: str, kind: str, key: str, span: tuple[int, int]) -> None:
         """Count a span as failed for this run."""
@@ -134,6 +142,7 @@ class BackfillState:
             **self.total.summary(),
             "venues": {name: part.summary() | {"kinds": kinds.get(name, {})} for name, part in self.venues.items()},
             "failed_spans": self.failed,
+            "absent_files": self.absent,
         }
 
     def write(self) -> None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 
+from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import DAY_MS, HOUR_MS
 from ingest.declaration.history import History
 
@@ -28,9 +30,17 @@ class Wanted:
     sample: bool = False
     within_s: float | None = None
 
-    def has(self, history: History) -> bool:
+    def has(self, history: History | Archive) -> bool:
         """Whether a history is one of the wanted kinds."""
         return self.kinds is None or history.name in self.kinds or history.endpoint in self.kinds
+
+    def days_of(self, archive: Archive, at_ms: int) -> tuple[date, date]:
+        """The first and the last UTC day to fetch: days that have ended."""
+        today = datetime.fromtimestamp(at_ms / 1000, UTC).date()
+        last = min(today, _day(self.end_ms)) if self.end_ms is not None else today
+        days = min(archive.days, SAMPLE_DAYS["5m"]) if self.sample else archive.days
+        first = _day(self.begin_ms) if self.begin_ms is not None else today - timedelta(days=days)
+        return max(first, archive.first), last - timedelta(days=1)
 
     def span(self, history: History, at_ms: int) -> tuple[int, int]:
         """The span [begin, end) to fetch in UTC epoch ms: whole rows, and none that the venue no longer keeps."""
@@ -42,3 +52,7 @@ class Wanted:
             begin = max(begin, at_ms - history.kept_days * DAY_MS + HOUR_MS)
         end = min(at_ms, self.end_ms if self.end_ms is not None else at_ms)
         return -(-begin // step) * step, end // step * step
+
+
+def _day(at_ms: int) -> date:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date()

@@ -103,6 +103,7 @@ class Endpoint:
     every_s    seconds between requests (whole minutes)
     next_page  (page) → parameters of the next page, or None after the last; the recorded key is the page's number
     reduce     starts the declared reduction of a good body that is too large to keep
+    decode     makes text (UTF-8) of a good body that is none; ValueError if it cannot
     """
 
     name: str
@@ -119,6 +120,7 @@ class Endpoint:
     timeout_s: float = 10.0
     reduce: Callable[[], Reduction] | None = None
     place: Callable[[str], Place | None] | None = None
+    decode: Callable[[bytes], bytes] | None = None
 
     def of_key(self, key: str) -> "Endpoint":
         """The endpoint as it is for this key."""

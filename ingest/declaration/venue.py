@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import Endpoint, FanOut, Pool, Stream
 from ingest.declaration.history import History
 
@@ -22,12 +23,18 @@ class Venue:
     endpoints: tuple[Endpoint, ...]
     streams: tuple[Stream, ...] = ()
     history: tuple[History, ...] = ()
+    archives: tuple[Archive, ...] = ()
     ban_s: Mapping[int, float] = field(default_factory=dict)
     fault: Callable[[str], str | None] | None = None
     parallel: int = 16
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def markets_of(self, history: History) -> FanOut | None:
+    @property
+    def past(self) -> tuple[History | Archive, ...]:
+        """What can be fetched of its past, by requests and as files."""
+        return (*self.history, *self.archives)
+
+    def markets_of(self, history: History | Archive) -> FanOut | None:
         """The fan-out over the markets of a history; None where it is one request without a key.
 
         Markets that no longer trade are included: their past is as valid, and a ticker lists few of them.

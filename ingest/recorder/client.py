@@ -175,6 +175,11 @@ class Client:
             return Attempt(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Attempt(None, requested_ms, None, f"{type(error).__name__}: {error}", None, again=True)
+        if endpoint.decode and response.status == 200:
+            try:
+                raw = endpoint.decode(raw)
+            except ValueError as fault:
+                return Attempt(200, requested_ms, now_ms(), str(fault), None, again=False)
         return self._judge(response.status, response.headers, raw, requested_ms)
 
     def _judge(self, status: int, headers: Mapping[str, str], raw: bytes, requested_ms: int) -> Attempt:

@@ -1,9 +1,12 @@
 """Binance: USD-M and COIN-M futures (fapi, dapi), spot (api) and the BTC and ETH options (eapi)."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
 from typing import Any, Literal
 
+from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Place, Pool, Request, Stream
 from ingest.declaration.history import History, Piece
 from ingest.declaration.pairs import in_dollars, legs
@@ -250,6 +253,8 @@ BINANCE = Venue(
         Pool("funding_info", 450, 300, history=400),
         # 1000 requests in 5 minutes per IP for all of /futures/data (pages of the ratios).
         Pool("statistics", 900, 300, history=180),
+        # Files on a content network without a stated limit: 20 files a second with their checksums.
+        Pool("archive", 2400, 60, history=2400),
         # The options' limit is stated by their exchangeInfo; the lowest known value is 400 a minute
         # (https://developers.binance.com/docs/derivatives/options-trading/market-data/Exchange-Information).
         Pool("options", 300, 60),
@@ -399,5 +404,21 @@ BINANCE = Venue(
         _statistic_history("taker_ratio", "/futures/data/takerlongshortRatio", 50),
         _bar_history("perp_bars", "1h", 100, 90, 10),
         _bar_history("spot_bars", "1h", 100, 90, 10),
+    ),
+    archives=(
+        # Open interest and ratios of five minutes, of which the API has 30 days. BTC's first file is of this day.
+        Archive(
+            "metrics_history",
+            "data.binance.vision",
+            ("s3-ap-northeast-1.amazonaws.com", "/data.binance.vision"),
+            lambda symbol: f"data/futures/um/daily/metrics/{symbol}/",
+            re.compile(r"-metrics-(\d{4}-\d{2}-\d{2})\.zip$"),
+            "archive",
+            lambda key: not _is_coin_margined(key),
+            first=date(2020, 9, 1),
+            days=90,
+            like="perp_bars",
+            top=50,
+        ),
     ),
 )

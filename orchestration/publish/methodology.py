@@ -129,6 +129,9 @@ def _requests(venue: str, endpoints: list[str]) -> list[str]:
         for one in declared.history
         if one.endpoint in endpoints and isinstance(one.path, str)
     ]
+    found += [
+        f"GET https://{one.host}/{one.folder('{symbol}')}" for one in declared.archives if one.endpoint in endpoints
+    ]
     return list(dict.fromkeys(found))
 
 

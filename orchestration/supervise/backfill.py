@@ -21,7 +21,7 @@ class WrongRequest(ValueError):
 
 def offered(venues: Sequence[Venue] = VENUES) -> dict[str, list[str]]:
     """The backfillable kinds of data per venue."""
-    return {venue.name: [one.name for one in venue.history] for venue in venues if venue.history}
+    return {venue.name: [one.name for one in venue.past] for venue in venues if venue.past}
 
 
 def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: str | None, **more: Any) -> Wanted:
@@ -31,7 +31,7 @@ def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: 
         if venue not in known:
             raise WrongRequest(f"--venue is {venue!r}, but it must be one of: {', '.join(known)}")
     chosen = list(venues) or list(known)
-    histories = {venue.name: venue.history for venue in VENUES}
+    histories = {venue.name: venue.past for venue in VENUES}
     of_venue = {venue: {name for one in histories[venue] for name in (one.name, one.endpoint)} for venue in chosen}
     for kind in kinds:
         if not any(kind in names for names in of_venue.values()):

@@ -6,7 +6,7 @@
 with latest as (
     select
         *,
-        case kind
+        case replace(kind, '_files', '')
             when 'long_short_accounts' then 'accounts' when 'long_short_top_accounts' then 'top_acct'
             when 'long_short_top_positions' then 'top_pos' when 'taker_ratio' then 'taker_buy'
         end as ratio,

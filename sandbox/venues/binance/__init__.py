@@ -3,7 +3,7 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.binance import coin_margined, depth, market, options, statistics, streams
+from sandbox.venues.binance import archive, coin_margined, depth, market, options, statistics, streams
 from sandbox.venues.binance.market import API, FAPI
 from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
@@ -13,6 +13,7 @@ POOLS = {
     "binance_funding": Pool(500, 300_000),
     "binance_statistics": Pool(1000, 300_000),
     coin_margined.POOL: Pool(coin_margined.LIMIT, 60_000),
+    "binance_archive": Pool(100_000, 60_000),
     options.POOL: Pool(options.LIMIT, 60_000),
 }
 _REQUESTS_TO_BAN = 20  # refused requests in one window until the address is banned
@@ -52,12 +53,13 @@ def endpoints(world: World) -> list[Endpoint]:
         *depth.endpoints(world),
         *coin_margined.endpoints(world),
         *options.endpoints(world),
+        *archive.endpoints(world),
     ]
 
 
 SIMULATED = SimulatedVenue(
     venue="binance",
-    hosts=(FAPI, coin_margined.DAPI, API, options.EAPI, "fstream.binance.com"),
+    hosts=(FAPI, coin_margined.DAPI, API, options.EAPI, "fstream.binance.com", archive.HOST, archive.BUCKET_HOST),
     pools=POOLS,
     endpoints=endpoints,
     refusal=refusal,

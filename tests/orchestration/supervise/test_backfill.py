@@ -7,7 +7,7 @@ from orchestration.supervise.backfill import WrongRequest, offered, wanted
 
 
 def test_kinds_are_offered_by_the_venues_that_declare_a_history() -> None:
-    declared = {venue.name: [one.name for one in venue.history] for venue in VENUES}
+    declared = {venue.name: [one.name for one in venue.past] for venue in VENUES}
     assert offered() == {name: kinds for name, kinds in declared.items() if kinds}
 
 

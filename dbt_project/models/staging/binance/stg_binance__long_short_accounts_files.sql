@@ -1,0 +1,1 @@
+{{ binance_metrics_long_fractions(7) }}

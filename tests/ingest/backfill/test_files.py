@@ -1,0 +1,213 @@
+"""Files of an archive: listed, verified, unzipped; fetched once, and again when replaced; defects are named."""
+
+import asyncio
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingest.backfill.backfill import Pace, backfill
+from ingest.backfill.files import MOST_BYTES, read_checksum, read_list, unzip
+from ingest.backfill.progress import BackfillState
+from ingest.backfill.wanted import Wanted
+from ingest.recorder.clock import now_ms
+from ingest.venues import VENUES
+from sandbox.derived.positioning import long_of_late
+from sandbox.market.derivatives import open_interest
+from sandbox.market.world import World
+from sandbox.server import create_app, serving
+from sandbox.venues.binance import archive as simulated
+from tests.ingest.backfill.test_backfill import bountiful, landed
+from tests.support.pipeline.warehouse import response, seeded
+from tests.support.start import clock_from, start_ms
+
+BINANCE = next(venue for venue in VENUES if venue.name == "binance")
+[ARCHIVE] = BINANCE.archives
+DAY = 86_400_000
+LISTED = """<?xml version="1.0" encoding="UTF-8"?>
+<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>{more}</IsTruncated>
+<Contents><Key>data/futures/um/daily/metrics/A/A-metrics-2026-07-28.zip</Key><ETag>&quot;e1&quot;</ETag><Size>5</Size></Contents>
+<Contents><Key>data/futures/um/daily/metrics/A/A-metrics-2026-07-28.zip.CHECKSUM</Key><ETag>&quot;c&quot;</ETag><Size>9</Size>
+</Contents></ListBucketResult>"""
+
+
+def zipped(*members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        for number, content in enumerate(members):
+            file.writestr(f"{number}.csv", content)
+    return packed.getvalue()
+
+
+def sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def test_a_list_has_its_files_and_where_it_goes_on() -> None:
+    [file], more = read_list(LISTED.format(more="false"), ARCHIVE)
+    assert (file.path.rpartition("/")[2], file.day, file.etag, file.size, more) == (
+        "A-metrics-2026-07-28.zip", date(2026, 7, 28), "e1", 5, None,
+    )  # fmt: skip
+    assert read_list(LISTED.format(more="true"), ARCHIVE)[1] == f"{file.path}.CHECKSUM"
+    with pytest.raises(ValueError, match="not XML"):
+        read_list("<html>", ARCHIVE)
+
+
+def test_a_checksum_is_a_sha_256() -> None:
+    digest = sha256(b"x")
+    assert read_checksum(f"{digest.upper()}  x.zip\n") == digest
+    for text in ("", "not found", digest[:-1]):
+        with pytest.raises(ValueError, match="not a SHA-256"):
+            read_checksum(text)
+
+
+def test_one_member_with_the_checksum_is_unzipped() -> None:
+    good = zipped(b"a,b\n")
+    assert unzip(sha256(good))(good) == b"a,b\n"
+    for raw, message in (
+        (good + b"!", "the checksum is"), (zipped(b"a", b"b"), "2 members"), (b"PK no", "not a readable ZIP"),
+        (zipped(b"\0" * (MOST_BYTES + 1)), "longer than"),
+    ):  # fmt: skip
+        expected = sha256(good) if raw.startswith(good) else sha256(raw)
+        with pytest.raises(ValueError, match=message):
+            unzip(expected)(raw)
+
+
+class Archived:
+    """A home into which the newest days of two markets are fetched from the simulated archive, as often as is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.world: World | None = None
+
+    def fetch(self, days: int, **more: Any) -> BackfillState:
+        venue = replace(bountiful(BINANCE), archives=(replace(ARCHIVE, top=2),))
+
+        app = create_app(rate_limits=False)
+
+        async def run() -> BackfillState:
+            async with serving(app) as url:
+                wanted = Wanted(["binance"], ["metrics_history"], now_ms() - days * DAY, **more)
+                where = (self.folder / "home", str(self.folder / "landing"), url, wanted)
+                return await backfill(*where, venues=[venue], pace=Pace(again_s=()))
+
+        with clock_from(start_ms()):
+            state = asyncio.run(run())
+        self.world = app.ctx.sandbox.world
+        return state
+
+    def files(self) -> list[str]:
+        """The names of the landed files."""
+        return sorted(json.loads(row["params"])["file"] for row in landed(self.folder / "landing"))
+
+
+@pytest.fixture
+def archived(tmp_path: Path) -> Archived:
+    return Archived(tmp_path)
+
+
+def test_new_and_replaced_files_are_fetched_and_no_others(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "MISSING", 0.0)
+    state = archived.fetch(2)
+    assert (state.state, state.failed) == ("done", [])
+    first = archived.files()
+    assert len(first) == 2 * len({name.partition("-")[0] for name in first}) == 4
+    # Two days more, and nothing that is there.
+    archived.fetch(4)
+    assert len(archived.files()) == 8
+    # Another ETag is another file.
+    monkeypatch.setattr(simulated, "RELEASE", 2)
+    archived.fetch(2)
+    assert len(archived.files()) == 12
+    archived.fetch(4, again=True)
+    assert len(archived.files()) == 20
+
+
+def test_damaged_and_missing_files_are_named_and_the_others_are_fetched(
+    archived: Archived, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulated, "MISSING", 0.25)
+    monkeypatch.setattr(simulated, "WRONG_CHECKSUM", 0.25)
+    state = archived.fetch(20)
+    [absent] = state.absent.values()
+    assert absent["missing"] > 0
+    assert state.state == "partly"
+    assert state.failed
+    assert "the checksum is" in str(state.venues["binance"].last_error)
+    # The oldest days may be absent too: nothing says that the market was listed by then.
+    counted = len(archived.files()) + len(state.failed) + absent["missing"] + absent["unpublished"]
+    assert 30 < counted <= 40
+    assert archived.files()
+
+
+def test_the_views_read_files_at_the_instants_that_they_mean(archived: Archived, tmp_path: Path) -> None:
+    """Against the simulated market itself; each row once, though some files have every row twice."""
+    archived.fetch(2)
+    (tmp_path / "warehouse").mkdir()
+    warehouse = seeded(tmp_path / "warehouse")
+    warehouse.build(landed(archived.folder / "landing"), "raw_window")
+    world = archived.world
+    assert world is not None
+    row = world.universe.row["binance", "perp", "BTCUSDT"]
+    held = warehouse.rows(
+        "select distinct t, open_interest, reject from stg_binance__open_interest_files where symbol = 'BTCUSDT' "
+        "order by t"
+    )
+    assert len(held) >= 288
+    assert {reject for *_, reject in held} == {None}
+    minutes = np.array([t // 60_000 for t, *_ in held])
+    size = open_interest(world.market, np.array([row]), minutes)[0]
+    assert [value for _, value, _ in held] == pytest.approx(size.tolist())
+    for kind in ("accounts", "top_accounts", "top_positions"):
+        rows = warehouse.rows(
+            f"select distinct t, long_fraction from stg_binance__long_short_{kind}_files "
+            "where symbol = 'BTCUSDT' order by t"
+        )
+        starts = np.array([t // 60_000 for t, _ in rows])
+        longs = np.rint(long_of_late(world, row, kind, starts) * 1e4) / 1e4
+        assert [value for _, value in rows] == pytest.approx(longs.tolist(), abs=1e-8)
+
+
+# Of each file: its day, the first row's instant, open interest, USD, ratios of top accounts, top positions, all
+# accounts and takers, and the number of rows.
+REAL = {
+    "um-metrics_BTCUSDT_2026-07-29.csv": (
+        "2026-07-29", "2026-07-29T00:05:00", 103264.474, 6610597893.754393, 1.81376044, 1.633889, 1.72042139, 1.684121,
+        13,
+    ),
+    "um-metrics_ACEUSDT_2025-01-21_first-row.csv": (
+        "2025-01-21", "2025-01-21T00:05:00", 2310973.79, 3669133.086383, 4.24734982, 2.26803, 2.72141015, 0.69236, 1,
+    ),
+    "um-metrics_1000000BOBUSDT_2025-08-01.csv": (
+        "2025-08-01", "2025-08-01T00:05:00", 28094099, 1608949.04973, 1.40508806, 2.004403, 1.67633929, 1.51837, 2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_files_are_read(name: str, archives: Path, tmp_path: Path) -> None:
+    """Until 2026-06-24 the label is the end of the five minutes, since then their start."""
+    day, at, held, usd, *ratios, count = REAL[name]
+    symbol = name.split("_")[1]
+    body = (archives / "binance" / name).read_text()
+    params = json.dumps({"day": day, "file": name, "sha256": ""})
+    warehouse = seeded(tmp_path)
+    tick = 1_795_000_020_000
+    warehouse.build([response(tick, "binance", "metrics_history", body, key=symbol, params=params)], "raw_window")
+    instant = int(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp()) * 1000
+    rows = warehouse.rows(
+        "select t, symbol, open_interest, open_interest_usd, reject from stg_binance__open_interest_files order by t"
+    )
+    assert rows[0] == (instant, symbol, pytest.approx(held), pytest.approx(usd), None)
+    assert len(rows) == count
+    kinds = ("long_short_top_accounts", "long_short_top_positions", "long_short_accounts", "taker_ratio")
+    for kind, ratio in zip(kinds, ratios, strict=True):
+        [first, *_] = warehouse.rows(f"select t, long_fraction from stg_binance__{kind}_files order by t")
+        assert first == (instant - 300_000, pytest.approx(float(ratio) / (1 + float(ratio))))

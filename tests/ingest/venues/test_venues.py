@@ -33,7 +33,9 @@ LONGEST_S = 3600
 STAGING = MACRO.parents[1] / "models" / "staging"
 HOUR = 60 * MINUTE
 NOW = NOW_MS // MINUTE
-EMPTY = {"binance": {"open_interest_history"}, "bybit": {"open_interest_history"}, "hyperliquid": {"liquidation_fills"},
+FILES = {"open_interest_files", "long_short_accounts_files", "long_short_top_accounts_files",
+         "long_short_top_positions_files", "taker_ratio_files"}  # fmt: skip
+EMPTY = {"binance": {"open_interest_history"} | FILES, "bybit": {"open_interest_history"}, "hyperliquid": {"liquidation_fills"},
          "kucoin": {"open_interest_history"}, "okx": {"open_interest_history"}}  # fmt: skip
 """Views that a minute does not fill: of the past alone, or of fills that are liquidations."""
 UNREAD = {"hyperliquid": {"dex_positions", "wallet_fills"}}

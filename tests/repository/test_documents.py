@@ -141,11 +141,8 @@ def test_settings_are_the_code_s() -> None:
 
 def test_settings_that_are_named_exist() -> None:
     named = {name for path in documents() for name in re.findall(r"TIDEMARK_\w+", path.read_text())}
-    assert named - {setting.name for setting in SETTINGS} <= {
-        "TIDEMARK_ARCHIVES",
-        "TIDEMARK_RECORDINGS",
-        "TIDEMARK_TEST_START",
-    }
+    of_tests = {"TIDEMARK_ARCHIVES", "TIDEMARK_RECORDINGS", "TIDEMARK_TEST_START"}
+    assert named - {setting.name for setting in SETTINGS} <= of_tests
 
 
 def test_commands_are_the_command_line_s() -> None:

@@ -64,12 +64,14 @@ def test_jinja_is_compiled_once() -> None:
 def test_a_project_is_linked_once_and_again_with_another_node() -> None:
     project = manifest()
     link_graph(project)
-    first, tested, third = Linker(), Linker(), Linker()
+    first, tested, again, third = Linker(), Linker(), Linker(), Linker()
     first.link_graph(project)
-    tested.link_graph(project)
-    assert first.graph is tested.graph
     edges = first.graph.number_of_edges()
-    tested.add_test_edges(project)
+    for one in (tested, again):
+        one.link_graph(project)
+        assert one.graph is first.graph
+        one.add_test_edges(project)
+    assert tested.graph is again.graph
     assert tested.graph.number_of_edges() > first.graph.number_of_edges() == edges
     added = project.expect("model.tidemark.series_market_1m")
     project.nodes["another"] = added  # type: ignore[assignment]

@@ -30,6 +30,13 @@ FILES = """
 select load_id, file from landed_files where first_ms < $until and last_ms >= $since
 order by first_ms, load_id limit $most
 """
+# The kinds of the past that stand for what is recorded now.
+FETCHED_AS = {
+    "perp_tickers": ("perp_bars",),
+    "spot_tickers": ("spot_bars",),
+    "open_interest": ("open_interest_history",),
+    "funding": ("settlements",),
+}
 # When the market's fetched hours of the span came in: the as_of of the first edition that had them.
 FETCHED = """
 select max(known_ms) from series_market_1h
@@ -79,6 +86,11 @@ class View(NamedTuple):
 
 def find_responses(db: Reader, wanted: Wanted, bodies: bool) -> Found:
     """The responses that the value came from, with the rows that the edition's staging views read from them."""
+    market = f"{wanted.venue}:{wanted.type}:{wanted.symbol}"
+    fetched = db.value(FETCHED, {"market": market, "since": wanted.span.start, "until": wanted.span.end})
+    if fetched is not None:
+        past = [kind for endpoint in wanted.endpoints for kind in FETCHED_AS.get(endpoint, ())]
+        wanted = wanted._replace(endpoints=(*wanted.endpoints, *past))
     views = [
         View(**row)
         for row in db.rows(VIEWS, {"venue": wanted.venue, "endpoints": list(wanted.endpoints)})
@@ -92,8 +104,6 @@ def find_responses(db: Reader, wanted: Wanted, bodies: bool) -> Found:
     names = f"recorded under {', '.join(endpoints)} in the minutes from {wanted.span.start} to {wanted.span.end}"
     spans = [Span(wanted.span.start, wanted.span.end + later_ms) for later_ms in LATER_MS]
     loads_of = Span(wanted.span.start, wanted.span.start + UNIT_MS["m"])
-    market = f"{wanted.venue}:{wanted.type}:{wanted.symbol}"
-    fetched = db.value(FETCHED, {"market": market, "since": wanted.span.start, "until": wanted.span.end})
     if fetched is not None:
         spans = [Span(fetched - earlier_ms, fetched + 1) for earlier_ms in LATER_MS]
         loads_of = spans[0]

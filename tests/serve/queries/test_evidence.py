@@ -143,7 +143,8 @@ def test_a_value_leads_to_its_response_its_row_and_its_body(make_reader: Any, la
 
 @pytest.mark.requirement("explain:evidence")
 def test_an_hour_of_history_leads_to_the_response_that_brought_it(make_reader: Any, landing: Path) -> None:
-    of = wanted("BTCUSDT", "perp_bars", span=Span(AT - 20 * HOUR, AT - 19 * HOUR))
+    # A recorded price is of a ticker, one of the past of a bar.
+    of = wanted("BTCUSDT", "perp_tickers", span=Span(AT - 20 * HOUR, AT - 19 * HOUR))
     found = find_responses(make_reader(landing), of, True)
     assert found.reason is None
     [response] = found.responses

@@ -133,8 +133,8 @@ class Backfill:
                 self.state.fail(venue.name, f"{error!r}", now_ms())
 
     def _jobs(self, venue: Venue, catalogue: Catalogue) -> list[Job]:
-        """The missing spans per market: of every kind those of the highest ranked market first."""
-        jobs = list[tuple[int, int, Job]]()
+        """The missing spans: fine rows first, then of every kind those of the highest ranked market."""
+        jobs = list[tuple[bool, int, int, Job]]()
         for order, history in enumerate(self.plan[venue.name]):
             keys = self._markets(catalogue, venue.markets_of(history))
             top = history.sample if self.wanted.sample else history.top
@@ -143,9 +143,9 @@ class Backfill:
                 if self.wanted.again:
                     self.covered.forget(venue.name, history.name, key, begin, end)
                 gaps = self.covered.gaps(venue.name, history.name, key, begin, end)
-                jobs += [(rank, order, (history, key, gap)) for gap in gaps]
-        self.state.expect(venue.name, [(history.name, end - begin) for _, _, (history, _, (begin, end)) in jobs])
-        return [job for *_, job in sorted(jobs, key=lambda entry: entry[:2])]
+                jobs += [(not history.is_fine, rank, order, (history, key, gap)) for gap in gaps]
+        self.state.expect(venue.name, [(history.name, end - begin) for *_, (history, _, (begin, end)) in jobs])
+        return [job for *_, job in sorted(jobs, key=lambda entry: entry[:3])]
 
     @staticmethod
     def _markets(catalogue: Catalogue, fan_out: FanOut | None) -> list[str]:

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 
 from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import DAY_MS, HOUR_MS
-from ingest.declaration.history import History
+from ingest.declaration.history import History, Interval
 
-SAMPLE_DAYS = {"1d": 200, "1h": 30, "5m": 2, None: 31}
+SAMPLE_DAYS: dict[Interval | None, int] = {"1m": 1, "1d": 200, "1h": 30, "5m": 2, None: 31}
 """How many days back the small fetch of a demo goes, by the length of a row."""
 
 

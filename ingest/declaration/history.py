@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Body, Place
 
-STEPS_MS = {"5m": 5 * MINUTE_MS, "1h": HOUR_MS, "1d": DAY_MS}
+Interval = Literal["1m", "5m", "1h", "1d"]
+"""The length of a row of history."""
+STEPS_MS: dict[Interval, int] = {"1m": MINUTE_MS, "5m": 5 * MINUTE_MS, "1h": HOUR_MS, "1d": DAY_MS}
 HISTORY_SQL = "(starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'))"
 """`is_history` of the landed column `endpoint`, in SQL; dbt's macro `is_backfilled` is the same text."""
 SAMPLE = 4
@@ -54,7 +56,7 @@ class History:
     """
 
     endpoint: str
-    interval: Literal["5m", "1h", "1d"] | None
+    interval: Interval | None
     host: str
     path: str | Callable[[Piece], str]
     pool: str
@@ -80,6 +82,11 @@ class History:
     def landed_as(self) -> str:
         """The `endpoint` of its landed rows."""
         return self.endpoint if is_history(self.endpoint) else f"history_{self.endpoint}"
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether its rows are minutes or five minutes: the newest charts and changes wait for them."""
+        return self.interval in ("1m", "5m")
 
     @property
     def step_ms(self) -> int:

@@ -1,10 +1,10 @@
 """Aster: perpetuals (fapi) and spot (sapi), in Binance's wire format."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
-from ingest.declaration.history import History
+from ingest.declaration.history import History, Interval
 from ingest.declaration.pairs import in_dollars
 from ingest.declaration.venue import Venue
 from ingest.venues.binance import bar_times, kline_span, kline_weight, settlement_span, settlement_times
@@ -53,7 +53,7 @@ FUNDED = Keys("funding", _funded)
 HALTED = Keys("instruments", _not_trading)
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _bar_history(endpoint: str, interval: Interval, top: int, days: int) -> History:
     spot = endpoint == "spot_bars"
     return History(
         endpoint,
@@ -63,7 +63,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         "spot" if spot else "futures",
         kline_span(interval),
         bar_times,
-        most=499 if interval == "1d" else 1000,
+        most=1000 if interval == "1h" else 499,
         order="span",
         days=days,
         # The spot page gives klines no weight: the futures page's is assumed.
@@ -143,6 +143,8 @@ ASTER = Venue(
         Stream("liquidations", STREAMS, "/ws/!forceOrder@arr", silence_s=1800),
     ),
     history=(
+        _bar_history("perp_bars", "1m", 50, 1),
+        _bar_history("spot_bars", "1m", 20, 1),
         _bar_history("perp_bars", "1d", 300, 400),
         _bar_history("spot_bars", "1d", 50, 400),
         History(

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Place, Pool, Request, Stream
-from ingest.declaration.history import History, Piece
+from ingest.declaration.history import SAMPLE, History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -139,6 +139,13 @@ MOST_HELD = FanOut(
 )
 TAKERS = "/futures/data/takerBuySellVol"
 """The path of COIN-M for what USD-M has under takerlongshortRatio."""
+HELD = {"open_interest_history": "/futures/data/openInterestHist"}
+RATIOS = {
+    "long_short_accounts": "/futures/data/globalLongShortAccountRatio",
+    "long_short_top_accounts": "/futures/data/topLongShortAccountRatio",
+    "long_short_top_positions": "/futures/data/topLongShortPositionRatio",
+    "taker_ratio": "/futures/data/takerlongshortRatio",
+}
 EIGHT_HOURS = Bars(usual=10, most=495)
 """Minutes of five-minute buckets after a start; then the newest two or three, or an hour of them."""
 
@@ -193,12 +200,15 @@ def settlement_span(piece: Piece) -> dict[str, Any]:
     return {"symbol": piece.key, "startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": 1000}
 
 
-def _bucket_span(piece: Piece) -> dict[str, Any]:
-    span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
-    return {**_market(piece.key), "period": "1h", **span}
+def _bucket_span(period: Interval) -> Callable[[Piece], dict[str, Any]]:
+    def span(piece: Piece) -> dict[str, Any]:
+        ends = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
+        return {**_market(piece.key), "period": period, **ends}
+
+    return span
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int | None, days: int, sample: int) -> History:
+def _bar_history(endpoint: str, interval: Interval, top: int | None, days: int, sample: int) -> History:
     spot = endpoint == "spot_bars"
     return History(
         endpoint,
@@ -209,7 +219,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int | None, 
         kline_span(interval),
         bar_times,
         # A futures request of fewer than 500 bars weighs 2; COIN-M has a span of at most 200 days.
-        most=199 if interval == "1d" else 1000,
+        most=199 if interval == "1d" else 499 if interval == "1m" and not spot else 1000,
         order="span",
         days=days,
         weight=2 if spot else kline_weight,
@@ -219,21 +229,22 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int | None, 
     )
 
 
-def _statistic_history(endpoint: str, path: str, top: int) -> History:
+def _statistic_history(endpoint: str, path: str, interval: Interval, top: int, sample: int = SAMPLE) -> History:
     return History(
         endpoint,
-        "1h",
+        interval,
         FUTURES,
         path,
         "statistics",
-        _bucket_span,
+        _bucket_span(interval),
         lambda body: [int(row["timestamp"]) for row in body],
         most=500,
         order="span",
-        days=30,
+        days=2 if interval == "5m" else 30,
         kept_days=30,
         like="perp_bars",
         top=top,
+        sample=sample,
         place=_place(TAKERS if endpoint == "taker_ratio" else path),
     )
 
@@ -303,10 +314,7 @@ BINANCE = Venue(
             ),
         ),
         # Buckets are kept for 30 days.
-        _ratio("long_short_accounts", "/futures/data/globalLongShortAccountRatio"),
-        _ratio("long_short_top_accounts", "/futures/data/topLongShortAccountRatio"),
-        _ratio("long_short_top_positions", "/futures/data/topLongShortPositionRatio"),
-        _ratio("taker_ratio", "/futures/data/takerlongshortRatio"),
+        *(_ratio(name, path) for name, path in RATIOS.items()),
         # Marks and tickers of all options at once, their open interest by coin and expiry.
         Endpoint("option_tickers", OPTIONS, "/eapi/v1/mark", "options", every_s=300, weight=5, timeout_s=20),
         Endpoint("option_volumes", OPTIONS, "/eapi/v1/ticker", "options", every_s=300, weight=5, timeout_s=20),
@@ -380,6 +388,10 @@ BINANCE = Venue(
         Stream("liquidations", STREAMS, "/market/ws/!forceOrder@arr", silence_s=1800),
     ),
     history=(
+        _bar_history("perp_bars", "1m", 50, 1, 20),
+        _bar_history("spot_bars", "1m", 50, 1, 10),
+        *(_statistic_history(name, path, "5m", 50, 10) for name, path in HELD.items()),
+        *(_statistic_history(name, path, "5m", 15) for name, path in RATIOS.items()),
         _bar_history("perp_bars", "1d", None, 400, EVERY_COIN),
         _bar_history("spot_bars", "1d", None, 400, EVERY_COIN),
         History(
@@ -397,11 +409,8 @@ BINANCE = Venue(
             sample=20,
             place=_place("/fapi/v1/fundingRate"),
         ),
-        _statistic_history("open_interest_history", "/futures/data/openInterestHist", 100),
-        _statistic_history("long_short_accounts", "/futures/data/globalLongShortAccountRatio", 50),
-        _statistic_history("long_short_top_accounts", "/futures/data/topLongShortAccountRatio", 50),
-        _statistic_history("long_short_top_positions", "/futures/data/topLongShortPositionRatio", 50),
-        _statistic_history("taker_ratio", "/futures/data/takerlongshortRatio", 50),
+        *(_statistic_history(name, path, "1h", 100) for name, path in HELD.items()),
+        *(_statistic_history(name, path, "1h", 50) for name, path in RATIOS.items()),
         _bar_history("perp_bars", "1h", 100, 90, 10),
         _bar_history("spot_bars", "1h", 100, 90, 10),
     ),

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
-from ingest.declaration.history import History, Piece
+from ingest.declaration.history import History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -110,9 +110,9 @@ def _bar_times(body: Body) -> list[int]:
     return [int(row[0]) for row in body["data"]]
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _bar_history(endpoint: str, interval: Interval, top: int, days: int) -> History:
     spot = endpoint == "spot_bars"
-    named = "1Dutc" if interval == "1d" else "1h" if spot else "1H"
+    named = {"1m": "1min" if spot else "1m", "1h": "1h" if spot else "1H", "1d": "1Dutc"}[interval]
 
     def params(piece: Piece) -> dict[str, Any]:
         span = {"startTime": piece.begin_ms, "endTime": piece.end_ms - 1, "limit": piece.rows}
@@ -275,6 +275,8 @@ BITGET = Venue(
         ),
     ),
     history=(
+        _bar_history("perp_bars", "1m", 50, 1),
+        _bar_history("spot_bars", "1m", 50, 1),
         _bar_history("perp_bars", "1d", 300, 400),
         _bar_history("spot_bars", "1d", 300, 400),
         History(

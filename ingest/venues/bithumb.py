@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from ingest.declaration.endpoint import HOUR_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
-from ingest.declaration.history import History
+from ingest.declaration.history import SAMPLE, History, Interval
 from ingest.declaration.venue import Venue
 from ingest.venues.upbit import COVERED, bar_times
 
@@ -43,6 +43,23 @@ def _seoul_time(ms: int) -> str:
     return datetime.fromtimestamp((ms + SEOUL_MS) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+def _bar_history(interval: Interval, path: str, top: int, days: int, sample: int = SAMPLE) -> History:
+    return History(
+        "spot_bars",
+        interval,
+        API,
+        path,
+        "candle",
+        lambda piece: {"market": piece.key, "to": _seoul_time(piece.end_ms), "count": piece.rows},
+        bar_times,
+        most=200,
+        order="newest",
+        days=days,
+        top=top,
+        sample=sample,
+    )
+
+
 BITHUMB = Venue(
     name="bithumb",
     pools=(
@@ -70,33 +87,9 @@ BITHUMB = Venue(
         ),
     ),
     history=(
-        History(
-            "spot_bars",
-            "1d",
-            API,
-            "/v1/candles/days",
-            "candle",
-            lambda piece: {"market": piece.key, "to": _seoul_time(piece.end_ms), "count": piece.rows},
-            bar_times,
-            most=200,
-            order="newest",
-            days=400,
-            top=30,
-        ),
-        History(
-            "spot_bars",
-            "1h",
-            API,
-            "/v1/candles/minutes/60",
-            "candle",
-            lambda piece: {"market": piece.key, "to": _seoul_time(piece.end_ms), "count": piece.rows},
-            bar_times,
-            most=200,
-            order="newest",
-            days=90,
-            top=6,
-            sample=2,
-        ),
+        _bar_history("1m", "/v1/candles/minutes/1", 20, 1, 5),
+        _bar_history("1d", "/v1/candles/days", 30, 400),
+        _bar_history("1h", "/v1/candles/minutes/60", 6, 90, 2),
     ),
     parallel=8,
 )

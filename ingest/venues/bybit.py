@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Params, Pool, Request, Stream
-from ingest.declaration.history import History, Piece
+from ingest.declaration.history import SAMPLE, History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -186,7 +186,11 @@ def _history_span(piece: Piece, **more: Any) -> dict[str, Any]:
     return {"category": _category(piece.key), "symbol": piece.key, **span, **more}
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+INTERVAL_NAMES: dict[Interval, str] = {"1m": "1", "1h": "60", "1d": "D"}
+PERIOD_NAMES: dict[Interval, str] = {"5m": "5min", "1h": "1h", "1d": "1d"}
+
+
+def _bar_history(endpoint: str, interval: Interval, top: int, days: int, sample: int = SAMPLE) -> History:
     category = _spot if endpoint == "spot_bars" else _category
     return History(
         endpoint,
@@ -197,7 +201,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         lambda piece: {
             "category": category(piece.key),
             "symbol": piece.key,
-            "interval": "D" if interval == "1d" else "60",
+            "interval": INTERVAL_NAMES[interval],
             "start": piece.begin_ms,
             "end": piece.end_ms - 1,
             "limit": piece.rows,
@@ -207,22 +211,41 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         order="span",
         days=days,
         top=top,
+        sample=sample,
     )
 
 
-def _account_ratio_history(period: Literal["1h", "1d"], days: int) -> History:
+def _account_ratio_history(period: Interval, days: int) -> History:
     return History(
         "long_short_accounts",
         period,
         API,
         "/v5/market/account-ratio",
         "ip",
-        lambda piece: _history_span(piece, period=period),
+        lambda piece: _history_span(piece, period=PERIOD_NAMES[period]),
         lambda body: [int(row["timestamp"]) for row in _history_rows(body)],
         most=500,
         order="span",
         days=days,
         top=50,
+    )
+
+
+def _open_interest_history(interval: Interval, top: int, days: int, sample: int = SAMPLE) -> History:
+    return History(
+        "open_interest_history",
+        interval,
+        API,
+        "/v5/market/open-interest",
+        "ip",
+        lambda piece: _history_span(piece, intervalTime=PERIOD_NAMES[interval]),
+        lambda body: [int(row["timestamp"]) for row in _history_rows(body)],
+        most=200,
+        order="span",
+        days=days,
+        like="perp_bars",
+        top=top,
+        sample=sample,
     )
 
 
@@ -353,6 +376,10 @@ BYBIT = Venue(
         _liquidations("/v5/public/inverse", Keys("perp_tickers", _inverse), key="inverse"),
     ),
     history=(
+        _bar_history("perp_bars", "1m", 50, 1, 20),
+        _bar_history("spot_bars", "1m", 50, 1, 10),
+        _open_interest_history("5m", 50, 2, 10),
+        _account_ratio_history("5m", 2),
         _bar_history("perp_bars", "1d", 300, 400),
         _bar_history("spot_bars", "1d", 300, 400),
         History(
@@ -368,20 +395,7 @@ BYBIT = Venue(
             days=400,
             top=300,
         ),
-        History(
-            "open_interest_history",
-            "1h",
-            API,
-            "/v5/market/open-interest",
-            "ip",
-            lambda piece: _history_span(piece, intervalTime="1h"),
-            lambda body: [int(row["timestamp"]) for row in _history_rows(body)],
-            most=200,
-            order="span",
-            days=30,
-            like="perp_bars",
-            top=100,
-        ),
+        _open_interest_history("1h", 100, 30),
         _account_ratio_history("1h", 30),
         _account_ratio_history("1d", 400),
         _bar_history("perp_bars", "1h", 100, 90),

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import Any, Literal
+from typing import Any
 
 from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
-from ingest.declaration.history import History
+from ingest.declaration.history import STEPS_MS, History, Interval
 from ingest.declaration.reduction import NearLevels
 from ingest.declaration.venue import Venue
 
@@ -42,8 +42,7 @@ def _candles(request: Request) -> dict[str, Any]:
     return {"granularity": 60, "start": _second(start_ms), "end": _second(request.tick_ms)}
 
 
-def _bar_history(interval: Literal["1h", "1d"], top: int, days: int, sample: int) -> History:
-    granularity = 3600 if interval == "1h" else 86_400
+def _bar_history(interval: Interval, top: int, days: int, sample: int) -> History:
     return History(
         "spot_bars",
         interval,
@@ -52,7 +51,7 @@ def _bar_history(interval: Literal["1h", "1d"], top: int, days: int, sample: int
         "ip",
         # Both ends inclusive.
         lambda piece: {
-            "granularity": granularity,
+            "granularity": STEPS_MS[interval] // 1000,
             "start": _second(piece.begin_ms),
             "end": _second(piece.end_ms - 1000),
         },
@@ -110,6 +109,7 @@ COINBASE = Venue(
         ),
     ),
     history=(
+        _bar_history("1m", 20, 1, 2),
         _bar_history("1d", 40, 400, 4),
         _bar_history("1h", 2, 90, 2),
     ),

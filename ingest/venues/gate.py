@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Params, Pool, Request, Stream
-from ingest.declaration.history import History, Piece
+from ingest.declaration.history import History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -82,7 +82,7 @@ POOLS = ("contracts", "constituents", "pairs", "spot_books")
 WITH_HISTORY = ("tickers", "candles", "stats", "funding", "spot_tickers", "spot_candles")
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _bar_history(endpoint: str, interval: Interval, top: int, days: int) -> History:
     spot = endpoint == "spot_bars"
     named = "currency_pair" if spot else "contract"
 
@@ -106,6 +106,27 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
         order="span",
         days=days,
         top=top,
+    )
+
+
+def _contract_stats(interval: Interval, days: int) -> History:
+    return History(
+        "contract_stats",
+        interval,
+        API,
+        "/api/v4/futures/usdt/contract_stats",
+        "stats",
+        lambda piece: {
+            "contract": piece.key,
+            "interval": interval,
+            "from": piece.begin_ms // 1000,
+            "limit": piece.rows,
+        },
+        lambda body: [row["time"] * 1000 for row in body],
+        most=1000,
+        order="span",
+        days=days,
+        top=50,
     )
 
 
@@ -215,6 +236,9 @@ GATE = Venue(
         ),
     ),
     history=(
+        _bar_history("perp_bars", "1m", 50, 1),
+        _bar_history("spot_bars", "1m", 50, 1),
+        _contract_stats("5m", 2),
         _bar_history("perp_bars", "1d", 300, 400),
         _bar_history("spot_bars", "1d", 300, 400),
         History(
@@ -235,24 +259,7 @@ GATE = Venue(
             days=400,
             top=300,
         ),
-        History(
-            "contract_stats",
-            "1h",
-            API,
-            "/api/v4/futures/usdt/contract_stats",
-            "stats",
-            lambda piece: {
-                "contract": piece.key,
-                "interval": "1h",
-                "from": piece.begin_ms // 1000,
-                "limit": piece.rows,
-            },
-            lambda body: [row["time"] * 1000 for row in body],
-            most=1000,
-            order="span",
-            days=30,
-            top=50,
-        ),
+        _contract_stats("1h", 30),
         _bar_history("perp_bars", "1h", 100, 90),
         _bar_history("spot_bars", "1h", 50, 90),
     ),

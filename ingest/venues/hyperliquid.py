@@ -5,12 +5,12 @@ It publishes no liquidations; they show in the fills of those who are liquidated
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
-from ingest.declaration.history import History
+from ingest.declaration.history import History, Interval
 from ingest.declaration.reduction import BestRows
 from ingest.declaration.venue import Venue
 
@@ -125,7 +125,7 @@ def _candles_weight(request: Request) -> int:
     return 20 + -(-request.bars // 60)
 
 
-def _bar_history(interval: Literal["1h", "1d"], top: int, days: int, sample: int) -> History:
+def _bar_history(interval: Interval, top: int, days: int, sample: int) -> History:
     return History(
         "perp_bars",
         interval,
@@ -277,6 +277,8 @@ HYPERLIQUID = Venue(
         ),
     ),
     history=(
+        # A market of 1,440 bars weighs 44 of the 60 a minute.
+        _bar_history("1m", 8, 1, 0),
         _bar_history("1d", 100, 400, 1),
         # Pages of 500, oldest first; one more per 20 rows.
         History(

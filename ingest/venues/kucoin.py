@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from ingest.declaration.endpoint import DAY_MS, MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
-from ingest.declaration.history import History, Piece
+from ingest.declaration.history import STEPS_MS, History, Interval
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -78,7 +78,10 @@ def _settled(request: Request) -> dict[str, Any]:
     return {"symbol": request.key, "from": request.tick_ms - 2 * DAY_MS, "to": request.tick_ms}
 
 
-def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+INTERVAL_NAMES: dict[Interval, str] = {"1m": "1min", "5m": "5min", "1h": "1hour", "1d": "1day"}
+
+
+def _perp_bar_history(interval: Interval, top: int, days: int) -> History:
     return History(
         "perp_bars",
         interval,
@@ -87,7 +90,7 @@ def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
         "public",
         lambda piece: {
             "symbol": piece.key,
-            "granularity": 60 if interval == "1h" else 1440,
+            "granularity": STEPS_MS[interval] // MINUTE_MS,
             "from": piece.begin_ms,
             "to": piece.end_ms - 1,
         },
@@ -101,7 +104,7 @@ def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
     )
 
 
-def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _spot_bar_history(interval: Interval, top: int, days: int) -> History:
     return History(
         "spot_bars",
         interval,
@@ -111,7 +114,7 @@ def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
         # Seconds; the end is exclusive.
         lambda piece: {
             "symbol": piece.key,
-            "type": "1hour" if interval == "1h" else "1day",
+            "type": INTERVAL_NAMES[interval],
             "startAt": piece.begin_ms // 1000,
             "endAt": piece.end_ms // 1000,
         },
@@ -124,9 +127,28 @@ def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
     )
 
 
-def _open_interest_span(piece: Piece) -> dict[str, Any]:
-    span = {"startAt": piece.begin_ms, "endAt": piece.end_ms - 1, "pageSize": piece.rows}
-    return {"symbol": piece.key, "interval": "1hour", **span}
+def _open_interest_history(interval: Interval, days: int) -> History:
+    return History(
+        "open_interest_history",
+        interval,
+        SPOT,
+        "/api/ua/v1/market/open-interest",
+        "public",
+        lambda piece: {
+            "symbol": piece.key,
+            "interval": INTERVAL_NAMES[interval],
+            "startAt": piece.begin_ms,
+            "endAt": piece.end_ms - 1,
+            "pageSize": piece.rows,
+        },
+        lambda body: [int(row["ts"]) for row in body["data"] or []],
+        most=200,
+        order="span",
+        days=days,
+        weight=10,
+        like="perp_bars",
+        top=50,
+    )
 
 
 KUCOIN = Venue(
@@ -205,6 +227,9 @@ KUCOIN = Venue(
         ),
     ),
     history=(
+        _perp_bar_history("1m", 50, 1),
+        _spot_bar_history("1m", 50, 1),
+        _open_interest_history("5m", 2),
         _perp_bar_history("1d", 300, 400),
         _spot_bar_history("1d", 300, 400),
         History(
@@ -222,21 +247,7 @@ KUCOIN = Venue(
             top=150,
         ),
         # https://www.kucoin.com/docs-new/3476287e0: weight 10, at most 200 rows.
-        History(
-            "open_interest_history",
-            "1h",
-            SPOT,
-            "/api/ua/v1/market/open-interest",
-            "public",
-            _open_interest_span,
-            lambda body: [int(row["ts"]) for row in body["data"] or []],
-            most=200,
-            order="span",
-            days=30,
-            weight=10,
-            like="perp_bars",
-            top=50,
-        ),
+        _open_interest_history("1h", 30),
         _perp_bar_history("1h", 100, 90),
         _spot_bar_history("1h", 50, 90),
     ),

@@ -1,12 +1,12 @@
 """Lighter: perpetuals and spot. Markets are requested by number; a key is `<market_id>:<symbol>`."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
-from ingest.declaration.history import History, Piece
+from ingest.declaration.history import History, Interval, Piece
 from ingest.declaration.venue import Venue
 
 API = "mainnet.zklighter.elliot.ai"
@@ -73,7 +73,7 @@ def _refused(frame: str) -> str | None:
 PERPS = Keys("perp_tickers", _perps)
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _bar_history(endpoint: str, interval: Interval, top: int, days: int) -> History:
     def params(piece: Piece) -> dict[str, Any]:
         span = {"start_timestamp": piece.begin_ms, "end_timestamp": piece.end_ms - 1, "count_back": piece.rows}
         return {"market_id": _market(piece.key), "resolution": interval, **span}
@@ -159,6 +159,8 @@ LIGHTER = Venue(
         ),
     ),
     history=(
+        # Three requests a market, of four a minute.
+        _bar_history("perp_bars", "1m", 5, 1),
         _bar_history("perp_bars", "1d", 200, 400),
         History(
             "settlements",

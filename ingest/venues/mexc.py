@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
-from ingest.declaration.history import History
+from ingest.declaration.history import History, Interval
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -75,7 +75,7 @@ def _perps(top: int, rest_s: int) -> FanOut:
     return FanOut(of=Keys("perp_tickers", _traded), without=Keys("instruments", _not_trading), top=top, rest_s=rest_s)
 
 
-def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _perp_bar_history(interval: Interval, top: int, days: int) -> History:
     return History(
         "perp_bars",
         interval,
@@ -84,7 +84,7 @@ def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
         "kline",
         # Seconds, both ends inclusive.
         lambda piece: {
-            "interval": "Min60" if interval == "1h" else "Day1",
+            "interval": {"1m": "Min1", "1h": "Min60", "1d": "Day1"}[interval],
             "start": piece.begin_ms // 1000,
             "end": piece.end_ms // 1000 - 1,
         },
@@ -96,7 +96,7 @@ def _perp_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
     )
 
 
-def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _spot_bar_history(interval: Interval, top: int, days: int) -> History:
     return History(
         "spot_bars",
         interval,
@@ -105,7 +105,7 @@ def _spot_bar_history(interval: Literal["1h", "1d"], top: int, days: int) -> His
         "spot",
         lambda piece: {
             "symbol": piece.key,
-            "interval": "60m" if interval == "1h" else "1d",
+            "interval": {"1m": "1m", "1h": "60m", "1d": "1d"}[interval],
             "startTime": piece.begin_ms,
             "endTime": piece.end_ms - 1,
             "limit": piece.rows,
@@ -190,6 +190,8 @@ MEXC = Venue(
         ),
     ),
     history=(
+        _perp_bar_history("1m", 50, 1),
+        _spot_bar_history("1m", 50, 1),
         _perp_bar_history("1d", 300, 400),
         _spot_bar_history("1d", 300, 400),
         History(

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
-from ingest.declaration.history import History
+from ingest.declaration.history import History, Interval
 from ingest.declaration.pairs import in_dollars, legs
 from ingest.declaration.venue import Venue
 
@@ -138,14 +138,14 @@ def _ratio(name: str, pool: str, path: str) -> Endpoint:
     return Endpoint(name, API, path, pool, _buckets, every_s=300, fan_out=POSITIONED, bars=EIGHT_HOURS)
 
 
-INTERVAL_NAMES: dict[str, str] = {"1h": "1H", "1d": "1Dutc"}
+INTERVAL_NAMES: dict[Interval, str] = {"1m": "1m", "5m": "5m", "1h": "1H", "1d": "1Dutc"}
 
 
 def _first_column(body: Body) -> list[int]:
     return [int(row[0]) for row in body["data"]]
 
 
-def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: int) -> History:
+def _bar_history(endpoint: str, interval: Interval, top: int, days: int) -> History:
     return History(
         endpoint,
         interval,
@@ -169,7 +169,7 @@ def _bar_history(endpoint: str, interval: Literal["1h", "1d"], top: int, days: i
 
 
 def _statistic_history(
-    endpoint: str, path: str, pool: str, top: int, interval: Literal["1h", "1d"] = "1h", **more: Any
+    endpoint: str, path: str, pool: str, top: int, interval: Interval = "1h", **more: Any
 ) -> History:
     return History(
         endpoint,
@@ -189,11 +189,29 @@ def _statistic_history(
         most=100,
         order="span",
         # The venue has the newest 1,440 buckets of each length.
-        days=30 if interval == "1h" else 400,
+        days={"5m": 2, "1h": 30, "1d": 400}[interval],
         like="long_short_accounts",
         top=top,
         sample=1,
     )
+
+
+RATIOS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "long_short_accounts": ("/api/v5/rubik/stat/contracts/long-short-account-ratio-contract", "accounts", {}),
+    "long_short_top_accounts": (
+        "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract-top-trader",
+        "top_accounts",
+        {},
+    ),
+    "long_short_top_positions": (
+        "/api/v5/rubik/stat/contracts/long-short-position-ratio-contract-top-trader",
+        "top_positions",
+        {},
+    ),
+    # Unit 2 is USDT.
+    "taker_ratio": ("/api/v5/rubik/stat/taker-volume-contract", "taker", {"unit": 2}),
+}
+"""Path, rate limit and further parameters of each ratio."""
 
 
 OKX = Venue(
@@ -351,6 +369,16 @@ OKX = Venue(
         ),
     ),
     history=(
+        _bar_history("perp_bars", "1m", 50, 1),
+        _bar_history("spot_bars", "1m", 50, 1),
+        _statistic_history(
+            "open_interest_history",
+            "/api/v5/rubik/stat/contracts/open-interest-history",
+            "open_interest_history",
+            50,
+            "5m",
+        ),
+        *(_statistic_history(name, path, pool, 20, "5m", **more) for name, (path, pool, more) in RATIOS.items()),
         _bar_history("perp_bars", "1d", 300, 400),
         _bar_history("spot_bars", "1d", 300, 400),
         History(
@@ -369,9 +397,7 @@ OKX = Venue(
         _statistic_history(
             "open_interest_history", "/api/v5/rubik/stat/contracts/open-interest-history", "open_interest_history", 50
         ),
-        _statistic_history(
-            "long_short_accounts", "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract", "accounts", 30
-        ),
+        *(_statistic_history(name, path, pool, 30, **more) for name, (path, pool, more) in RATIOS.items()),
         _statistic_history(
             "long_short_accounts",
             "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract",
@@ -379,19 +405,6 @@ OKX = Venue(
             20,
             "1d",
         ),
-        _statistic_history(
-            "long_short_top_accounts",
-            "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract-top-trader",
-            "top_accounts",
-            30,
-        ),
-        _statistic_history(
-            "long_short_top_positions",
-            "/api/v5/rubik/stat/contracts/long-short-position-ratio-contract-top-trader",
-            "top_positions",
-            30,
-        ),
-        _statistic_history("taker_ratio", "/api/v5/rubik/stat/taker-volume-contract", "taker", 30, unit=2),
         _bar_history("perp_bars", "1h", 100, 90),
         _bar_history("spot_bars", "1h", 50, 90),
     ),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request
-from ingest.declaration.history import History
+from ingest.declaration.history import SAMPLE, History, Interval
 from ingest.declaration.venue import Venue
 
 API = "api.upbit.com"
@@ -28,6 +28,24 @@ def bar_times(body: Body) -> list[int]:
 
 def utc(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _bar_history(interval: Interval, path: str, top: int, days: int, sample: int = SAMPLE) -> History:
+    return History(
+        "spot_bars",
+        interval,
+        API,
+        path,
+        "candle",
+        # https://docs.upbit.com/kr/reference/list-candles-days: at most 200, newest first, before `to`.
+        lambda piece: {"market": piece.key, "to": utc(piece.end_ms), "count": piece.rows},
+        bar_times,
+        most=200,
+        order="newest",
+        days=days,
+        top=top,
+        sample=sample,
+    )
 
 
 UPBIT = Venue(
@@ -57,34 +75,9 @@ UPBIT = Venue(
         ),
     ),
     history=(
-        # https://docs.upbit.com/kr/reference/list-candles-days: at most 200, newest first, before `to`.
-        History(
-            "spot_bars",
-            "1d",
-            API,
-            "/v1/candles/days",
-            "candle",
-            lambda piece: {"market": piece.key, "to": utc(piece.end_ms), "count": piece.rows},
-            bar_times,
-            most=200,
-            order="newest",
-            days=400,
-            top=30,
-        ),
-        History(
-            "spot_bars",
-            "1h",
-            API,
-            "/v1/candles/minutes/60",
-            "candle",
-            lambda piece: {"market": piece.key, "to": utc(piece.end_ms), "count": piece.rows},
-            bar_times,
-            most=200,
-            order="newest",
-            days=90,
-            top=6,
-            sample=2,
-        ),
+        _bar_history("1m", "/v1/candles/minutes/1", 20, 1, 5),
+        _bar_history("1d", "/v1/candles/days", 30, 400),
+        _bar_history("1h", "/v1/candles/minutes/60", 6, 90, 2),
     ),
     parallel=8,
 )

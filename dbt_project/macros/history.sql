@@ -1,5 +1,6 @@
 {#- How hours and days of history enter the series: only where a market has no recorded row. A row that was rolled up from
-    backfilled parts alone takes their values, column by column. -#}
+    backfilled parts alone takes their values, column by column; but the flows of an hour whose minutes were all fetched are the
+    sums of these. -#}
 
 {#- The end of a tier's query, after the CTEs `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
 {% macro with_history_of(step) %}
@@ -82,7 +83,9 @@ published as (
 added as (
   select
     t, market_id, i.venue, i.type, i.symbol, i.base, i.quote, i.hip3, i.aggregated,
-    {% for column in columns %}coalesce(published.{{ column }}, rolled.{{ column }}) as {{ column }}, {% endfor %}
+    {% for column in columns %}
+    {%- if step == "1h" and column in bar_columns() %}if(rolled.volume_n = 60, rolled.{{ column }}, coalesce(published.{{ column }}, rolled.{{ column }}))
+    {%- else %}coalesce(published.{{ column }}, rolled.{{ column }}){% endif %} as {{ column }}, {% endfor %}
     rolled.vol24h_usd,
     -- One per minute of the bucket, so that every hour has the same weight in coarser tiers.
     case when published.funding_8h is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.funding_n, 0) end as funding_n,

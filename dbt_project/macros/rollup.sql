@@ -5,14 +5,14 @@
     the last hour of all markets every minute, because bars of quiet markets are requested once an hour. -#}
 
 {#- Common table expressions `whole(t)` and `late(t, <key>)`: what a build touches at this step. Late rows are those of minutes
-    and of backfilled hours and days, up to the step `up_to` (default: `step`). -#}
-{% macro touched_buckets(step, key, up_to=none) -%}
+    and of backfilled hours and days that are not longer than it. -#}
+{% macro touched_buckets(step, key) -%}
 whole as materialized (
   select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_minutes") }}
 ),
 late as materialized (
   select distinct {{ bucket("minute_ms", step) }} as t, {{ key }} from {{ ref("touched_markets") }}
-  where {{ bucket("minute_ms", step) }} not in (select t from whole) and step in {{ history_steps(up_to or step) }}
+  where {{ bucket("minute_ms", step) }} not in (select t from whole) and step in {{ history_steps(step) }}
 ),
 {%- endmacro %}
 
@@ -40,8 +40,7 @@ late as materialized (
 {%- set relation = ref("series_market_" ~ finer) %}
 {#- Referenced on every path, because dbt reads dependencies while parsing, when nothing is incremental. -#}
 {%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") %}
-{#- Tiers finer than an hour are trimmed after a while, so backfilled hours must not cause an hour to be rolled up again. -#}
-with {% if is_update() %}{{ touched_buckets(step, "market_id", up_to="1m" if step == "1h" else step) }}{% endif %}
+with {% if is_update() %}{{ touched_buckets(step, "market_id") }}{% endif %}
 finer_rows as (
   {% if is_update() %}{{ touched_rows(relation, step, "market_id", "t", step_ms(finer)) }}
   {% else %}select * from {{ relation }}{% endif %}

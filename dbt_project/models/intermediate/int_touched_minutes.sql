@@ -6,6 +6,12 @@ select opened_ms
 from {{ ref('staged_bars') }}
 where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
 union
+select o.t
+from {{ ref('int_history_oi') }} as o
+where
+    o.period_ms = 300000 and o.tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+    and (o.market_id, o.t) in (select (b.market_id, b.minute_ms) from {{ ref('int_market_bars') }} as b)
+union
 select ts - ts % 60000
 from {{ ref('int_liquidations') }}
 where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)

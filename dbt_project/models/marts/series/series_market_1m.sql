@@ -1,5 +1,6 @@
 {{ config(incremental_strategy="replace_series", replace_step="1m", replace_key="market_id") }}
-{#- One minute of one market: its observation, its closed bar and its liquidations side by side. -#}
+{#- One minute of one market: its observation, its closed bar and its liquidations side by side. A minute that was not observed
+    has the close of its bar as price, and the open interest that the venue's history has for its start; open interest alone makes no row, because it goes back for years. -#}
 {%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
 {%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
 with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
@@ -9,6 +10,15 @@ with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
   {% else %}select * from {{ ref(model) }}{% endif %}
 ),
 {% endfor %}
+held as (
+  select t as minute_ms, market_id, oi_usd, oi_base
+  from (
+    {% if is_update() %}{{ touched_rows(ref("int_history_oi"), "1m", "market_id", "t", 60000) }}
+    {% else %}select * from {{ ref("int_history_oi") }}{% endif %}
+  )
+  where period_ms = 300000 and t % 60000 = 0
+),
+
 liquidation_facts as (
   select *, {{ bucket("ts", "1m") }} as minute_ms from {{ ref("int_liquidations") }}
   {% if is_update() %}
@@ -50,18 +60,22 @@ minutes as (
     coalesce(observed.quote, bars.quote, instruments.quote) as quote,
     coalesce(observed.hip3, bars.hip3, instruments.hip3, false) as hip3,
     coalesce(observed.aggregated, bars.aggregated, liquidations.aggregated) as aggregated,
-    observed.price, observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,
-    observed.oi_usd, observed.oi_base, observed.funding_8h,
+    observed.market_id is null and bars.market_id is not null as unobserved, if(instruments.usd_like, bars.close, null) as bar_price,
+    if(unobserved, bar_price, observed.price) as price,
+    observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,
+    if(unobserved, coalesce(held.oi_usd, held.oi_base * bar_price), observed.oi_usd) as oi_usd,
+    if(unobserved, coalesce(held.oi_base, held.oi_usd / nullif(bar_price, 0)), observed.oi_base) as oi_base, observed.funding_8h,
     liquidations.n_long, liquidations.long_usd, liquidations.n_short, liquidations.short_usd,
     case
-      when bars.source is distinct from 'backfilled' then 'recorded'
-      when observed.market_id is null and liquidations.market_id is null then 'backfilled'
+      when bars.source is distinct from 'backfilled' and (not unobserved or held.market_id is null) then 'recorded'
+      when unobserved and liquidations.market_id is null and bars.source = 'backfilled' then 'backfilled'
       else 'mixed'
     end as source,
     bars.market_id is not null as has_bar
   from observed
   full join bars using (minute_ms, market_id)
   full join liquidations using (minute_ms, market_id)
+  left join held using (minute_ms, market_id)
   left join {{ ref("instruments") }} as instruments using (market_id)
 ),
 {% if is_update() %}

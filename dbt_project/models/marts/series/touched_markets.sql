@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_all", tags=["window"]) }}
--- What a build touches besides the minutes that it recorded: bars and liquidations of other minutes, and the hours and
--- days of history.
+-- What a build touches besides the minutes that it recorded: bars, liquidations and open interest of other minutes, and
+-- the hours and days of history.
 with window_minutes as (
   select tick_ms from {{ source("pipeline", "window_minutes") }}
 ),
@@ -13,6 +13,10 @@ facts as (
   union
   select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("(t - 1)", "1d") }}, {{ bucket("(t - 1)", "1h") }}), market_id, base
   from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)
+  union
+  select '1m', oi.t, market_id, oi.base from (select * from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)) as oi
+  semi join {{ ref("int_market_bars") }} as bars on oi.market_id = bars.market_id and oi.t = bars.minute_ms
+  where oi.period_ms = 300000
   union
   -- A settlement concerns the hours of its interval.
   select

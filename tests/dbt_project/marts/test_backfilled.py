@@ -71,24 +71,34 @@ def recorded_minute() -> list[dict[str, Any]]:
 
 
 def past(asked: int) -> list[list[dict[str, Any]]]:
-    """A market's history as separate loads: hours and days (with the recorded hour and day), settlements."""
+    """A market's history as separate loads: hours and days (with the recorded hour and day), settlements, two minutes
+    of an hour, and the open interest of one of them."""
     hours = klines(50.0, BEFORE, EARLY, TICK - TICK % HOUR, step=HOUR)
     days = klines(70.0, DAY_START - 2 * DAY, DAY_START - DAY, DAY_START, step=DAY)
     paid = [
         {"symbol": "BTCUSDT", "fundingTime": DAY_START - ago * HOUR, "fundingRate": "0.0001", "markPrice": "1"}
         for ago in (16, 8, 0)
     ]
+    minutes = klines(60.0, EARLY, EARLY + 5 * MINUTE)
+    end = EARLY + 5 * MINUTE
+    held = [{"symbol": "BTCUSDT", "sumOpenInterest": "10", "sumOpenInterestValue": "590", "timestamp": end}]
     return [
         [response(asked, "binance", "history_perp_bars", hours, key="BTCUSDT")],
         [response(asked + MINUTE, "binance", "history_perp_bars", days, key="BTCUSDT")],
         [response(asked + 2 * MINUTE, "binance", "history_settlements", json.dumps(paid))],
+        [response(asked + 3 * MINUTE, "binance", "history_perp_bars", minutes, key="BTCUSDT")],
+        [
+            response(
+                asked + 4 * MINUTE, "binance", "open_interest_history", held, key="BTCUSDT", params='{"period": "5m"}'
+            )
+        ],
     ]
 
 
 def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(warehouse: Warehouse) -> None:
-    first, days, paid = past(TICK + DAY)
+    loads_of_past = past(TICK + DAY)
     results = []
-    for loads in ([recorded_minute(), first, days, paid], [paid, days, first, recorded_minute()]):
+    for loads in ([recorded_minute(), *loads_of_past], [*reversed(loads_of_past), recorded_minute()]):
         warehouse.reset()
         for rows in [*loads, loads[0]]:
             warehouse.build(rows, "path:models/intermediate", *BAR_TIERS)
@@ -113,7 +123,11 @@ def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(wareho
         (DAY_START - DAY, 70.0, "backfilled"),
         (DAY_START, 100.0, "mixed"),
     ]
-    assert warehouse.rows("select count(*) from series_market_1m where source <> 'recorded'") == [(0,)]
+    # Two minutes do not make an hour: it keeps the venue's bar.
+    assert warehouse.rows("select t, price, oi_usd, source from series_market_1m where t < ? order by 1", [hour]) == [
+        (EARLY, 60.0, None, "backfilled"),
+        (EARLY + 5 * MINUTE, 60.0, 590.0, "backfilled"),
+    ]
 
 
 TIERS = ("series_market_*", "series_ratios_*", "series_venue_ratios_1h")

@@ -1,6 +1,7 @@
 {{ config(incremental_strategy="replace_series", replace_step="1m", replace_key="market_id") }}
 {#- One minute of one market: its observation, its closed bar and its liquidations side by side. A minute that was not observed
-    has the close of its bar as price, and the open interest that the venue's history has for its start; open interest alone makes no row, because it goes back for years. -#}
+    has the close of its bar as price, and the open interest that the venue's history has for its start; open interest alone
+    makes no row, because it goes back for years. -#}
 {%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
 {%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
 with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}

@@ -15,8 +15,6 @@ FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/
 	tests/orchestration/config tests/serve/endpoints tests/serve/queries tests/serve/http/test_cache.py \
 	tests/serve/http/test_compression.py tests/serve/http/test_responses.py tests/serve/mcp/test_jsonrpc.py \
 	tests/serve/contract --deselect tests/serve/contract/test_openapi.py::test_schemathesis_finds_nothing
-# Tests start hundreds of processes: each would compile the product's modules again if bytecode were not kept.
-export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance bench lock clean
 

@@ -17,9 +17,8 @@ with {% for name, age_ms in dict(ages, now=0).items() %}
   where t between {{ now_ms - age_ms - max_age_ms }} and {{ now_ms - age_ms }}
   group by market_id
   -- A bar or a liquidation alone does not prove that the venue still lists the market.
-  having count(coalesce(
-    {% if name == "now" %}vol24h_usd, funding_8h, if(volume_n > 0, null, price){% else %}price, vol24h_usd, funding_8h, oi_usd{% endif %}
-  )) > 0
+  -- What was fetched of the past does not prove it either.
+  having count(coalesce(price, vol24h_usd, funding_8h, oi_usd)) {{ "filter (source is distinct from 'backfilled')" if name == "now" }} > 0
 ),
 {% endfor %}
 -- Not observed in the newest minutes, but in the two hours that open-interest acceleration compares: such markets are

@@ -1,6 +1,6 @@
 {{ config(incremental_strategy="replace_series", replace_step="1m", replace_key="market_id") }}
 {#- One minute of one market: its observation, its closed bar and its liquidations side by side. A minute that was not observed
-    has the close of its bar as price, and the open interest that the venue's history has for its start; open interest alone
+    has the close of its fetched bar as price, and the open interest that the venue's history has for its start; open interest alone
     makes no row, because it goes back for years. -#}
 {%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
 {%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
@@ -61,15 +61,15 @@ minutes as (
     coalesce(observed.quote, bars.quote, instruments.quote) as quote,
     coalesce(observed.hip3, bars.hip3, instruments.hip3, false) as hip3,
     coalesce(observed.aggregated, bars.aggregated, liquidations.aggregated) as aggregated,
-    observed.market_id is null and bars.market_id is not null as unobserved, if(instruments.usd_like, bars.close, null) as bar_price,
+    observed.market_id is null and coalesce(bars.source = 'backfilled', false) as unobserved, if(instruments.usd_like, bars.close, null) as bar_price,
     if(unobserved, bar_price, observed.price) as price,
     observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,
     if(unobserved, coalesce(held.oi_usd, held.oi_base * bar_price), observed.oi_usd) as oi_usd,
     if(unobserved, coalesce(held.oi_base, held.oi_usd / nullif(bar_price, 0)), observed.oi_base) as oi_base, observed.funding_8h,
     liquidations.n_long, liquidations.long_usd, liquidations.n_short, liquidations.short_usd,
     case
-      when bars.source is distinct from 'backfilled' and (not unobserved or held.market_id is null) then 'recorded'
-      when unobserved and liquidations.market_id is null and bars.source = 'backfilled' then 'backfilled'
+      when bars.source is distinct from 'backfilled' then 'recorded'
+      when unobserved and liquidations.market_id is null then 'backfilled'
       else 'mixed'
     end as source,
     bars.market_id is not null as has_bar

@@ -15,6 +15,6 @@ select
     requested_ms,
     received_ms,
     endpoint,
-    300000 as period_ms,
+    {{ period_ms("'5m'") }} as period_ms,
     {{ measured(fields, required=["symbol", "_label"]) }}
 from {{ read("recorded", fields) }}

@@ -38,29 +38,20 @@ select
 from {{ read("recorded", fields) }}
 {%- endmacro %}
 
-{#- The rows of the archive's daily metrics as lists of texts: the line that begins with no digit is the header. -#}
-{% macro binance_metrics() -%}
-{{ recorded('binance', 'metrics_history', "list_transform(
+{#- The instant of a row of the archive's metrics by its label. Files of days before 2026-06-25 have the ends of the buckets,
+    the last file's last one is 00:00 of that day; files since then have the starts. -#}
+{% macro binance_metrics_instant() -%}
+if(params ->> '$.day' >= '2026-06-25', _label + period_ms, _label)
+{%- endmacro %}
+
+{#- A staging view of the archive's daily metrics: `fields` beside the symbol and the label, of rows that are lists of texts.
+    The line that begins with no digit is the header. -#}
+{% macro binance_metrics(fields) -%}
+{%- set fields = dict({"symbol": word("r[2]"), "_label": time_of_text("r[1]", "%Y-%m-%d %H:%M:%S", past=true)}, **fields) -%}
+with recorded as (
+    {{ recorded('binance', 'metrics_history', "list_transform(
         list_filter(string_split(body, chr(10)), lambda line: line >= '0' and line < ':'),
         lambda line: string_split(rtrim(line, chr(13)), ','))", may_be_empty=true) }}
-{%- endmacro %}
-
-{#- The instant of a row of the metrics by its label. Files of days before 2026-06-25 have the ends of the buckets, the last
-    file's last one is 00:00 of that day; files since then have the starts. -#}
-{% macro binance_metrics_instant(label) -%}
-if(params ->> '$.day' >= '2026-06-25', {{ label }} + period_ms, {{ label }})
-{%- endmacro %}
-
-{#- Long shares from the ratios (long ÷ short) of the metrics, in this column. -#}
-{% macro binance_metrics_long_fractions(column) -%}
-{%- set fields = {
-    "symbol": word("r[2]"),
-    "_label": time_of_text("r[1]", "%Y-%m-%d %H:%M:%S", past=true),
-    "t": binance_metrics_instant("_label") ~ " - period_ms",
-    "long_fraction": number("nullif(r[" ~ column ~ "], '')", "fraction", "{0} / (1 + {0})"),
-} %}
-with recorded as (
-    {{ binance_metrics() }}
 )
 
 select
@@ -72,4 +63,12 @@ select
     {{ period_ms("'5m'") }} as period_ms,
     {{ measured(fields, required=["symbol", "_label"]) }}
 from {{ read("recorded", fields) }}
+{%- endmacro %}
+
+{#- Long fractions from the ratios (long ÷ short) of the metrics, in this column. -#}
+{% macro binance_metrics_long_fractions(column) -%}
+{{ binance_metrics({
+    "t": binance_metrics_instant() ~ " - period_ms",
+    "long_fraction": number("nullif(r[" ~ column ~ "], '')", "fraction", "{0} / (1 + {0})"),
+}) }}
 {%- endmacro %}

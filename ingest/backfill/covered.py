@@ -1,7 +1,8 @@
 """Which spans of the past have been fetched, per venue, kind and market, in a SQLite file that survives a kill."""
 
-import sqlite3
 from pathlib import Path
+
+from ingest.backfill.state_file import open_state
 
 Span = tuple[int, int]
 """[begin, end) in UTC epoch ms."""
@@ -11,14 +12,10 @@ class Covered:
     """The fetched spans. Use it from one thread; a span is stored once `add` has returned."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = sqlite3.connect(path, isolation_level=None)
-        self._file.execute("pragma journal_mode = wal")
-        # A power failure may lose the last spans: they are fetched again, which changes nothing.
-        self._file.execute("pragma synchronous = normal")
-        self._file.execute(
-            "create table if not exists covered (venue text, kind text, key text, begin_ms integer, end_ms integer,"
-            " primary key (venue, kind, key, begin_ms)) without rowid"
+        self._file = open_state(
+            path,
+            "covered (venue text, kind text, key text, begin_ms integer, end_ms integer,"
+            " primary key (venue, kind, key, begin_ms))",
         )
 
     def summary(self, venue: str, kind: str) -> tuple[int, int | None, int | None]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import sqlite3
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
+from ingest.backfill.state_file import open_state
 from ingest.declaration.archive import Archive
 
 MOST_BYTES = 64 * 2**20
@@ -84,14 +84,10 @@ class Files:
     """The fetched files, with what they were when they were fetched, in a SQLite file that survives a kill."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = sqlite3.connect(path, isolation_level=None)
-        self._file.execute("pragma journal_mode = wal")
-        # A power failure may lose the last files: they are fetched again, which changes nothing.
-        self._file.execute("pragma synchronous = normal")
-        self._file.execute(
-            "create table if not exists files (venue text, kind text, key text, path text, etag text, sha256 text,"
-            " lines integer, fetched_ms integer, primary key (venue, path)) without rowid"
+        self._file = open_state(
+            path,
+            "files (venue text, kind text, key text, path text, etag text, sha256 text, lines integer,"
+            " fetched_ms integer, primary key (venue, path))",
         )
 
     def etags(self, venue: str, kind: str, key: str) -> dict[str, str]:

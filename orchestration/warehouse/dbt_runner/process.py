@@ -174,10 +174,11 @@ def idle_models(settings: Settings, present: Collection[str]) -> list[str]:
 
 
 def project_files() -> list[Path]:
-    """The files that determine what dbt does, in a stable order."""
+    """The files that determine what dbt does, in a stable order. Python's bytecode, written beside a model in Python
+    when that is imported, determines nothing."""
     folders = ("models", "macros", "seeds", "tests")
-    nested = [file for folder in folders for file in (PROJECT / folder).rglob("*") if file.is_file()]
-    return sorted([*nested, *PROJECT.glob("*.yml")])
+    nested = [file for folder in folders for file in (PROJECT / folder).rglob("*") if file.suffix != ".pyc"]
+    return sorted(file for file in [*nested, *PROJECT.glob("*.yml")] if file.is_file())
 
 
 def fingerprint(*folders: str) -> str:

@@ -29,6 +29,10 @@ def test_a_manifest_is_of_these_files_and_no_others(tmp_path: Path, monkeypatch:
     file.write_text(content)
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert dbt_process.is_current(manifest)
+    bytecode = project / "models" / "__pycache__" / "int_option_implied.pyc"
+    bytecode.parent.mkdir(exist_ok=True)
+    bytecode.write_bytes(b"")
+    assert dbt_process.is_current(manifest), "an import of a model in Python leaves its bytecode beside it"
     file.unlink()
     assert not dbt_process.is_current(manifest)
 

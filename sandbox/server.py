@@ -76,6 +76,8 @@ def create_app(
                     f"/{endpoint.host}{endpoint.path}",
                     methods=[endpoint.method],
                     name=f"{endpoint.venue}_{number}",
+                    # Without a format, Sanic parses the handler's source for each of the routes to find one.
+                    error_format="json",
                 )
         add_simulated_sockets(app, sandbox)
     else:

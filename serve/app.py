@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,11 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         paths.append(item.path)
     for at in ("/dbt", "/quality"):
         for uri in (at, f"{at}/<name:path>"):
-            app.add_route(partial(_site_file, at=at), uri, methods=METHODS, name=f"site-{at[1:]}-{uri.count('<')}")
+            _add(app, partial(_site_file, at=at), uri, name=f"site-{at[1:]}-{uri.count('<')}")
     for uri in ("/guide", "/guide/<name:path>"):
-        app.add_route(_guide_page, uri, methods=METHODS, name=f"guide-{uri.count('<')}")
+        _add(app, _guide_page, uri, name=f"guide-{uri.count('<')}")
     for uri, page in DOCS.items():
-        app.add_route(partial(_page, page=page), uri, methods=METHODS, name=f"page-{page.name.replace('.', '-')}")
+        _add(app, partial(_page, page=page), uri, name=f"page-{page.name.replace('.', '-')}")
 
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
         ctx = request.app.ctx
@@ -65,7 +66,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         answer: HTTPResponse = await ctx.mcp.handle(request, too_large)
         return answer
 
-    app.add_route(mcp, MCP_PATH, methods=("POST", "OPTIONS"), name="mcp")
+    _add(app, mcp, MCP_PATH, methods=("POST", "OPTIONS"), name="mcp")
 
     @app.exception(MethodNotAllowed, PayloadTooLarge)
     async def error_before_handler(request: Request, exception: SanicException) -> HTTPResponse:
@@ -110,7 +111,14 @@ def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
         return await service.handle(item, request, path_values)
 
     uri = re.sub(r"{(\w+)}", r"<\1:str>", item.path)
-    app.add_route(handle, uri, methods=METHODS, name=item.name, unquote=True)
+    _add(app, handle, uri, name=item.name, unquote=True)
+
+
+def _add(
+    app: Sanic[Any, Any], handler: Any, uri: str, name: str, methods: Sequence[str] = METHODS, unquote: bool = False
+) -> None:
+    # Errors are our own handler's. Without a format, Sanic parses the source of each handler to find one.
+    app.add_route(handler, uri, methods=methods, name=name, unquote=unquote, error_format="json")
 
 
 async def _site_file(request: Request, at: str, name: str = "") -> HTTPResponse:

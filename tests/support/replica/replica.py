@@ -4,6 +4,7 @@ Every tier is made from one formula per market and time, so a test can compute a
 """
 
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import duckdb
 
 from orchestration.publish.definitions import read_written
 from orchestration.publish.replica import BASE_KEY, number_coins
+from tests.support.pipeline.shared import shared
 from tests.support.replica.replica_snapshots import build_snapshots, tables_of
 from tests.support.replica.replica_statistics import build_statistics
 
@@ -246,8 +248,19 @@ DECLARED = {
 
 
 def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_days: int = 3000) -> None:
-    """Write a whole replica file as the publisher leaves it, with at most `max_days` of history."""
-    path.unlink(missing_ok=True)
+    """Write a whole replica file as the publisher leaves it, with at most `max_days` of history. Built once in a
+    run."""
+    with shared("replicas") as folder:
+        built = folder / f"{as_of_ms}_{max_days}.duckdb"
+        if not built.exists():
+            _build(built.with_suffix(".new"), as_of_ms, max_days)
+            built.with_suffix(".new").rename(built)
+    shutil.copyfile(built, path)
+    with duckdb.connect(str(path)) as con:
+        con.execute("update edition set edition_id = ?", [edition_id])
+
+
+def _build(path: Path, as_of_ms: int, max_days: int) -> None:
     with duckdb.connect(str(path)) as con:
         con.execute("set threads = 1")
         con.execute("begin")
@@ -303,9 +316,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
             ],
         )
         con.execute("insert into landed_files values ('1.5', '2026-06-15/1.5.x.parquet', 0, ?)", [as_of_ms])
-        con.execute(
-            "insert into edition values (?, ?, ?, ?, 1)", [edition_id, as_of_ms, as_of_ms + 5_000, as_of_ms - 3 * DAY]
-        )
+        con.execute("insert into edition values (0, ?, ?, ?, 1)", [as_of_ms, as_of_ms + 5_000, as_of_ms - 3 * DAY])
         con.executemany("insert into catalog values (?, ?)", [(name, json.dumps(d)) for name, d in CATALOG.items()])
         con.executemany("insert into tiers values (?, ?, ?)", [(step, ms, keep) for step, ms, _, keep in TIERS])
         con.execute("drop table market_list")

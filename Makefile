@@ -16,6 +16,8 @@ FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/
 	tests/serve/http/test_compression.py tests/serve/http/test_responses.py tests/serve/mcp/test_jsonrpc.py \
 	tests/serve/contract --deselect tests/serve/contract/test_openapi.py::test_schemathesis_finds_nothing
 .DEFAULT_GOAL := help
+# Bytecode is kept, whatever the caller's environment says: tests start hundreds of processes, each would compile ours.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance bench lock clean
 
 help:

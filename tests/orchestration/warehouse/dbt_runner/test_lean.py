@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.duckdb.relation import DuckDBRelation
+from dbt.clients.jinja import MacroGenerator
 from dbt.compilation import Linker
+from dbt.context import base
+from dbt.plugins.manager import PluginManager
 from dbt_common.behavior_flags import BehaviorFlagRendered
 from dbt_common.clients import agate_helper
 from dbt_common.clients.jinja import get_environment, get_template
@@ -15,8 +18,8 @@ from dbt_common.events.base_types import EventLevel
 from dbt_common.events.event_manager import EventManager
 from dbt_common.events.types import Formatting, Note
 
-from orchestration.warehouse.dbt_runner.lean import compile_jinja, link_graph, make_dbt_lean
-from tests.support.pipeline.dbt_project import manifest
+from orchestration.warehouse.dbt_runner.lean import MadeWhenRead, compile_jinja, link_graph, make_dbt_lean
+from tests.support.pipeline.dbt_project import evaluated, manifest
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +128,58 @@ def test_a_query_s_result_has_its_types_by_a_tester_that_is_kept() -> None:
     for _ in range(2):
         table = agate_helper.table_from_data_flat([{"n": 1, "text": "", "none": None}], ["n", "text", "none"])
         assert [tuple(row) for row in table.rows] == [(1, "", None)]
+
+
+def test_a_value_is_made_when_it_is_read_and_once() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name.upper()
+
+    found = MadeWhenRead({"a": 1, "b": 2, "c": 3}, make)
+    found["d"] = "set"
+    assert ([*found], len(found)) == (["a", "b", "c", "d"], 4)
+    assert "a" in found
+    assert "e" not in found
+    assert made == []
+    assert (found["a"], found["a"], found.get("b"), found["d"], found.get("e", "none")) == (
+        "A",
+        "A",
+        "B",
+        "set",
+        "none",
+    )
+    assert made == ["a", "b"]
+    with pytest.raises(KeyError):
+        found["e"]
+
+
+def test_a_context_makes_the_macros_that_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Macros of the project, of dbt by its name, of the adapter by dispatch; and none of the others."""
+    evaluated("1 + 1")
+    made: list[str] = []
+    init = MacroGenerator.__init__
+
+    def note(self: Any, macro: Any, *values: Any) -> None:
+        made.append(macro.name)
+        init(self, macro, *values)
+
+    monkeypatch.setattr(MacroGenerator, "__init__", note)
+    assert evaluated("[period_ms(1) != '', dbt.type_timestamp(), adapter.dispatch('type_bigint', 'dbt')()]") == [
+        True, "timestamp", "bigint",
+    ]  # fmt: skip
+    assert {"period_ms", "type_timestamp", "default__type_bigint"} <= {*made}
+    assert len(made) < 100
+    assert len(manifest().macros) > 600
+
+
+def test_what_is_the_same_in_each_run_is_made_once() -> None:
+    of_jinja: Any = base
+    helper: Any = agate_helper
+    plugins: Any = PluginManager
+    assert of_jinja.get_context_modules() is of_jinja.get_context_modules()
+    assert {"datetime", "re"} <= of_jinja.get_context_modules().keys()
+    assert helper.empty_table() is helper.empty_table()
+    assert len(helper.empty_table().rows) == 0
+    assert plugins.get_prefixed_modules() is plugins.get_prefixed_modules()

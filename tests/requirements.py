@@ -49,7 +49,10 @@ SERIES = {
     "series:start:end": Requirement("interface 4.1", "range is ignored when start and end are given"),
     "series:start:after-end": Requirement("interface 7.2", "start not before end is a 400"),
     "series:end:exclusive": Requirement("interface 2.2", "end is exclusive: buckets with t < end"),
-    "series:step:auto": Requirement("interface 4.1", "auto is the finest step under 1500 points"),
+    "series:step:auto": Requirement(
+        "interface 4.1",
+        "auto is the finest step under 1500 points, a coarser one if that has a quarter more of what was not recorded",
+    ),
     "series:step:raised": Requirement("interface 4.1", "a too fine step is raised and step says so"),
     "series:step:kept": Requirement("interface 4.1", "a step whose tier no longer keeps the range is raised"),
     "series:step:coarse": Requirement(

@@ -1,5 +1,6 @@
 """A series for a response: description, values, coverage, and unrecorded periods."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,15 @@ from serve.queries.as_known import read_as_known
 from serve.queries.coverage import Coverage, counted_sql, cover, newest_minute
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
+from serve.queries.time_range import aligned, points
 from serve.replica.catalog import Metric
 from serve.replica.edition import Reader
 from serve.replica.gaps import before_recording, gaps_within
 
 # The columns of `coverage=1`: markets in the bucket, markets expected, and where the values come from.
 COVERAGE = ("n", "expected", "origin")
+# What a coarser step must have more, as a share of the range.
+LEAST_GAIN = 0.25
 SAME_ORIGIN = "if(min(source) = max(source), min(source), 'mixed')"
 
 
@@ -25,6 +29,30 @@ class Points(NamedTuple):
     coverage: dict[str, Any]
     gaps: list[dict[str, Any]]
     known: Coverage | None
+
+
+def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
+    """The request at a coarser step, if the step is free and a coarser one has a quarter of the range more.
+
+    What was fetched of the time before the recording is seldom as fine as what is recorded.
+    """
+    found, share = query, _share(query, db) if query.coarser else 1.0
+    for tier in query.coarser:
+        if share > 1 - LEAST_GAIN:
+            break
+        coarse = replace(query, step=tier.step, step_ms=tier.step_ms, start=aligned(query.span, tier.step_ms).start)
+        if (more := _share(coarse, db)) >= share + LEAST_GAIN:
+            found, share = coarse, more
+    if found is query:
+        return replace(query, coarser=())
+    why = f"{query.step} has {_share(query, db):.0%} of the range, {found.step} {share:.0%}"
+    return replace(found, coarser=(), coarsened=why)
+
+
+def _share(query: SeriesQuery, db: Reader) -> float:
+    """The share of the range's buckets that have values."""
+    count: int = db.value(f"select count(*) from ({series_sql(query, db.edition)})")
+    return min(1.0, count / points(query.span, query.step_ms)) if query.end > query.start else 1.0
 
 
 def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
@@ -67,6 +95,7 @@ def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
     kind = {"kind": query.kind} if query.kind else {}
     described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}
+    described |= {"coarsened": query.coarsened} if query.coarsened else {}
     return {**described, "start": query.start, "end": query.end, "source": source, "fields": list(metric.fields)}
 
 

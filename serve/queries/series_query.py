@@ -15,12 +15,14 @@ from serve.queries.time_range import (
     span_of,
     step_for_points,
 )
-from serve.replica.catalog import Metric
+from serve.replica.catalog import Metric, Tier
 from serve.replica.edition import Edition
 from serve.replica.units import Span
 
-# The step that gives as many points as the limits allow.
+# The step that gives as many points as the limits allow, of a range that it has.
 AUTO = "auto"
+# A step is not raised, for lack of data, to one with fewer buckets in the range.
+FEWEST_POINTS = 8
 ONE_OF_BOTH = "Exactly one of base and market, unless the metric is of all coins."
 SELECTION: dict[str, Param] = {
     "base": coin(f"Coin, in any case. {ONE_OF_BOTH}"),
@@ -36,7 +38,12 @@ SELECTION: dict[str, Param] = {
 
 @dataclass(frozen=True)
 class SeriesQuery:
-    """A canonical series request: equal requests have equal queries. A market determines base, venue and type."""
+    """A canonical series request: equal requests have equal queries. A market determines base, venue and type.
+
+    coarser    the tiers that may have more of the range, where the step is free and the range begins before the
+               recording
+    coarsened  why one of them was taken
+    """
 
     metric: str
     base: str | None
@@ -51,6 +58,8 @@ class SeriesQuery:
     format: str
     coverage: bool = False
     known_at: int | None = None
+    coarser: tuple[Tier, ...] = ()
+    coarsened: str | None = None
 
     @property
     def span(self) -> Span:
@@ -106,9 +115,12 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
     tier = choose_tier(tiers, span, wanted, edition.as_of_ms, limit)
     if known_at is not None:
         span = span_known(known_by, span, known_at, edition)
+    coarser: tuple[Tier, ...] = ()
+    if values["step"] in (None, AUTO) and known_at is None and span.start < (edition.recorded_since_ms or span.end):
+        coarser = tuple(one for one in tiers if tier.step_ms < one.step_ms <= (span.end - span.start) // FEWEST_POINTS)
     span = aligned(span, tier.step_ms)
     coverage = values["coverage"] == "1"
-    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"], coverage, known_at)
+    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"], coverage, known_at, coarser)
 
 
 def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:

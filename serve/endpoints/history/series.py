@@ -12,7 +12,7 @@ from serve.contract.parameters import Values, epoch_ms, kind, metric, one_of, st
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
 from serve.queries.as_known import read_as_known
-from serve.queries.series import COVERAGE, check_venue, describe_series, read_points, read_series
+from serve.queries.series import COVERAGE, check_venue, describe_series, read_points, read_series, with_data
 from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
@@ -48,6 +48,10 @@ FIELDS: Schema = {
         "type": TEXT_OR_NULL,
         "kind": {"type": "string", "description": "long-short only."},
         "step": {"type": "integer", "description": "Bucket width in ms; raised if the requested one is too fine."},
+        "coarsened": {
+            "type": "string",
+            "description": "With step=auto: a coarser step was taken, because it has a quarter of the range more.",
+        },
         "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
         "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
         "source": {
@@ -142,6 +146,7 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
 )
 def series(query: SeriesQuery, db: Reader) -> Body:
     """History of one metric for a coin or a market: bucket starts, values, and the periods that were not recorded."""
+    query = with_data(query, db)
     if query.format == "json":
         body = json_body(read_series(query, db))
     else:
@@ -172,7 +177,8 @@ def _csv(query: SeriesQuery, db: Reader) -> Body:
     selected = f"{query.market or query.base or 'all coins'} {query.type}{kind} {venues}"
     source = describe_series(query, db)["source"]
     header = ",".join(["time_utc", "unix_ms", *names])
-    comment = f"# source: {source} ({query.metric} {selected}, {metric.unit})"
+    coarsened = f"; {query.coarsened}" if query.coarsened else ""
+    comment = f"# source: {source} ({query.metric} {selected}, {metric.unit}{coarsened})"
     return Body(f"{comment}\n{header}\n{lines or ''}".encode(), CSV)
 
 

@@ -10,7 +10,7 @@ from serve.mcp.arguments import check_order, find_coin, find_market, iso, string
 from serve.mcp.tool import DIGITS, Tool, ToolResult, fresh_until, summary, summary_schema
 from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.coverage import Coverage
-from serve.queries.series import describe_series, read_points
+from serve.queries.series import describe_series, read_points, with_data
 from serve.queries.series_query import SeriesQuery, resolve_series
 from serve.replica.catalog import Catalog, Metric
 from serve.replica.edition import Edition, Reader
@@ -88,7 +88,7 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
 
 
 def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
-    asked = query.series
+    asked = with_data(query.series, db)
     definition = db.edition.catalog.by_name[asked.metric]
     found = read_points(asked, db)
     t, fields = found.columns["t"], {name: found.columns[name] for name in definition.fields}
@@ -97,6 +97,8 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
     if query.asked and query.asked != asked.step:
         message = f"step {query.asked} is too fine for this range: coarsened to {asked.step}."
         warnings.append({"code": "coarsened", "message": message})
+    elif asked.coarsened:
+        warnings.append({"code": "coarsened", "message": f"{asked.coarsened}: the step is {asked.step}."})
     since = db.edition.recorded_since_ms
     if t.size and (since is None or int(t[0]) + asked.step_ms <= since):
         before = f" before {iso(since)}" if since is not None else ""

@@ -1,9 +1,12 @@
 """A series for a response: empty histories, and values that are unknown."""
 
+from pathlib import Path
+
+import duckdb
 import pytest
 
-from tests.support.replica.replica import AS_OF_MS, DAY
-from tests.support.servers.api_server import Api
+from tests.support.replica.replica import AS_OF_MS, DAY, MINUTE, publish
+from tests.support.servers.api_server import Api, free_port, running
 from tests.support.servers.series_calls import HOUR
 
 
@@ -31,3 +34,22 @@ def test_unknown_is_left_out_or_null(api: Api) -> None:
     assert missing
     assert not set(missing) & set(got["t"])
     assert None not in got["v"]
+
+
+@pytest.mark.requirement("series:step:auto")
+def test_auto_takes_the_step_that_has_the_range(tmp_path: Path) -> None:
+    """Half an hour after the first start, a day of five minutes was fetched, and no minutes."""
+    began = AS_OF_MS - 30 * MINUTE
+    path = publish(tmp_path / "serving", 1, max_days=3)
+    with duckdb.connect(str(path)) as con:
+        con.execute(f"delete from series_base_1m where t < {began}; update edition set recorded_since_ms = {began}")
+    with running(tmp_path / "serving", free_port()) as young:
+        got = young.series("price", base="BTC")
+        assert (got["step"], got["coarsened"]) == (5 * MINUTE, "1m has 2% of the range, 5m 98%")
+        assert len(got["t"]) > 280
+        assert got["start"] % (5 * MINUTE) == 0
+        assert young.get("/api/series/price?base=BTC&format=csv").body.splitlines()[0].endswith(b"5m 98%)")
+        for asked, step in (({"step": "1m"}, MINUTE), ({"range": "20m"}, MINUTE)):
+            named = young.series("price", base="BTC", **asked)
+            assert named["step"] == step
+            assert "coarsened" not in named

@@ -86,12 +86,23 @@ def test_any_range_and_step(api: Api, step: str, length: tuple[int, str], start:
     for _, width, _, keep_days in TIERS:
         buckets = range(first // width, -(-end // width))
         if width >= finest and len(buckets) < 1500:
-            fitting.append((width, buckets, keep_days is None or AS_OF_MS - first <= keep_days * DAY))
-    width, buckets, _ = next((choice for choice in fitting if choice[2]), fitting[-1])
-    held = (AS_OF_MS - next(days for _, own, days, _ in TIERS if own == width) * DAY) // width
+            fitting.append((width, keep_days is None or AS_OF_MS - first <= keep_days * DAY))
+    width = next((choice for choice in fitting if choice[1]), fitting[-1])[0]
+
+    def held(width: int) -> list[int]:
+        oldest = (AS_OF_MS - next(days for _, own, days, _ in TIERS if own == width) * DAY) // width
+        return [n for n in range(first // width, -(-end // width)) if n >= oldest and n % 53 and (n + 3) % 41]
+
+    def share(width: int) -> float:
+        return len(held(width)) / len(range(first // width, -(-end // width)))
+
+    if step == "auto" and first < AS_OF_MS - 3 * DAY:  # before the recording
+        for _, coarser, *_ in TIERS:
+            if width < coarser <= (end - first) // 8 and share(width) <= 0.75 and share(coarser) >= share(width) + 0.25:
+                width = coarser
     assert got["step"] == width
     assert (got["start"], got["end"]) == (first // width * width, end)
-    assert [t // width for t in got["t"]] == [n for n in buckets if n >= held and n % 53 and (n + 3) % 41]
+    assert [t // width for t in got["t"]] == held(width)
 
 
 @pytest.mark.requirement("series:ratios:step", "series:step:raised", "series:type:fixed")

@@ -33,7 +33,7 @@
   {% if not updates %}
     {% do drop_relation_if_exists(load_cached_relation(this)) %}
     {% call statement("main") %}{{ create_table_as(False, target, compiled_code) }}{% endcall %}
-    {% do persist_docs(target, model) %}
+    {% do write_comments(target) %}
   {% else %}
     {%- set strategy = config.require("incremental_strategy") -%}
     {%- set columns = model.columns | map("tojson") | join(", ") -%}
@@ -66,12 +66,28 @@
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {% do drop_relation_if_exists(load_cached_relation(this)) %}
   {% call statement("main") %}{{ get_create_view_as_sql(target, compiled_code) }}{% endcall %}
-  {% do persist_docs(target, model) %}
+  {% do write_comments(target) %}
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {% do adapter.commit() %}
   {{ run_hooks(post_hooks, inside_transaction=False) }}
   {{ return({"relations": [target]}) }}
 {% endmaterialization %}
+
+{#- The model's descriptions as comments in the database, as `persist_docs` says. dbt's macro of that name reads the columns of
+    each new relation first, which is a seventh of a first build; here they are those of the contract. -#}
+{% macro write_comments(target) %}
+  {%- set comments -%}
+    {%- if config.persist_relation_docs() and model.description -%}
+      {{ alter_relation_comment(target, model.description) }}
+    {%- endif -%}
+    {%- if config.persist_column_docs() -%}
+      {%- for column in model.columns.values() if column.description %}
+      comment on column {{ target }}.{{ adapter.quote(column.name) }} is {{ duckdb_escape_comment(column.description) }};
+      {%- endfor -%}
+    {%- endif -%}
+  {%- endset -%}
+  {%- if comments | trim %}{% do run_query(comments) %}{% endif -%}
+{% endmacro %}
 
 {#- The strategy of tables that every build replaces as a whole: rows are inserted directly, without a temporary table.
     -#}

@@ -66,6 +66,7 @@ def test_jinja_is_compiled_once() -> None:
 
 def test_a_project_is_linked_once_and_again_with_another_node() -> None:
     project = manifest()
+    evaluated("1")  # a run sets dbt's flags, which linking reads
     link_graph(project)
     first, tested, again, third = Linker(), Linker(), Linker(), Linker()
     first.link_graph(project)

@@ -232,6 +232,23 @@ def docs() -> None:
         typer.echo(f"the docs are in {make_docs(chosen)}")
 
 
+@app.command(short_help="Check the recorded data and write the quality report.")
+def quality(
+    daily: Annotated[bool, typer.Option("--daily", help="The checks of two days instead of those of an hour.")] = False,
+) -> None:
+    """Check the newest hour and write the quality report, which the API serves at /quality/. Dagster does it every
+    hour, and every day with --daily."""
+    chosen = settings()
+    from orchestration.quality.run import in_words, run
+
+    with one_sentence():
+        found = run(chosen, "daily" if daily else "hourly", report=lambda text: typer.echo(text, err=True))
+        odd = [outcome for outcome in found if not outcome["passed"]]
+        for outcome in odd:
+            typer.echo(f"{outcome['check']}: {in_words(outcome)}")
+        typer.echo(f"{len(found)} checks, {len(found) - len(odd)} as expected")
+
+
 @app.command(short_help="Read the dbt project into its manifest.")
 def parse() -> None:
     """Parse the dbt project into its manifest unless the manifest is up to date. `build` does this by itself."""

@@ -136,6 +136,7 @@ class Product:
         await self.wait_port(settings.dagster_port, "Dagster")
         await docs
         self.print_addresses()
+        self.start(self.check_quality())
         await self.follow_editions()
 
     async def first_edition(self, landed: str | None, parse: "asyncio.Task[Any]") -> None:
@@ -215,6 +216,16 @@ class Product:
         outcome = await self.supervisor.run(commands.tidemark(self.settings, "docs", "docs"))
         if outcome.code != 0:
             self.report_failure("the dbt docs were not made", outcome)
+
+    async def check_quality(self) -> None:
+        """Make the first quality report; Dagster makes the next ones, each hour."""
+        if (self.settings.quality_docs / "index.html").exists():
+            return
+        outcome = await self.supervisor.run(commands.tidemark(self.settings, "quality", "quality"))
+        if outcome.code == 0:
+            self.report(f"the quality report is written: {outcome.tail[-1] if outcome.tail else ''}")
+        else:
+            self.report_failure("the quality report was not made", outcome)
 
     async def follow_editions(self) -> None:
         """Print a line for every edition, and a warning if no new ones are published."""

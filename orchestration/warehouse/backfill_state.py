@@ -21,6 +21,12 @@ def backfill_state(settings: Settings) -> dict[str, Any] | None:
     return found
 
 
+def is_running(settings: Settings) -> bool:
+    """Whether a backfill's process is at work."""
+    found = backfill_state(settings)
+    return found is not None and found["state"] == "running"
+
+
 def is_fetching(settings: Settings) -> bool:
     """Whether more backfilled data is expected: the backfill is running, or it was interrupted less than a day ago.
 
@@ -28,7 +34,7 @@ def is_fetching(settings: Settings) -> bool:
     """
     found = backfill_state(settings)
     if found is None or found["state"] in ("running", "done"):
-        return found is not None and found["state"] == "running"
+        return is_running(settings)
     # A venue with an error and without requests never returned its list of markets: its share is not progress.
     venues = found["venues"].values()
     fetched = sum(venue["share"] for venue in venues if venue["requests"] or not venue["last_error"])

@@ -13,12 +13,13 @@ import duckdb
 
 from ingest.declaration.history import is_history
 from orchestration.config.settings import Settings
-from orchestration.warehouse.backfill_state import is_fetching
+from orchestration.warehouse.backfill_state import is_fetching, is_running
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
 from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
 from orchestration.warehouse.windows import (
+    AFTER_HISTORY,
     MAX_BYTES,
     MAX_MINUTES,
     Window,
@@ -124,7 +125,7 @@ def windows_to_build(
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
             endpoints = endpoints_of(con, window)
-            triggers = triggers_of(con, window, endpoints)
+            triggers = triggers_of(con, window, endpoints, fetched=not is_running(settings))
             open_window(con, window, triggers, fetching=is_fetching(settings))
             if waits:
                 set_aside_unread(con, window, report)
@@ -134,7 +135,7 @@ def windows_to_build(
         opened = OpenWindow(window, idle, arguments)
         yield opened
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
-            history = "landed" if any(map(is_history, endpoints)) else "none"
+            history = "landed" if any(map(is_history, endpoints)) and AFTER_HISTORY not in triggers else "none"
             opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
             forget_retried(con, window)
             more = window.more or bool(minutes_to_retry(con, project, 1))

@@ -201,9 +201,12 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     return {row[0] for row in rows}
 
 
-def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str]) -> set[str]:
+def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str], fetched: bool = False) -> set[str]:
     """The triggers that this window fires besides its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
-    if the windows before brought backfilled rows and this one does not."""
+    if it is the last one with backfilled rows, or the first one without them.
+
+    fetched: no backfill is running, so that no more rows come than those that have landed
+    """
     before, history = con.execute(
         # Steps that a clock which was ahead left in the future do not count: otherwise nothing would fire until then.
         "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "
@@ -216,7 +219,9 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         for name, (step_ms, after_ms) in EVERY.items()
         if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
     }
-    return found | ({AFTER_HISTORY} if history == "landed" and not any(map(is_history, endpoints)) else set())
+    brings = any(map(is_history, endpoints))
+    ended = fetched and not window.more if brings else history == "landed"
+    return found | ({AFTER_HISTORY} if ended else set())
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:

@@ -3,6 +3,7 @@
 import random
 import statistics
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -267,12 +268,14 @@ def test_triggers() -> None:
     with duckdb.connect() as con:
         prepare(con)
         assert triggers_of(con, window(T0), set()) == {"every_5m", "every_1h"}
+        more = replace(window(T0), more=True)
+        assert "after_history" not in triggers_of(con, more, {"history_perp_bars"}, fetched=True)
 
-        def after(built: int, tick: int, *endpoints: str, before: str = "none") -> set[str]:
+        def after(built: int, tick: int, *endpoints: str, before: str = "none", fetched: bool = False) -> set[str]:
             con.execute("delete from pipeline.builds; delete from pipeline.settings")
             con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
             con.execute("insert into pipeline.settings values ('history', ?)", [before])
-            return triggers_of(con, window(T0 + tick * MINUTE), set(endpoints))
+            return triggers_of(con, window(T0 + tick * MINUTE), set(endpoints), fetched)
 
         assert after(59, 60) == {"every_5m"}
         assert after(60, 64) == set()
@@ -282,6 +285,8 @@ def test_triggers() -> None:
         assert after(66, 300) == {"every_5m", "every_1h"}
         for past in ("history_perp_bars", "open_interest_history"):
             assert after(66, 67, past, before="landed") == set()
+            assert after(66, 67, past, before="landed", fetched=True) == {"after_history"}
+        assert after(66, 67, "perp_bars", fetched=True) == set()
         assert after(66, 67, "perp_bars", before="landed") == {"after_history"}
         # A clock that was ahead for a while built a minute that is still to come.
         ahead = (time.time_ns() // 1_000_000 - T0) // MINUTE + 1440

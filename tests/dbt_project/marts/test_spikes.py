@@ -139,6 +139,24 @@ def test_stored_spikes_and_outcomes_never_change(tmp_path: Path) -> None:
     assert set(before[1]) <= set(later)
 
 
+def test_fetched_bars_are_judged_when_the_backfill_has_ended(tmp_path: Path) -> None:
+    """All of the last two days at once, each against what was traded before it, with their outcomes."""
+    made = {key: bar | {"source": "backfilled"} for key, bar in bars(7).items()}
+    warehouse = Warehouse(tmp_path)
+    warehouse.add_many("int_market_bars", made.values())
+    warehouse.build([T0 + LENGTH * MINUTE], folder="spikes")
+    assert warehouse.rows(SPIKES) == []
+    warehouse.write("insert or replace into pipeline.settings values ('triggers', 'after_history')")
+    newest = T0 + (LENGTH + 1) * MINUTE
+    warehouse.build([newest], folder="spikes")
+    spikes = warehouse.rows(SPIKES)
+    assert spikes == expected(made, 100)
+    assert len(spikes) > 80
+    assert warehouse.rows(OUTCOMES) == outcomes(made, spikes, LENGTH + 1)
+    assert warehouse.rows("select distinct tick_ms from spikes") == [(newest,)]
+    assert warehouse.rows("select sample > 0 from spike_stats where lookback = '7d' and base = ''") == [(True,)]
+
+
 def test_a_spike_reported_hours_late_gets_its_outcomes_at_once(tmp_path: Path) -> None:
     """A venue that was down for hours returns all its bars in one response, which settles its spikes."""
     made = {key: bar for key, bar in bars(7).items() if key[0] == MARKETS[0]["market_id"]}

@@ -1,7 +1,7 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["lookback", "base"], triggers=["every_1h"]) }}
-{#- What prices did after volume spikes, by coin and over all coins (base ''), by window and horizon; built once an hour.
-    HIP-3 markets have their own entries in the split by exchange; they count elsewhere only for coins without other
-    spikes. The window `all` is expensive: each coin is recomputed once a day, and all coins together in the day's first
+{{ config(incremental_strategy="replace_keys", replace_keys=["lookback", "base"], triggers=["every_1h", "after_history"]) }}
+{#- What prices did after volume spikes, by coin and over all coins (base ''), by window and horizon; built once an hour, and
+    when a backfill has ended. HIP-3 markets have their own entries in the split by exchange; they count elsewhere only for
+    coins without other spikes. The window `all` is expensive: each coin is recomputed once a day, and all coins together in the day's first
     hour. -#}
 {%- set windows, horizons, coin_horizon, few = {"7d": 7, "30d": 30, "all": 0}, [5, 15, 60], 60, 30 %}
 {%- set now_ms = as_of_ms() %}

@@ -1,19 +1,42 @@
 {{ config(incremental_strategy="add_rows") }}
--- Volume spikes in the closed bars that this build brings. A stored spike never changes: neither a restated bar nor a
--- more complete history alters or removes it.
+-- Volume spikes in the closed bars that this build brings, and, when a backfill has ended, in the last two days of the bars
+-- that it brought. A stored spike never changes: neither a restated bar nor a more complete history alters or removes it.
 {%- set day_ms, cooldown_ms = 86400000, 900000 %}
 {%- set least_usd, least_z, least_bars = 50000, 6, 60 %}
 {#- A literal, so that scans of the bars skip older row groups. Named on every path: dbt reads dependencies while
     parsing, when nothing is incremental. #}
 {%- set touched = ref("int_touched_minutes") %}
 {%- set first = run_query("select coalesce(min(minute_ms), 0) from " ~ touched).rows[0][0] if is_update() else 0 %}
-with recursive loud as materialized (
-  select minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd, tick_ms
+{%- set fetched = window_holds(["after_history"], window_endpoints()) %}
+{%- set fetched_first = as_of_ms() - 2 * day_ms %}
+{%- set columns = "minute_ms, market_id, venue, type, symbol, base, hip3, open, close, volume_usd, taker_buy_usd, taker_sell_usd" %}
+with recursive
+{% if fetched %}
+-- The quartiles of the 24 hours before each bar are cheap, MAD is not. Half of the bars are at least as far from the median
+-- as the nearer of the other quartiles, so MAD is no less than that distance (but for interpolation: hence 0.9 below).
+measured as (
+  select {{ columns }}, source, ln(1 + volume_usd) as x, quantile_cont(ln(1 + volume_usd), [0.25, 0.5, 0.75]) over past as quarters
+  from {{ ref("int_market_bars") }}
+  where volume_usd is not null and minute_ms >= {{ fetched_first - day_ms }}
+  window past as (partition by market_id order by minute_ms range between {{ day_ms }} preceding and 60000 preceding)
+),
+{% endif %}
+
+loud as materialized (
+  select {{ columns }}, tick_ms
   from {{ ref("int_market_bars") }}
   where
     source = 'recorded' and volume_usd >= {{ least_usd }}
     and minute_ms >= {{ first }}
     and tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w)
+  {% if fetched %}
+  union all
+  select {{ columns }}, (select max(w.tick_ms) from {{ source("pipeline", "window_minutes") }} as w)
+  from measured
+  where
+    source = 'backfilled' and volume_usd >= {{ least_usd }} and minute_ms >= {{ fetched_first }}
+    and 0.6745 * (x - quarters[2]) >= 0.9 * {{ least_z }} * least(quarters[3] - quarters[2], quarters[2] - quarters[1])
+  {% endif %}
 ),
 
 -- The market's own bars of the 24 hours before.
@@ -22,7 +45,7 @@ past as (
   from loud as l
   join {{ ref("int_market_bars") }} as b
     on l.market_id = b.market_id and b.minute_ms between l.minute_ms - {{ day_ms }} and l.minute_ms - 60000
-  where b.minute_ms >= {{ first - day_ms }} and b.volume_usd is not null
+  where b.minute_ms >= {{ ([first, fetched_first] | min if fetched else first) - day_ms }} and b.volume_usd is not null
 ),
 
 baselines as (

@@ -19,7 +19,7 @@ import orjson
 
 from ingest.backfill.covered import Covered
 from ingest.backfill.files import CHECKSUM, File, Files, read_checksum, read_list, unzip
-from ingest.backfill.progress import BackfillState
+from ingest.backfill.progress import BackfillState, Estimate
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive
 from ingest.declaration.endpoint import DAY_MS, MINUTE_MS, Endpoint, FanOut, Request
@@ -88,9 +88,10 @@ class Backfill:
         self.covered = Covered(home / "covered.sqlite")
         self.files = Files(home / "files.sqlite")
         self.outbox = Outbox(home, landing, pipeline="backfill")
-        self.state = BackfillState(getpid(), now_ms(), path=home / "state.json")
+        self.state = BackfillState(getpid(), now_ms(), path=home / "state.json", written=not wanted.dry_run)
         self.at_ms = now_ms()
         self._venues_url = venues_url
+        self._found = set[str]()
         self._unlanded = 0
         self._room = asyncio.Event()
         self._room.set()
@@ -117,6 +118,8 @@ class Backfill:
 
     async def _venues(self) -> None:
         await asyncio.gather(*(self._venue(venue) for venue in self.venues))
+        for symbol in sorted(set(self.wanted.symbols or ()) - self._found):
+            self.state.failed.append(f"{symbol}: no exchange has a market of this symbol")
 
     async def _venue(self, venue: Venue) -> None:
         async with Client(venue, self._venues_url, history=True) as client:
@@ -124,7 +127,8 @@ class Backfill:
                 catalogue = Catalogue(venue)
                 await self._learn(client, catalogue)
                 jobs = self._jobs(venue, catalogue)
-                pools = sorted({history.pool for history, *_ in jobs})
+                self._estimate(venue, jobs)
+                pools = [] if self.wanted.dry_run else sorted({history.pool for history, *_ in jobs})
                 of_pool = {pool: [job for job in jobs if job[0].pool == pool] for pool in pools}
                 archives = (self._archive(client, archive, catalogue) for archive in self.archives[venue.name])
                 await asyncio.gather(*(self._work(client, of_pool[pool]) for pool in pools), *archives)
@@ -136,9 +140,9 @@ class Backfill:
         """The missing spans: fine rows first, then of every kind those of the highest ranked market."""
         jobs = list[tuple[bool, int, int, Job]]()
         for order, history in enumerate(self.plan[venue.name]):
-            keys = self._markets(catalogue, venue.markets_of(history))
-            top = history.sample if self.wanted.sample else history.top
-            for rank, key in enumerate(keys[:top]):
+            keys = self.wanted.markets(history, self._markets(catalogue, venue.markets_of(history)))
+            self._found.update(keys)
+            for rank, key in enumerate(keys):
                 begin, end = self.wanted.span(history, self.at_ms)
                 if self.wanted.again:
                     self.covered.forget(venue.name, history.name, key, begin, end)
@@ -146,6 +150,15 @@ class Backfill:
                 jobs += [(not history.is_fine, rank, order, (history, key, gap)) for gap in gaps]
         self.state.expect(venue.name, [(history.name, end - begin) for *_, (history, _, (begin, end)) in jobs])
         return [job for *_, job in sorted(jobs, key=lambda entry: entry[:3])]
+
+    def _estimate(self, venue: Venue, jobs: list[Job]) -> None:
+        for history in self.plan[venue.name]:
+            own = [(history.first(key, *span), span) for of, key, span in jobs if of is history]
+            counts = [(piece, -(-(end - begin) // (history.most * history.step_ms))) for piece, (begin, end) in own]
+            weight = sum(_weight(history, piece) * count for piece, count in counts)
+            markets, requests = len({piece.key for piece, _ in counts}), sum(count for _, count in counts)
+            seconds = _seconds(venue, history.pool, weight)
+            self.state.estimate(venue.name, Estimate(history.name, history.pool, markets, requests, seconds))
 
     @staticmethod
     def _markets(catalogue: Catalogue, fan_out: FanOut | None) -> list[str]:
@@ -240,7 +253,7 @@ class Backfill:
         market first."""
         keys = [key for key in self._markets(catalogue, client.venue.markets_of(archive)) if archive.has(key)]
         files = list[tuple[int, int, str, File]]()
-        for rank, key in enumerate(keys[: archive.sample if self.wanted.sample else archive.top]):
+        for rank, key in enumerate(self.wanted.markets(archive, keys)):
             try:
                 listed = await self._listed(client, archive, key)
             except ValueError as error:
@@ -248,6 +261,14 @@ class Backfill:
                 continue
             known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
             files += [(-file.day.toordinal(), rank, key, file) for file in listed if known.get(file.path) != file.etag]
+            if listed:
+                self._found.add(key)
+        requests, size = 2 * len(files), sum(file.size for *_, file in files)
+        seconds, markets = _seconds(client.venue, archive.pool, requests), len({key for *_, key, _ in files})
+        estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), size)
+        self.state.estimate(client.venue.name, estimate)
+        if self.wanted.dry_run:
+            return
         self.state.expect(client.venue.name, [(archive.name, DAY_MS)] * len(files))
         queue = iter(sorted(files, key=lambda entry: entry[:2]))
 
@@ -311,7 +332,6 @@ class Backfill:
         self.state.record_progress(venue, archive.name, lines, DAY_MS, row)
 
     async def _request(self, client: Client, history: History, piece: Piece) -> Row:
-        weight = history.weight(piece) if callable(history.weight) else history.weight
         path = history.path(piece) if callable(history.path) else history.path
         endpoint = Endpoint(
             history.landed_as,
@@ -319,7 +339,7 @@ class Backfill:
             path,
             history.pool,
             method=history.method,
-            weight=weight,
+            weight=_weight(history, piece),
             timeout_s=30,
             place=history.place,
         )
@@ -348,6 +368,8 @@ class Backfill:
             await self._land()
 
     async def _land(self) -> None:
+        if self.wanted.dry_run:
+            return
         now, minute = now_ms(), self.pace.minute_ms
         built = now % minute >= self.pace.built_ms
         waiting = self._unlanded
@@ -364,6 +386,16 @@ class Backfill:
             self._room.set()
 
 
+def _weight(history: History, piece: Piece) -> int:
+    return history.weight(piece) if callable(history.weight) else history.weight
+
+
+def _seconds(venue: Venue, pool: str, weight: int) -> float:
+    """How long the backfill's share of a rate limit takes for requests of this weight."""
+    limit = next(one for one in venue.pools if one.name == pool)
+    return weight / max(limit.history, 1) * limit.window_s
+
+
 async def backfill(
     home: Path,
     landing: str,
@@ -373,11 +405,14 @@ async def backfill(
     venues: Sequence[Venue] = VENUES,
     pace: Pace | None = None,
     report_error: Callable[[str], None] | None = None,
+    report_estimate: Callable[[str], None] | None = None,
+    report_share: Callable[[float], None] | None = None,
     state_copy: Path | None = None,
 ) -> BackfillState:
     """Fetch into `home` (the backfill's folder) and land into `landing`, until all is there or SIGTERM or SIGINT.
 
-    `report_error` receives each failed request as it happens; `state_copy` is a second file for the state. RecorderBusy
+    `report_error` receives each failed request as it happens, `report_estimate` what is missing of each kind before it
+    is fetched, and `report_share` how much of all is there; `state_copy` is a second file for the state. RecorderBusy
     if another backfill works in the folder.
     """
     with lock(home, "backfill"):
@@ -387,5 +422,6 @@ async def backfill(
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, stop.set)
         run = Backfill(home, landing, venues_url, wanted, venues=venues, pace=pace)
-        run.state.report_error, run.state.copy = report_error, state_copy
+        run.state.report_error, run.state.report_estimate = report_error, report_estimate
+        run.state.report_share, run.state.copy = report_share, state_copy
         return await run.run(stop)

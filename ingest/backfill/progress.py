@@ -46,9 +46,33 @@ class Progress:
         }
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """What is missing of a kind: its markets, the requests for it (for files and their checksums too), the files with
+    their listed bytes, and how long the rate limit `pool` takes for the requests."""
+
+    name: str
+    pool: str
+    markets: int
+    requests: int
+    seconds: float
+    files: int = 0
+    file_bytes: int = 0
+
+    def __str__(self) -> str:
+        what = f"{self.files:,} files, {self.file_bytes / 1e6:,.1f} MB" if self.files else f"{self.requests:,} requests"
+        return f"{self.name}: {what}, {self.markets:,} markets, {minutes(self.seconds)}"
+
+
+def minutes(seconds: float) -> str:
+    """A time that rate limits take, in words."""
+    return f"about {seconds / 60:,.0f} min" if seconds >= 90 else "less than 2 min"
+
+
 @dataclass
 class BackfillState:
-    """The state of one run; times are UTC epoch ms. `copy` is a second file that it is written to."""
+    """The state of one run; times are UTC epoch ms. `copy` is a second file that it is written to; unless it is
+    `written`, there is no file. `estimates` are those of the missing data, by venue."""
 
     pid: int
     started_ms: int
@@ -60,8 +84,12 @@ class BackfillState:
     venues: dict[str, Progress] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     absent: dict[str, dict[str, Any]] = field(default_factory=dict)
+    estimates: dict[str, list[Estimate]] = field(default_factory=dict)
     report_error: Callable[[str], None] | None = None
+    report_estimate: Callable[[str], None] | None = None
+    report_share: Callable[[float], None] | None = None
     copy: Path | None = None
+    written: bool = True
     _written_ms: int = 0
 
     def expect(self, venue: str, spans: Sequence[tuple[str, int]]) -> None:
@@ -71,6 +99,13 @@ class BackfillState:
             for progress in self._of(venue, kind):
                 progress.asked_ms += length
         self.write()
+
+    def estimate(self, venue: str, estimate: Estimate) -> None:
+        """Add what is missing of a kind."""
+        if estimate.requests:
+            self.estimates.setdefault(venue, []).append(estimate)
+            if self.report_estimate:
+                self.report_estimate(f"{venue} {estimate}")
 
     def record_progress(self, venue: str, kind: str, rows: int, covered_ms: int, row: Row) -> None:
         """Count a journalled response: the rows in its body, and the time that they cover, ms."""
@@ -123,7 +158,7 @@ class BackfillState:
         if self.stopped:
             return "stopped"
         whole = all(part.done_ms >= part.asked_ms and not part.failed for part in self.venues.values())
-        return "done" if whole and not self.landing_error and not self._unlisted() else "partly"
+        return "done" if whole and not self.failed and not self.landing_error and not self._unlisted() else "partly"
 
     def _unlisted(self) -> bool:
         return any(part.last_error and not part.asked_ms for part in self.venues.values())
@@ -148,6 +183,10 @@ class BackfillState:
     def write(self) -> None:
         """Replace the files atomically; on a full disk they stay as they were, and the run continues."""
         self._written_ms = now_ms()
+        if self.report_share:
+            self.report_share(self.total.summary()["share"])
+        if not self.written:
+            return
         content = orjson.dumps(self.summary(), option=orjson.OPT_INDENT_2)
         for path in (self.path, self.copy):
             if path is not None:

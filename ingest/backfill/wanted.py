@@ -1,4 +1,4 @@
-"""Which part of the past a backfill fetches: venues, kinds, a span, and the small fetch of a demo."""
+"""Which part of the past a backfill fetches: venues, kinds, markets, a span, and the small fetch of a demo."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +19,9 @@ class Wanted:
     kinds    names of histories (`perp_bars_1d`) or of recorded kinds (`perp_bars`: all its intervals)
     again    also spans that have been fetched before
     sample   the small fetch of a demo
+    symbols  only these markets, by the venue's own symbols
+    top      so many markets of each kind, those traded most, instead of as many as it declares
+    dry_run  fetch nothing but the lists of markets and of files, and estimate the rest
     within_s  start no request after so many seconds
     """
 
@@ -29,10 +32,21 @@ class Wanted:
     again: bool = False
     sample: bool = False
     within_s: float | None = None
+    symbols: Sequence[str] | None = None
+    top: int | None = None
+    dry_run: bool = False
 
     def has(self, history: History | Archive) -> bool:
         """Whether a history is one of the wanted kinds."""
         return self.kinds is None or history.name in self.kinds or history.endpoint in self.kinds
+
+    def markets(self, history: History | Archive, ranked: Sequence[str]) -> list[str]:
+        """Of the markets of a history, the highest ranked first, those to fetch."""
+        if self.symbols is not None and list(ranked) != [""]:
+            # An archive has also the files of markets that are no longer listed.
+            delisted = set(self.symbols).difference(ranked) if isinstance(history, Archive) else set[str]()
+            return [*(key for key in ranked if key in self.symbols), *sorted(delisted)]
+        return list(ranked[: history.sample if self.sample else self.top or history.top])
 
     def days_of(self, archive: Archive, at_ms: int) -> tuple[date, date]:
         """The first and the last UTC day to fetch: days that have ended."""

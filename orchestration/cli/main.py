@@ -89,17 +89,24 @@ def backfill(
         list[str] | None, typer.Option(help="Only this kind, as perp_bars or perp_bars_1d; may be repeated.")
     ] = None,
     venue: Annotated[list[str] | None, typer.Option(help="Only this exchange; may be repeated.")] = None,
+    symbols: Annotated[
+        str | None, typer.Option(help="Only these markets, as BTCUSDT,ETHUSDT, or so many by volume, as top50.")
+    ] = None,
     begin: Annotated[str | None, typer.Option("--from", help="From this UTC day or time on, as 2026-01-31.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Up to this UTC day or time; else up to now.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Fetch also what is there already.")] = False,
     sample: Annotated[bool, typer.Option("--sample", help="The small fetch that the demo makes.")] = False,
     within: Annotated[float | None, typer.Option(help="Begin nothing new after so many seconds.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Fetch only the lists of markets and files, and estimate the rest.")
+    ] = False,
 ) -> None:
     """Fetch the parts of the exchanges' history that are missing and land them, within a separate share of the rate
     limits.
 
     Without options: bars, settlements, open interest and ratios as far back as the indices need them. It can be stopped
-    at any time; the next run continues.
+    at any time; the next run continues. What is missing is estimated first: files, bytes, requests, and the minutes
+    that the rate limits take.
     """
     chosen = settings()
     from ingest.landing.memory import stay_small
@@ -108,7 +115,17 @@ def backfill(
     log_to_stderr()
     stay_small()
     try:
-        request = history.wanted(venue or (), kind or (), begin, end, again=again, sample=sample, within_s=within)
+        request = history.wanted(
+            venue or (),
+            kind or (),
+            begin,
+            end,
+            symbols=symbols,
+            again=again,
+            sample=sample,
+            within_s=within,
+            dry_run=dry_run,
+        )
     except history.WrongRequest as error:
         fail(str(error), code=2)
     _check_origin(chosen)

@@ -98,6 +98,7 @@ def as_text(found: State) -> str:
     lines.append(f"  build      {_age(found['build_lag_s'])} behind the recorder")
     if history := found.get("backfill"):
         lines.append(f"  history    {_bar(history['share'])} {_history(history)}")
+        lines += [f"  archive    {kind}: {_absent(files)}" for kind, files in history.get("absent_files", {}).items()]
     error = found.get("recorder", {}).get("landing_error")
     if error:
         lines.append(f"  landing    {error}")
@@ -130,6 +131,13 @@ def _history(found: State) -> str:
     if found["state"] == "running" and behind:
         words += f"; {', '.join(f'{name} {share:.0%}' for share, name in behind[:4])}"
     return words
+
+
+def _absent(files: State) -> str:
+    """Days without a file in an exchange's archive."""
+    days = ", ".join(files["days"][:3])
+    first = f" (first {days})" if days else ""
+    return f"{files['missing']} files are missing{first}, {files['unpublished']} are not published yet"
 
 
 def _venues(found: State) -> list[State]:

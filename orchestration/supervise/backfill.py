@@ -1,12 +1,15 @@
 """Backfills for the command line and for Dagster: validates the request, runs it and describes its outcome."""
 
 import asyncio
+import re
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from ingest.backfill.backfill import backfill
-from ingest.backfill.progress import BackfillState
+from ingest.backfill.progress import BackfillState, minutes
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.venue import Venue
 from ingest.recorder.clock import now_ms
@@ -24,7 +27,15 @@ def offered(venues: Sequence[Venue] = VENUES) -> dict[str, list[str]]:
     return {venue.name: [one.name for one in venue.past] for venue in venues if venue.past}
 
 
-def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: str | None, **more: Any) -> Wanted:
+def wanted(
+    venues: Sequence[str],
+    kinds: Sequence[str],
+    begin: str | None,
+    end: str | None,
+    *,
+    symbols: str | None = None,
+    **more: Any,
+) -> Wanted:
     """The validated request of a command line."""
     known = offered()
     for venue in venues:
@@ -43,7 +54,20 @@ def wanted(venues: Sequence[str], kinds: Sequence[str], begin: str | None, end: 
         raise WrongRequest(f"--from is {begin!r}, but it must lie before {'--to' if end else 'now'}")
     if end_ms is not None and end_ms > now_ms():
         raise WrongRequest(f"--to is {end!r}, but it must lie in the past")
-    return Wanted(list(venues) or None, list(kinds) or None, begin_ms, end_ms, **more)
+    named, top = _symbols(symbols)
+    return Wanted(list(venues) or None, list(kinds) or None, begin_ms, end_ms, symbols=named, top=top, **more)
+
+
+def _symbols(text: str | None) -> tuple[list[str] | None, int | None]:
+    """The named symbols, or how many of the markets traded most."""
+    if text is None:
+        return None, None
+    if found := re.fullmatch(r"top([1-9]\d{0,4})", text):
+        return None, int(found[1])
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise WrongRequest(f"--symbols is {text!r}, but it must be as top50 or as BTCUSDT,ETHUSDT")
+    return names, None
 
 
 def _time(option: str, text: str | None) -> int | None:
@@ -56,14 +80,23 @@ def _time(option: str, text: str | None) -> int | None:
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def fetch(settings: Settings, request: Wanted, report: Callable[[str], None] | None = None) -> BackfillState:
-    """Fetch and land what is missing; RecorderBusy while another fetch runs."""
+def fetch(
+    settings: Settings,
+    request: Wanted,
+    report: Callable[[str], None] | None = None,
+    estimate: Callable[[str], None] | None = None,
+    share: Callable[[float], None] | None = None,
+) -> BackfillState:
+    """Fetch and land what is missing; RecorderBusy while another fetch runs. Errors, estimates and the share that is
+    there are passed on as they come."""
     work = backfill(
         settings.backfill,
         settings.landing,
         settings.venues_url,
         request,
         report_error=report,
+        report_estimate=estimate,
+        report_share=share,
         state_copy=settings.backfill_status,
     )
     return asyncio.run(work)
@@ -78,10 +111,33 @@ def sentence(state: BackfillState) -> str:
     return f"the history is {summary['share']:.0%} there ({state.state}): {words}; {total.failed} spans failed"
 
 
+def estimated(state: BackfillState) -> str:
+    """What is missing in all, in one line. Venues and their rate limits work side by side."""
+    seconds = defaultdict[tuple[str, str], float](float)
+    for venue, parts in state.estimates.items():
+        for part in parts:
+            seconds[venue, part.pool] += part.seconds
+    parts = [part for own in state.estimates.values() for part in own]
+    if not parts:
+        return "nothing is missing"
+    files, size = sum(part.files for part in parts), sum(part.file_bytes for part in parts)
+    requests = sum(part.requests for part in parts)
+    return f"to fetch: {files:,} files, {size / 1e6:,.1f} MB; {requests:,} requests, {minutes(max(seconds.values()))}"
+
+
 def run_by_hand(settings: Settings, request: Wanted, report: Callable[[str], None], fail: Callable[[str], None]) -> int:
-    """`tidemark backfill`: fetch and return the exit code."""
+    """`tidemark backfill`: fetch, with a progress bar if there is a terminal, and return the exit code."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("history"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    silent = request.dry_run or not sys.stderr.isatty()
     try:
-        state = fetch(settings, request, fail)
+        with Progress(*columns, console=Console(stderr=True), disable=silent) as bar:
+            task = bar.add_task("history", total=1.0)
+            # The output of a fetch is its outcome alone.
+            estimate = report if request.dry_run else fail
+            state = fetch(settings, request, fail, estimate, lambda share: bar.update(task, completed=share))
     except RecorderBusy as busy:
         fail(f"{busy}; it goes on by itself, and `tidemark status` shows its progress")
         return 1
@@ -89,5 +145,8 @@ def run_by_hand(settings: Settings, request: Wanted, report: Callable[[str], Non
         fail(f"failed: {span}")
     if state.landing_error:
         fail(state.landing_error)
+    if request.dry_run:
+        report(estimated(state))
+        return 1 if state.failed or any(part.last_error for part in state.venues.values()) else 0
     report(sentence(state))
     return 0 if state.state == "done" else 1

@@ -79,6 +79,23 @@ BACKFILL: Schema = {
             "description": "The first spans that were given up.",
             "items": {"type": "string"},
         },
+        "absent_files": {
+            "type": "object",
+            "description": "Venue and kind → days without a file in the venue's archive.",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["missing", "unpublished", "days"],
+                "properties": {
+                    "missing": {"type": "integer", "description": "Files that should be there by now."},
+                    "unpublished": {"type": "integer", "description": "Files that may still come."},
+                    "days": {
+                        "type": "array",
+                        "description": "The first missing ones: symbol and day.",
+                        "items": {"type": "string"},
+                    },
+                },
+            },
+        },
     },
 }
 SCHEMA: Schema = {

@@ -130,6 +130,16 @@ def test_new_and_replaced_files_are_fetched_and_no_others(archived: Archived, mo
     assert len(archived.files()) == 20
 
 
+def test_an_estimate_lists_the_files_and_fetches_none(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "MISSING", 0.0)
+    state = archived.fetch(30, symbols=["BTCUSDT", "GONEUSDT"], dry_run=True)
+    [estimate] = state.estimates["binance"]
+    assert (estimate.markets, estimate.files, estimate.requests, estimate.file_bytes) == (1, 30, 60, 330_000)
+    assert state.failed == ["GONEUSDT: no exchange has a market of this symbol"]
+    assert not archived.files()
+    assert not (archived.folder / "home" / "state.json").exists()
+
+
 def test_damaged_and_missing_files_are_named_and_the_others_are_fetched(
     archived: Archived, monkeypatch: pytest.MonkeyPatch
 ) -> None:

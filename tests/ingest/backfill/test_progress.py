@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.backfill.progress import LISTED, BackfillState
+from ingest.backfill.progress import LISTED, BackfillState, Estimate
 from ingest.landing.rows import Row
 
 HOUR = 3_600_000
@@ -74,6 +74,19 @@ def test_failures_are_reported_at_once_and_the_first_spans_are_listed(state: Bac
     assert len(found["failed_spans"]) == LISTED
     assert found["failed_spans"][0] == "past settlements coin0 from 2026-03-04 00:00:00Z to 2026-03-04 01:00:00Z"
     assert found["venues"]["past"]["last_error_ms"] == 5_000
+
+
+def test_estimates_are_reported_in_words(state: BackfillState) -> None:
+    heard: list[str] = []
+    state.report_estimate = heard.append
+    state.estimate("past", Estimate("metrics", "archive", 50, 9_000, 240.0, 4_500, 49_500_000))
+    state.estimate("past", Estimate("settlements", "rest", 7, 14, 3.0))
+    state.estimate("past", Estimate("nothing", "rest", 0, 0, 0.0))
+    assert heard == [
+        "past metrics: 4,500 files, 49.5 MB, 50 markets, about 4 min",
+        "past settlements: 14 requests, 7 markets, less than 2 min",
+    ]
+    assert [one.name for one in state.estimates["past"]] == ["metrics", "settlements"]
 
 
 def test_both_files_have_what_the_summary_says(state: BackfillState) -> None:

@@ -46,6 +46,18 @@ def test_the_longest_span_is_as_many_rows_as_its_days_have(interval: Any) -> Non
     assert 365 * DAY_MS - 2 * STEPS_MS[interval] <= end - begin <= 365 * DAY_MS
 
 
+def test_markets_are_those_traded_most_or_those_that_are_named() -> None:
+    ranked = ["A", "B", "C"]
+    assert Wanted().markets(replace(BARS, top=2), ranked) == ["A", "B"]
+    assert Wanted(top=3).markets(replace(BARS, top=2), ranked) == ranked
+    assert Wanted(top=3, sample=True).markets(replace(BARS, sample=1), ranked) == ["A"]
+    named = Wanted(symbols=["GONE", "C", "A"])
+    assert named.markets(BARS, ranked) == ["A", "C"]
+    archive = next(archive for venue in VENUES for archive in venue.archives)
+    assert named.markets(archive, ranked) == ["A", "C", "GONE"], "an archive has delisted markets"
+    assert named.markets(archive, [""]) == [""], "one file for all markets"
+
+
 def test_a_kind_is_named_with_or_without_its_interval() -> None:
     daily = replace(BARS, interval="1d")
     assert Wanted().has(BARS)

@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from ingest.backfill.progress import BackfillState
 from orchestration.supervise.probes import first_number
 from tests.support.command import environment, in_this_process, status
 from tests.support.replica import replica
@@ -45,6 +46,17 @@ def test_status_from_the_files(age_s: int, code: int, state: str, tmp_path: Path
     for venue in found["venues"]:
         assert re.search(rf"{venue['venue']} +(last good minute|no good minute)", text)
     assert re.search(r"bybit .*; partial: perp_tickers: 249 of 250 perp markets without price since ", text)
+
+
+def test_files_that_an_archive_lacks_are_counted(tmp_path: Path) -> None:
+    replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms(), max_days=1)
+    state = BackfillState(1, now_ms(), path=tmp_path / "serving" / "backfill.json")
+    for missing, day in ((True, "2026-06-01"), (False, "2026-07-01")):
+        state.note_absent("binance", "metrics_history", "BTCUSDT", day, missing=missing)
+    state.end(now_ms(), stopped=False)
+    text = in_this_process(environment(tmp_path), "status").stdout
+    line = "binance metrics_history: 1 files are missing (first BTCUSDT 2026-06-01), 1 are not published yet"
+    assert f"  archive    {line}" in text
 
 
 @pytest.mark.parametrize(("age_s", "code", "state"), [(5, 0, "healthy"), (240, 1, "unhealthy"), (-600, 1, "unhealthy")])

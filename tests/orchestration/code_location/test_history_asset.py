@@ -65,6 +65,13 @@ def rows(home: Path) -> list[tuple[str, str, str]]:
 def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     env = environment(tmp_path, TIDEMARK_VENUES_URL=url)
     words = ["backfill", "--venue", "bybit", "--kind", "perp_bars_1d", "--from", BEGIN, "--to", END]
+    estimate = tidemark(env, *words, "--symbols", "top3", "--dry-run")
+    lines = [
+        "bybit perp_bars_1d: 3 requests, 3 markets, less than 2 min",
+        "to fetch: 0 files, 0.0 MB; 3 requests, less than 2 min",
+    ]
+    assert (estimate.returncode, estimate.stdout.splitlines()) == (0, lines)
+    assert rows(tmp_path) == []
     done = tidemark(env, *words)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^the history is complete: [\d,]+ rows in [\d,]+ responses", done.stdout)

@@ -1,9 +1,12 @@
 """Requests for a backfill: what is offered, and the words for what is not."""
 
+from pathlib import Path
+
 import pytest
 
+from ingest.backfill.progress import BackfillState, Estimate
 from ingest.venues import VENUES
-from orchestration.supervise.backfill import WrongRequest, offered, wanted
+from orchestration.supervise.backfill import WrongRequest, estimated, offered, wanted
 
 
 def test_kinds_are_offered_by_the_venues_that_declare_a_history() -> None:
@@ -27,6 +30,26 @@ def test_a_wrong_request_is_refused_by_name(
     with pytest.raises(WrongRequest) as refused:
         wanted(venues, kinds, begin, end)
     assert str(refused.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols", "top"),
+    [("top50", None, 50), ("BTCUSDT, ETHUSDT", ["BTCUSDT", "ETHUSDT"], None), ("top0", ["top0"], None)],
+)
+def test_symbols_are_a_number_of_markets_or_names(text: str, symbols: list[str] | None, top: int | None) -> None:
+    request = wanted([], [], None, None, symbols=text, dry_run=True)
+    assert (request.symbols, request.top, request.dry_run) == (symbols, top, True)
+    with pytest.raises(WrongRequest, match="--symbols is 'BTCUSDT,', but it must be as top50 or as BTCUSDT,ETHUSDT"):
+        wanted([], [], None, None, symbols="BTCUSDT,")
+
+
+def test_what_is_missing_in_all_takes_as_long_as_the_slowest_rate_limit() -> None:
+    state = BackfillState(1, 0, Path("state.json"), written=False)
+    assert estimated(state) == "nothing is missing"
+    for name, pool, seconds in (("perp_bars_1m", "rest", 400.0), ("perp_bars_1h", "rest", 200.0)):
+        state.estimate("a", Estimate(name, pool, 2, 10, seconds))
+    state.estimate("b", Estimate("metrics_history", "archive", 2, 8, 300.0, 4, 2_000_000))
+    assert estimated(state) == "to fetch: 4 files, 2.0 MB; 28 requests, about 10 min"
 
 
 def test_a_request_is_in_utc_and_whole() -> None:

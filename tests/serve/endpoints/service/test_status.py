@@ -67,6 +67,7 @@ def test_status_reports_the_progress_of_the_backfill(tmp_path: Path) -> None:
         history.record_progress("binance", "perp_bars_1d", 3, 3 * DAY, row)
         history.fail("binance", "settlements BTCUSDT: HTTP 503", AS_OF_MS + 1)
         history.give_up("binance", "settlements", "BTCUSDT", (AS_OF_MS - 4 * DAY, AS_OF_MS))
+        history.note_absent("binance", "metrics_history", "BTCUSDT", "2026-06-01", missing=True)
         history.write()
         status = api.get("/api/status").json
         found = status["backfill"]
@@ -79,6 +80,7 @@ def test_status_reports_the_progress_of_the_backfill(tmp_path: Path) -> None:
         assert found["failed_spans"] == [
             "binance settlements BTCUSDT from 2026-06-11 12:34:56Z to 2026-06-15 12:34:56Z"
         ]
+        assert found["absent_files"]["binance metrics_history"]["days"] == ["BTCUSDT 2026-06-01"]
         schema = api.get("/openapi.json").json["paths"]["/api/status"]["get"]["responses"]["200"]
         Draft202012Validator(schema["content"]["application/json"]["schema"]).validate(status)
         publish(serving, 12, max_days=1)

@@ -49,9 +49,7 @@ if(params ->> '$.day' >= '2026-06-25', _label + period_ms, _label)
 {% macro binance_metrics(fields) -%}
 {%- set fields = dict({"symbol": word("r[2]"), "_label": time_of_text("r[1]", "%Y-%m-%d %H:%M:%S", past=true)}, **fields) -%}
 with recorded as (
-    {{ recorded('binance', 'metrics_history', "list_transform(
-        list_filter(string_split(body, chr(10)), lambda line: line >= '0' and line < ':'),
-        lambda line: string_split(rtrim(line, chr(13)), ','))", may_be_empty=true) }}
+    {{ recorded_lines('binance', 'metrics_history') }}
 )
 
 select

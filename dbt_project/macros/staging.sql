@@ -12,7 +12,8 @@
             "option_tickers", "option_open_interest", "option_volumes", "option_instruments", "option_index",
             "open_interest_files<metrics_history", "long_short_accounts_files<metrics_history",
             "long_short_top_accounts_files<metrics_history", "long_short_top_positions_files<metrics_history",
-            "taker_ratio_files<metrics_history"]),
+            "taker_ratio_files<metrics_history", "perp_bars_files<perp_minutes_history",
+            "spot_bars_files<spot_minutes_history", "settlements_files<funding_history"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "open_interest_history", "order_books", "index_books", "index_components", "settlements",
             "option_tickers", "option_index<option_tickers"]),
@@ -140,7 +141,7 @@
             },
         },
         "staged_bars": {
-            "kinds": ["perp_bars", "spot_bars"],
+            "kinds": ["perp_bars", "spot_bars", "perp_bars_files", "spot_bars_files"],
             "columns": {
                 "symbol": "varchar", "opened_ms": "bigint", "closed_ms": "bigint", "open": "double", "high": "double",
                 "low": "double", "close": "double", "volume": "double", "volume_contracts": "double", "turnover": "double",
@@ -172,9 +173,9 @@
             },
         },
         "staged_settlements": {
-            "kinds": ["settlements"],
+            "kinds": ["settlements", "settlements_files"],
             "rare": true,
-            "columns": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double"},
+            "columns": {"symbol": "varchar", "settled_ms": "bigint", "funding_rate": "double", "interval_h": "double"},
         },
         "staged_oi_history": {
             "kinds": ["open_interest_history", "open_interest_files"],

@@ -18,11 +18,20 @@ from pathlib import Path
 import orjson
 
 from ingest.backfill.covered import Covered
-from ingest.backfill.files import CHECKSUM, File, Files, read_checksum, read_list, unzip
+from ingest.backfill.files import (
+    CHECKSUM,
+    File,
+    Files,
+    Unpacking,
+    md5_of_etag,
+    read_checksum,
+    read_list,
+    without_covered,
+)
 from ingest.backfill.progress import BackfillState, Estimate
 from ingest.backfill.wanted import Wanted
-from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive
-from ingest.declaration.endpoint import DAY_MS, MINUTE_MS, Endpoint, FanOut, Request
+from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive, Bucket
+from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Endpoint, FanOut, Request
 from ingest.declaration.history import History, Piece
 from ingest.declaration.venue import Venue
 from ingest.landing.outbox import Outbox
@@ -249,27 +258,27 @@ class Backfill:
             self._room.clear()
 
     async def _archive(self, client: Client, archive: Archive, catalogue: Catalogue) -> None:
-        """Fetch the listed files that are new or were replaced: the newest days first, of each day the highest ranked
-        market first."""
+        """Fetch the files that are new or were replaced: the newest first, of each period the highest ranked market
+        first."""
         keys = [key for key in self._markets(catalogue, client.venue.markets_of(archive)) if archive.has(key)]
-        files = list[tuple[int, int, str, File]]()
+        files, pages = list[tuple[int, int, str, File]](), dict[str, list[File]]()
         for rank, key in enumerate(self.wanted.markets(archive, keys)):
             try:
-                listed = await self._listed(client, archive, key)
+                there = await self._listed(client, archive, key, pages)
             except ValueError as error:
                 self.state.fail(client.venue.name, f"{archive.name} {key}: {error}", now_ms())
                 continue
             known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
-            files += [(-file.day.toordinal(), rank, key, file) for file in listed if known.get(file.path) != file.etag]
-            if listed:
+            files += [(-file.day.toordinal(), rank, key, file) for file in there if known.get(file.path) != file.etag]
+            if there:
                 self._found.add(key)
-        requests, size = 2 * len(files), sum(file.size for *_, file in files)
+        requests, size = (2 if archive.checksum else 1) * len(files), sum(file.size for *_, file in files)
         seconds, markets = _seconds(client.venue, archive.pool, requests), len({key for *_, key, _ in files})
         estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), size)
         self.state.estimate(client.venue.name, estimate)
         if self.wanted.dry_run:
             return
-        self.state.expect(client.venue.name, [(archive.name, DAY_MS)] * len(files))
+        self.state.expect(client.venue.name, [(archive.name, _length_ms(file)) for *_, file in files])
         queue = iter(sorted(files, key=lambda entry: entry[:2]))
 
         async def take() -> None:
@@ -280,56 +289,82 @@ class Backfill:
 
         await asyncio.gather(*(take() for _ in range(FILES_AT_ONCE)))
 
-    async def _listed(self, client: Client, archive: Archive, key: str) -> list[File]:
-        """The files of a market within the wanted days; ValueError if the list cannot be read."""
+    async def _listed(self, client: Client, archive: Archive, key: str, pages: dict[str, list[File]]) -> list[File]:
+        """The files of a market that have wanted days; ValueError if the list cannot be read. `pages` are the folders
+        that have been listed."""
         first, last = self.wanted.days_of(archive, self.at_ms)
-        host, path = archive.bucket
+        if first > last:
+            return []
+        if not isinstance(archive.files, Bucket):
+            return [
+                File(archive.files(day).removeprefix("/"), day, until) for day, until in archive.periods(first, last)
+            ]
+        months = {day.replace(day=1) for day, _ in archive.periods(first, last)}
+        name, found = archive.name_of(key), list[File]()
+        for folder in sorted({folder for month in months for folder in archive.files.folders(name, month)}):
+            if folder not in pages:
+                pages[folder] = await self._folder(client, archive, archive.files, key, folder)
+            found += [file for file in pages[folder] if file.path.rpartition("/")[2].startswith(f"{name}-")]
+        files = without_covered([file for file in found if file.day <= last and file.until > first])
+        self._name_absent(client.venue.name, archive, key, files, last)
+        return files
+
+    async def _folder(self, client: Client, archive: Archive, bucket: Bucket, key: str, folder: str) -> list[File]:
         files, marker = list[File](), ""
+        endpoint = Endpoint(archive.name, bucket.host, bucket.path, archive.pool)
         while not self._is_late():
-            params = {"delimiter": "/", "prefix": archive.folder(key), **({"marker": marker} if marker else {})}
-            endpoint = Endpoint(archive.name, host, path, archive.pool)
+            params = {"delimiter": "/", "prefix": folder, "max-keys": 1000, **({"marker": marker} if marker else {})}
             row = await client.fetch(endpoint, Request(key, self._minute(), 0), params, self._deadline())
             if row.status != 200 or row.body is None or row.error:
                 raise ValueError(row.error or "no answer")
             page, more = read_list(row.body, archive)
-            files += [file for file in page if first <= file.day <= last]
+            files += page
             if more is None or more <= marker:
                 break
             marker = more
-        self._name_absent(client.venue.name, archive, key, {file.day for file in files}, last)
         return files
 
-    def _name_absent(self, venue: str, archive: Archive, key: str, days: set[date], last: date) -> None:
-        """Days between a market's first file and now that have none: their files are missing, or come later."""
-        late = last - timedelta(days=PUBLISHED_WITHIN_DAYS)
-        for n in range((last - min(days, default=last)).days + 1):
-            if (day := last - timedelta(days=n)) not in days:
-                self.state.note_absent(venue, archive.name, key, day.isoformat(), missing=day < late)
+    def _name_absent(self, venue: str, archive: Archive, key: str, files: list[File], last: date) -> None:
+        """Periods between a market's first file and now that have none: their files are missing, or come later."""
+        days = {file.day + timedelta(days=n) for file in files for n in range((file.until - file.day).days)}
+        for day, until in archive.periods(min(days, default=last + timedelta(days=1)), last):
+            if day not in days and until <= last + timedelta(days=1):
+                self._note_absent(venue, archive, key, day, until)
+
+    def _note_absent(self, venue: str, archive: Archive, key: str, day: date, until: date) -> None:
+        late = datetime.fromtimestamp(self.at_ms / 1000, UTC).date() - timedelta(days=PUBLISHED_WITHIN_DAYS)
+        self.state.note_absent(venue, archive.name, key, day.isoformat(), missing=until < late)
 
     async def _fetch_file(self, client: Client, archive: Archive, key: str, file: File) -> None:
         venue, name = client.venue.name, file.path.rpartition("/")[2]
         request = Request(key, self._minute(), 0)
         endpoint = Endpoint(archive.endpoint, archive.host, f"/{file.path}", archive.pool, timeout_s=60)
         try:
-            checksum = await client.fetch(
-                replace(endpoint, path=endpoint.path + CHECKSUM), request, {}, self._deadline()
-            )
-            if checksum.status != 200 or checksum.body is None or checksum.error:
-                raise ValueError(f"its checksum: {checksum.error or 'no answer'}")
-            sha256 = read_checksum(checksum.body)
-            row = await client.fetch(replace(endpoint, decode=unzip(sha256)), request, {}, self._deadline())
+            algorithm, digest = archive.checksum or "md5", md5_of_etag(file.etag)
+            if archive.checksum:
+                stated = replace(endpoint, path=endpoint.path + CHECKSUM)
+                checksum = await client.fetch(stated, request, {}, self._deadline())
+                if checksum.status != 200 or checksum.body is None or checksum.error:
+                    raise ValueError(f"its checksum: {checksum.error or 'no answer'}")
+                digest = read_checksum(checksum.body, archive.checksum)
+            unpacking = Unpacking(archive.packing, algorithm, digest)
+            row = await client.fetch(replace(endpoint, decode=unpacking), request, {}, self._deadline())
+            if row.status == 404 and not isinstance(archive.files, Bucket):
+                self._note_absent(venue, archive, key, file.day, file.until)
+                self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
+                return
             if row.status != 200 or row.body is None or row.error:
                 raise ValueError(row.error or "no answer")
         except ValueError as error:
             self.state.fail(venue, f"{archive.name} {name}: {error}", now_ms())
-            start = int(datetime.combine(file.day, time.min, UTC).timestamp() * 1000)
-            self.state.give_up(venue, archive.name, key, (start, start + DAY_MS))
+            start = int(datetime.combine(file.day, time.min, UTC).timestamp() * 1000) - archive.zone_h * HOUR_MS
+            self.state.give_up(venue, archive.name, key, (start, start + _length_ms(file)))
             return
-        params = {"day": file.day.isoformat(), "file": name, "sha256": sha256}
+        params = {"day": file.day.isoformat(), "file": name, "sha256": unpacking.sha256}
         await self._keep(row._replace(params=canonical(params)))
         lines = row.body.count("\n")
-        self.files.add(venue, archive.name, key, file, sha256, lines, now_ms())
-        self.state.record_progress(venue, archive.name, lines, DAY_MS, row)
+        self.files.add(venue, archive.name, key, file, unpacking.sha256, lines, now_ms())
+        self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
 
     async def _request(self, client: Client, history: History, piece: Piece) -> Row:
         path = history.path(piece) if callable(history.path) else history.path
@@ -388,6 +423,10 @@ class Backfill:
 
 def _weight(history: History, piece: Piece) -> int:
     return history.weight(piece) if callable(history.weight) else history.weight
+
+
+def _length_ms(file: File) -> int:
+    return (file.until - file.day).days * DAY_MS
 
 
 def _seconds(venue: Venue, pool: str, weight: int) -> float:

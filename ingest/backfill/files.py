@@ -1,30 +1,34 @@
-"""Files of an archive: reading their list, verifying and unzipping them, and which of them have been fetched."""
+"""Files of an archive: reading their list, verifying and unpacking them, and which of them have been fetched."""
 
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable
+import zlib
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 from ingest.backfill.state_file import open_state
 from ingest.declaration.archive import Archive
 
-MOST_BYTES = 64 * 2**20
-"""Of an unzipped file; longer than any known one."""
+MOST_BYTES = 256 * 2**20
+"""Of an unpacked file. The longest known ones have a day of minutes of all of OKX's swaps: about 700,000 lines of some
+90 bytes."""
 CHECKSUM = ".CHECKSUM"
 
 
 @dataclass(frozen=True)
 class File:
-    """A listed file: its path, its day, the list's ETag, which changes when the file is replaced, and its bytes."""
+    """A file: its path, its first day and the first one after it, the list's ETag, which changes when the file is
+    replaced, and its bytes; without a list they are empty and 0."""
 
     path: str
     day: date
-    etag: str
-    size: int
+    until: date
+    etag: str = ""
+    size: int = 0
 
 
 def read_list(text: str, archive: Archive) -> tuple[list[File], str | None]:
@@ -42,42 +46,74 @@ def read_list(text: str, archive: Archive) -> tuple[list[File], str | None]:
     listed = [(value(one, "Key"), value(one, "ETag").strip('"'), value(one, "Size")) for one in entries]
     files = []
     for path, etag, size in listed:
-        found = archive.day.search(path)
-        if found and not path.endswith(CHECKSUM):
-            files.append(File(path, date.fromisoformat(found[1]), etag, int(size)))
+        if not path.endswith(CHECKSUM) and (period := archive.period_of(path)):
+            files.append(File(path, *period, etag, int(size)))
     more = value(root, "IsTruncated") == "true"
     return files, (value(root, "NextMarker") or listed[-1][0]) if more and listed else None
 
 
-def read_checksum(text: str) -> str:
-    """The SHA-256 in a checksum's text; ValueError if it has none."""
-    sha256 = text.split(maxsplit=1)[0].lower() if text.strip() else ""
-    if len(sha256) != 64 or set(sha256) - set("0123456789abcdef"):
-        raise ValueError(f"not a SHA-256: {text[:80]!r}")
-    return sha256
+def without_covered(files: list[File]) -> list[File]:
+    """The files without those of a day of which there is one of the whole month."""
+    months = {(file.day.year, file.day.month) for file in files if (file.until - file.day).days > 1}
+    return [file for file in files if (file.until - file.day).days > 1 or (file.day.year, file.day.month) not in months]
 
 
-def unzip(sha256: str) -> Callable[[bytes], bytes]:
-    """A decoder of ZIP files with this checksum and one member: its content. ValueError for any other."""
+def read_checksum(text: str, algorithm: Literal["sha256", "md5"]) -> str:
+    """The digest in a checksum's text; ValueError if it has none."""
+    digest = text.split(maxsplit=1)[0].lower() if text.strip() else ""
+    if len(digest) != 2 * hashlib.new(algorithm).digest_size or set(digest) - set("0123456789abcdef"):
+        raise ValueError(f"not {algorithm}: {text[:80]!r}")
+    return digest
 
-    def decode(raw: bytes) -> bytes:
-        if (found := hashlib.sha256(raw).hexdigest()) != sha256:
-            raise ValueError(f"the checksum is {found}, but the archive says {sha256}")
-        try:
-            with zipfile.ZipFile(io.BytesIO(raw)) as packed:
-                members = packed.infolist()
-                if len(members) != 1:
-                    raise ValueError(f"the file has {len(members)} members, not one")
-                # The header may lie about the size: no more than this is read.
-                with packed.open(members[0]) as member:
-                    content = member.read(MOST_BYTES + 1)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise ValueError(f"not a readable ZIP file: {error}") from error
+
+def md5_of_etag(etag: str) -> str | None:
+    """The MD5 in an ETag; None if the object was uploaded in parts, because its ETag is no digest of it."""
+    return etag if len(etag) == 32 else None
+
+
+class Unpacking:
+    """A decoder of packed files with one member and, if one is given, this digest: its content. ValueError for any
+    other. Afterwards `sha256` is that of the packed file."""
+
+    def __init__(
+        self, packing: Literal["zip", "gzip"], algorithm: Literal["sha256", "md5"], digest: str | None
+    ) -> None:
+        self.packing, self.algorithm, self.digest = packing, algorithm, digest
+        self.sha256 = ""
+
+    def __call__(self, raw: bytes) -> bytes:
+        found = hashlib.new(self.algorithm, raw, usedforsecurity=False).hexdigest()
+        if self.digest is not None and found != self.digest:
+            raise ValueError(f"the checksum is {found}, but the archive says {self.digest}")
+        self.sha256 = hashlib.sha256(raw).hexdigest()
+        content = _unzip(raw) if self.packing == "zip" else _gunzip(raw)
         if len(content) > MOST_BYTES:
-            raise ValueError(f"unzipped it is longer than {MOST_BYTES >> 20} MB")
+            raise ValueError(f"unpacked it is longer than {MOST_BYTES >> 20} MB")
         return content
 
-    return decode
+
+def _unzip(raw: bytes) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as packed:
+            members = packed.infolist()
+            if len(members) != 1:
+                raise ValueError(f"the file has {len(members)} members, not one")
+            # The header may lie about the size: no more than this is read.
+            with packed.open(members[0]) as member:
+                return member.read(MOST_BYTES + 1)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
+        raise ValueError(f"not a readable ZIP file: {error}") from error
+
+
+def _gunzip(raw: bytes) -> bytes:
+    unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        content = unpacking.decompress(raw, MOST_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError(f"not a readable gzip file: {error}") from error
+    if not unpacking.eof and len(content) <= MOST_BYTES:
+        raise ValueError("the gzip file is cut off")
+    return content
 
 
 class Files:

@@ -49,12 +49,15 @@ class Wanted:
         return list(ranked[: history.sample if self.sample else self.top or history.top])
 
     def days_of(self, archive: Archive, at_ms: int) -> tuple[date, date]:
-        """The first and the last UTC day to fetch: days that have ended."""
-        today = datetime.fromtimestamp(at_ms / 1000, UTC).date()
-        last = min(today, _day(self.end_ms)) if self.end_ms is not None else today
+        """The first and the last of the archive's days to fetch: days that have ended."""
+        ahead_ms = archive.zone_h * HOUR_MS
+        today = _day(at_ms + ahead_ms)
+        end_ms = at_ms if self.end_ms is None else self.end_ms
+        # The day in which the span ends belongs to it, unless the span ends as the day begins.
+        last = min(today - timedelta(days=1), _day(end_ms + ahead_ms - 1))
         days = min(archive.days, SAMPLE_DAYS["5m"]) if self.sample else archive.days
-        first = _day(self.begin_ms) if self.begin_ms is not None else today - timedelta(days=days)
-        return max(first, archive.first), last - timedelta(days=1)
+        first = _day(self.begin_ms + ahead_ms) if self.begin_ms is not None else today - timedelta(days=days)
+        return max(first, archive.first), last
 
     def span(self, history: History, at_ms: int) -> tuple[int, int]:
         """The span [begin, end) to fetch in UTC epoch ms: whole rows, and none that the venue no longer keeps."""

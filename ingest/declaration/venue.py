@@ -39,6 +39,8 @@ class Venue:
 
         Markets that no longer trade are included: their past is as valid, and a ticker lists few of them.
         """
+        if isinstance(history, Archive) and history.like is None:
+            return None
         like = history.like or history.endpoint
         fan_out = next(endpoint.fan_out for endpoint in self.endpoints if endpoint.name == like)
         return replace(fan_out, without=None, top=None, rest_s=None) if fan_out else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from ingest.declaration.archive import Archive
+from ingest.declaration.archive import Archive, Bucket
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Place, Pool, Request, Stream
 from ingest.declaration.history import SAMPLE, History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
@@ -249,6 +249,31 @@ def _statistic_history(endpoint: str, path: str, interval: Interval, top: int, s
     )
 
 
+def _minutes(market: str) -> list[str]:
+    return [f"{market}/{period}/klines/{{}}/1m" for period in ("monthly", "daily")]
+
+
+def _archive(endpoint: str, like: str, *folders: str, first: date, days: int = 0) -> Archive:
+    return Archive(
+        endpoint,
+        "data.binance.vision",
+        Bucket(
+            "s3-ap-northeast-1.amazonaws.com",
+            "/data.binance.vision",
+            lambda symbol, month: [f"data/{folder.format(symbol)}/" for folder in folders],
+        ),
+        re.compile(r"-(\d{4}-\d{2}(?:-\d{2})?)\.zip$"),
+        "day" if any("/daily/" in folder for folder in folders) else "month",
+        "archive",
+        first,
+        days,
+        like,
+        top=50,
+        has=lambda key: not _is_coin_margined(key),
+        checksum="sha256",
+    )
+
+
 BINANCE = Venue(
     name="binance",
     pools=(
@@ -416,18 +441,9 @@ BINANCE = Venue(
     ),
     archives=(
         # Open interest and ratios of five minutes, of which the API has 30 days. BTC's first file is of this day.
-        Archive(
-            "metrics_history",
-            "data.binance.vision",
-            ("s3-ap-northeast-1.amazonaws.com", "/data.binance.vision"),
-            lambda symbol: f"data/futures/um/daily/metrics/{symbol}/",
-            re.compile(r"-metrics-(\d{4}-\d{2}-\d{2})\.zip$"),
-            "archive",
-            lambda key: not _is_coin_margined(key),
-            first=date(2020, 9, 1),
-            days=90,
-            like="perp_bars",
-            top=50,
-        ),
+        _archive("metrics_history", "perp_bars", "futures/um/daily/metrics/{}", first=date(2020, 9, 1), days=90),
+        _archive("perp_minutes_history", "perp_bars", *_minutes("futures/um"), first=date(2019, 9, 1)),
+        _archive("spot_minutes_history", "spot_bars", *_minutes("spot"), first=date(2017, 8, 1)),
+        _archive("funding_history", "perp_bars", "futures/um/monthly/fundingRate/{}", first=date(2020, 1, 1)),
     ),
 )

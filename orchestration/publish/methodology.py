@@ -129,9 +129,7 @@ def _requests(venue: str, endpoints: list[str]) -> list[str]:
         for one in declared.history
         if one.endpoint in endpoints and isinstance(one.path, str)
     ]
-    found += [
-        f"GET https://{one.host}/{one.folder('{symbol}')}" for one in declared.archives if one.endpoint in endpoints
-    ]
+    found += [f"GET {at}" for one in declared.archives if one.endpoint in endpoints for at in one.addresses]
     return list(dict.fromkeys(found))
 
 

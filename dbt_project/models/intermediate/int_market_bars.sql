@@ -4,7 +4,7 @@
 with closed as (
     select *, {{ source_of_endpoint() }} as source
     from {{ ref('staged_bars') }}
-    where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
+    where reject is null and {{ is_stored_minute() }}
     qualify row_number() over (
         partition by venue, type, symbol, opened_ms order by source = 'recorded' desc, tick_ms desc, requested_ms desc
     ) = 1

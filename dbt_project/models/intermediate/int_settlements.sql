@@ -16,6 +16,7 @@ with latest as materialized (
         s.symbol,
         i.base,
         s.funding_rate,
+        s.interval_h as published_h,
         {{ source_of_endpoint() }} as source,
         s.tick_ms
     from {{ ref('staged_settlements') }} as s
@@ -57,7 +58,7 @@ timeline as (
     select *, null::double as stored_h, true as is_fresh from fresh
     {% if is_update() %}
     union all by name
-    select s.* exclude (interval_h, funding_8h), s.interval_h as stored_h, false as is_fresh
+    select s.* exclude (interval_h, funding_8h), null::double as published_h, s.interval_h as stored_h, false as is_fresh
     from stored as s
     anti join fresh as f on s.market_id = f.market_id and s.settled_ms = f.settled_ms
     {% endif %}
@@ -78,7 +79,10 @@ select
     symbol,
     base,
     funding_rate,
-    case when distance_ms between {{ shortest_ms }} and {{ longest_ms }} then round(distance_ms / 3600000.0, 2) else stored_h end as interval_h,
+    case
+        when distance_ms between {{ shortest_ms }} and {{ longest_ms }} then round(distance_ms / 3600000.0, 2)
+        else coalesce(published_h, stored_h)
+    end as interval_h,
     funding_rate * 8 / interval_h as funding_8h,
     source,
     case when is_fresh then tick_ms else before_tick_ms end as tick_ms

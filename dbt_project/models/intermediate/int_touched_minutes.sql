@@ -4,7 +4,7 @@ from {{ source('pipeline', 'window_minutes') }}
 union
 select opened_ms
 from {{ ref('staged_bars') }}
-where reject is null and opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
+where reject is null and {{ is_stored_minute() }}
 union
 select o.t
 from {{ ref('int_history_oi') }} as o

@@ -1,15 +1,13 @@
-"""Binance's archive: the list of its files, and the daily metrics of USD-M perps as zipped CSV with checksums.
+"""Binance's archive: the list of its files, and its statistics, minutes and settlements as zipped CSV with checksums.
 
-Its known defects are here too: days without a file, files that have every row twice.
+Its known defects are here too: days without a file, files that have every row twice, files with and without a header.
 """
 
 import hashlib
-import io
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -18,20 +16,45 @@ from sandbox.market.derivatives import open_interest
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
 from sandbox.venues.binance.statistics import RATIOS, STARTS_FROM_MS
+from sandbox.wire.candles import candles
 from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.files import NOT_FOUND, checksum, list_objects, pack
+from sandbox.wire.settlements import settlements
 
 HOST, BUCKET_HOST, BUCKET = "data.binance.vision", "s3-ap-northeast-1.amazonaws.com", "data.binance.vision"
-FOLDER = "data/futures/um/daily/metrics"
-HEADER = (
+METRICS_HEADER = (
     "create_time,symbol,sum_open_interest,sum_open_interest_value,count_toptrader_long_short_ratio,"
     "sum_toptrader_long_short_ratio,count_long_short_ratio,sum_taker_long_short_vol_ratio"
 )
-FIRST = date(2020, 9, 1)
-STEP, DAY_MS, PAGE = 5, 86_400_000, 1000
-MISSING, DOUBLED, WRONG_CHECKSUM = 0.01, 0.02, 0.0
-"""Shares of the days that have no file, whose rows are there twice, and whose checksum is another one's."""
+KLINES_HEADER = (
+    "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore"
+)
+STEP, DAY_MS = 5, 86_400_000
+SPOT_MICROSECONDS_FROM = date(2025, 1, 1)
+MONTH_PUBLISHED_DAYS = 5
+"""A file of a month comes so long after its end."""
+MISSING, DOUBLED, WRONG_CHECKSUM, HEADERLESS = 0.01, 0.02, 0.0, 0.1
+"""Shares of the files that are not there, that have their rows twice, whose checksum is another one's, and (of futures'
+minutes) that have no header."""
 RELEASE = 1
 """Of the files: those of another release have other ETags."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The files of one type: their folder with the symbol in it, the name between symbol and period, and their lines of
+    [begin, end) in ms."""
+
+    folder: str
+    name: str
+    first: date
+    spot: bool
+    size: int
+    lines: Callable[[int, int, int], Iterator[str]]
+
+    @property
+    def monthly(self) -> bool:
+        return "/monthly/" in self.folder
 
 
 class Archive:
@@ -39,95 +62,135 @@ class Archive:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        perps = [(row, world.universe.listings[row]) for row in world.universe.rows("binance", "perp").tolist()]
-        self.by_symbol = {one.symbol: row for row, one in perps if not one.inverse}
+        listings = world.universe.listings
+        perps = {listings[row].symbol: row for row in world.universe.rows("binance", "perp").tolist()}
+        self.by_symbol = {
+            False: {symbol: row for symbol, row in perps.items() if not listings[row].inverse},
+            True: {listings[row].symbol: row for row in world.universe.rows("binance", "spot").tolist()},
+        }
+        um, spot = "data/futures/um", "data/spot"
+        self.trees = [
+            Tree(f"{um}/daily/metrics/{{}}", "metrics", date(2020, 9, 1), False, 11_000, self._metrics),
+            Tree(f"{um}/daily/klines/{{}}/1m", "1m", date(2019, 12, 31), False, 40_000, self._klines),
+            Tree(f"{um}/monthly/klines/{{}}/1m", "1m", date(2019, 9, 1), False, 1_200_000, self._klines),
+            Tree(f"{spot}/daily/klines/{{}}/1m", "1m", date(2017, 8, 17), True, 50_000, self._spot_klines),
+            Tree(f"{spot}/monthly/klines/{{}}/1m", "1m", date(2017, 8, 1), True, 1_500_000, self._spot_klines),
+            Tree(f"{um}/monthly/fundingRate/{{}}", "fundingRate", date(2020, 1, 1), False, 900, self._settlements),
+        ]
         self.file = lru_cache(256)(self._file)
 
     def list_files(self, request: Request) -> Answer:
-        """GET of the bucket with prefix, delimiter and marker, at most 1000 names a page, half of them checksums."""
-        prefix, marker = request.query.get("prefix", ""), request.query.get("marker", "")
-        symbol = prefix.removeprefix(f"{FOLDER}/").rstrip("/")
-        names: list[str] = []
-        for day in self._days(symbol, request.now_ms) if prefix == f"{FOLDER}/{symbol}/" else ():
-            name = f"{prefix}{symbol}-metrics-{day}.zip"
-            names += [one for one in (name, f"{name}.CHECKSUM") if one > marker]
-            if len(names) > PAGE:
-                break
-        page, more = names[:PAGE], len(names) > PAGE
-        rows = "".join(
-            f"<Contents><Key>{escape(name)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
-            f"<ETag>&quot;{hashlib.md5(f'{RELEASE} {name}'.encode(), usedforsecurity=False).hexdigest()}&quot;</ETag>"
-            f"<Size>{11_000 if name.endswith('.zip') else 100}</Size><StorageClass>STANDARD</StorageClass></Contents>"
-            for name in page
-        )
-        following = f"<NextMarker>{escape(page[-1])}</NextMarker>" if more else ""
-        text = (
-            '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-            f"<Name>{BUCKET}</Name><Prefix>{escape(prefix)}</Prefix><Marker>{escape(marker)}</Marker>{following}"
-            f"<MaxKeys>{PAGE}</MaxKeys><Delimiter>/</Delimiter><IsTruncated>{str(more).lower()}</IsTruncated>"
-            f"{rows}</ListBucketResult>"
-        )
-        return Answer(text.encode(), content_type="application/xml")
+        """GET of the bucket."""
+        prefix = request.query.get("prefix", "")
 
-    def send_file(self, request: Request) -> Answer:
+        def names() -> Iterator[tuple[str, str, int]]:
+            for tree in self.trees:
+                before, after = tree.folder.split("{}")
+                if not (prefix.startswith(before) and prefix.endswith(f"{after}/")):
+                    continue
+                symbol = prefix.removeprefix(before).removesuffix(f"{after}/")
+                for period in self._periods(tree, symbol, request.now_ms):
+                    name = f"{prefix}{symbol}-{tree.name}-{period}.zip"
+                    yield name, _etag(name), tree.size
+                    yield f"{name}.CHECKSUM", _etag(f"{name}.CHECKSUM"), 100
+
+        return list_objects(request, BUCKET, names())
+
+    def send_file(self, tree: Tree) -> Callable[[Request], Answer]:
         """GET of a file or its checksum."""
-        symbol, name = request.query["symbol"], request.query["file"]
-        zipped, _, rest = name.partition(".CHECKSUM")
-        day = zipped.removeprefix(f"{symbol}-metrics-").removesuffix(".zip")
-        try:
-            known = not rest and date.fromisoformat(day) in set(self._days(symbol, request.now_ms))
-        except ValueError:
-            known = False
-        if not known:
-            return Answer(b"<Error><Code>NoSuchKey</Code></Error>", 404, content_type="application/xml")
-        content = self.file(symbol, day)
-        if name != zipped:
-            wrong = fraction("archive checksum", symbol, day) < WRONG_CHECKSUM
-            digest = hashlib.sha256(b"" if wrong else content).hexdigest()
-            return Answer(f"{digest}  {zipped}\n".encode(), content_type="text/plain")
-        return Answer(content, content_type="application/zip")
 
-    def _days(self, symbol: str, now_ms: int) -> Iterator[date]:
-        """The days with a file: those of the market that have ended, the last of them an hour ago."""
-        row = self.by_symbol.get(symbol)
+        def answer(request: Request) -> Answer:
+            symbol, name = request.query["symbol"], request.query["file"]
+            zipped, _, rest = name.partition(".CHECKSUM")
+            period = zipped.removeprefix(f"{symbol}-{tree.name}-").removesuffix(".zip")
+            if rest or period not in set(self._periods(tree, symbol, request.now_ms)):
+                return NOT_FOUND
+            content = self.file(self.trees.index(tree), symbol, period)
+            if name == zipped:
+                return Answer(content, content_type="application/zip")
+            wrong = fraction("archive checksum", symbol, period) < WRONG_CHECKSUM
+            return checksum(b"" if wrong else content, zipped, "sha256")
+
+        return answer
+
+    def endpoints(self) -> list[Endpoint]:
+        """The list and the files."""
+        files = [
+            Endpoint(
+                "binance",
+                HOST,
+                f"/{tree.folder.format('<symbol:str>')}/<file:str>",
+                self.send_file(tree),
+                "binance_archive",
+            )
+            for tree in self.trees
+        ]
+        return [Endpoint("binance", BUCKET_HOST, f"/{BUCKET}", self.list_files, "binance_archive"), *files]
+
+    def _periods(self, tree: Tree, symbol: str, now_ms: int) -> Iterator[str]:
+        """The days or months with a file: those of the market that have ended, the last day an hour ago."""
+        row = self.by_symbol[tree.spot].get(symbol)
         if row is None:
             return
         listing = self.world.universe.listings[row]
-        last_ms = min(now_ms - 3_600_000, listing.delisted_ms) - DAY_MS
-        day, last = max(FIRST, _day(listing.listed_ms)), _day(max(last_ms, 0))
-        while day <= last:
-            if fraction("archive missing", symbol, day.isoformat()) >= MISSING:
-                yield day
-            day += timedelta(days=1)
+        day = max(tree.first, _day(listing.listed_ms))
+        ended = _day(max(min(now_ms - 3_600_000, listing.delisted_ms), 0))
+        published = _day(max(now_ms - MONTH_PUBLISHED_DAYS * DAY_MS, 0))
+        while day < ended:
+            until = _end(day) if tree.monthly else day + timedelta(days=1)
+            if until > (published if tree.monthly else ended):
+                return
+            period = day.isoformat()[: 7 if tree.monthly else 10]
+            if fraction("archive missing", symbol, period) >= MISSING:
+                yield period
+            day = until
 
-    def _file(self, symbol: str, day: str) -> bytes:
-        rows = list(self._rows(symbol, day))
-        if fraction("archive doubled", symbol, day) < DOUBLED:
-            rows = [row for row in rows for _ in range(2)]
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-            # A fixed time: the same file has the same checksum whenever it is made.
-            member = zipfile.ZipInfo(f"{symbol}-metrics-{day}.csv", (2026, 1, 1, 0, 0, 0))
-            member.compress_type = zipfile.ZIP_DEFLATED
-            file.writestr(member, "\n".join([HEADER, *rows, ""]))
-        return packed.getvalue()
+    def _file(self, number: int, symbol: str, period: str) -> bytes:
+        tree = self.trees[number]
+        day = date.fromisoformat(f"{period}-01" if tree.monthly else period)
+        until = _end(day) if tree.monthly else day + timedelta(days=1)
+        header, *lines = tree.lines(self.by_symbol[tree.spot][symbol], _at_ms(day), _at_ms(until))
+        if fraction("archive doubled", symbol, period) < DOUBLED:
+            lines = [line for line in lines for _ in range(2)]
+        without = tree.spot or (tree.name == "1m" and fraction("archive header", symbol, period) < HEADERLESS)
+        return pack(f"{symbol}-{tree.name}-{period}.csv", lines if without else [header, *lines])
 
-    def _rows(self, symbol: str, day: str) -> Iterator[str]:
-        row, market = self.by_symbol[symbol], self.world.market
-        start = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) // 60
-        rows, starts = np.array([row]), np.arange(start, start + 1440, STEP)
+    def _metrics(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        yield METRICS_HEADER
+        symbol, market, start = self.world.universe.listings[row].symbol, self.world.market, begin_ms // 60_000
+        rows, starts = np.array([row]), np.arange(start, end_ms // 60_000, STEP)
         ends = starts + STEP
         size = open_interest(market, rows, ends)[0]
         mark = np.exp(market.index_logs(rows, ends)[0] + market.premium(rows, ends)[0])
         longs = {kind: np.rint(long_of_late(self.world, row, kind, starts) * 1e4) / 1e4 for kind in RATIOS.values()}
         taken = takers(self.world, rows, start, len(starts), STEP)
-        labels = starts if start * 60_000 >= STARTS_FROM_MS else ends
+        labels = starts if begin_ms >= STARTS_FROM_MS else ends
         for n, minute in enumerate(labels.tolist()):
             ratios = [longs[kind][n] / (1 - longs[kind][n]) for kind in ("top_accounts", "top_positions", "accounts")]
             ratios.append(taken.buy[0][n] / max(taken.sell[0][n], 1e-12))
             at = datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%d %H:%M:%S")
             shares = ",".join(f"{ratio:.8f}" for ratio in ratios)
             yield f"{at},{symbol},{size[n]:.16f},{size[n] * mark[n]:.16f},{shares}"
+
+    def _klines(self, row: int, begin_ms: int, end_ms: int, unit: str = "000", last: str = "999") -> Iterator[str]:
+        yield KLINES_HEADER
+        price, lot = self.world.price_format[row], self.world.lot_format[row]
+        found = candles(self.world, row, 1, begin_ms, end_ms - 1, (end_ms - begin_ms) // 60_000, end_ms)
+        for at, o, h, low, c, volume, quote, trades, bought in found.rows():
+            prices = ",".join(price % value for value in (o, h, low, c))
+            base = lot % (volume * bought / quote if quote else 0.0)
+            times = f"{at // 1000}{unit}", f"{at // 1000 + 59}{last}"
+            yield f"{times[0]},{prices},{lot % volume},{times[1]},{quote:.8f},{trades},{base},{bought:.8f},0"
+
+    def _spot_klines(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        fine = begin_ms >= _at_ms(SPOT_MICROSECONDS_FROM)
+        return self._klines(row, begin_ms, end_ms, *(("000000", "999999") if fine else ()))
+
+    def _settlements(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        yield "calc_time,funding_interval_hours,last_funding_rate"
+        for at, rate, hours in reversed(settlements(self.world, row, end_ms - 1, 24 * 31)):
+            if at >= begin_ms:
+                yield f"{at + int(fraction('archive jitter', row, at) * 13)},{hours},{rate:.8f}"
 
 
 def _etag(name: str) -> str:
@@ -138,10 +201,14 @@ def _day(at_ms: int) -> date:
     return datetime.fromtimestamp(at_ms / 1000, UTC).date()
 
 
+def _at_ms(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+def _end(day: date) -> date:
+    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
 def endpoints(world: World) -> list[Endpoint]:
     """The list and the files."""
-    archive = Archive(world)
-    return [
-        Endpoint("binance", BUCKET_HOST, f"/{BUCKET}", archive.list_files, "binance_archive"),
-        Endpoint("binance", HOST, f"/{FOLDER}/<symbol:str>/<file:str>", archive.send_file, "binance_archive"),
-    ]
+    return Archive(world).endpoints()

@@ -1,6 +1,7 @@
 """Files of an archive: listed, verified, unzipped; fetched once, and again when replaced; defects are named."""
 
 import asyncio
+import gzip
 import hashlib
 import io
 import json
@@ -13,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingest.backfill import files
 from ingest.backfill.backfill import Pace, backfill
-from ingest.backfill.files import MOST_BYTES, read_checksum, read_list, unzip
+from ingest.backfill.files import File, Unpacking, md5_of_etag, read_checksum, read_list, without_covered
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
+from ingest.declaration.archive import Archive
 from ingest.recorder.clock import now_ms
 from ingest.venues import VENUES
 from sandbox.derived.positioning import long_of_late
@@ -24,12 +27,13 @@ from sandbox.market.derivatives import open_interest
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from sandbox.venues.binance import archive as simulated
+from sandbox.wire.settlements import settlements
 from tests.ingest.backfill.test_backfill import bountiful, landed
 from tests.support.pipeline.warehouse import response, seeded
 from tests.support.start import clock_from, start_ms
 
 BINANCE = next(venue for venue in VENUES if venue.name == "binance")
-[ARCHIVE] = BINANCE.archives
+ARCHIVE, PERP_MINUTES, SPOT_MINUTES, FUNDING = BINANCE.archives
 DAY = 86_400_000
 LISTED = """<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>{more}</IsTruncated>
@@ -52,32 +56,48 @@ def sha256(raw: bytes) -> str:
 
 def test_a_list_has_its_files_and_where_it_goes_on() -> None:
     [file], more = read_list(LISTED.format(more="false"), ARCHIVE)
-    assert (file.path.rpartition("/")[2], file.day, file.etag, file.size, more) == (
-        "A-metrics-2026-07-28.zip", date(2026, 7, 28), "e1", 5, None,
+    assert (file.path.rpartition("/")[2], file.day, file.until, file.etag, file.size, more) == (
+        "A-metrics-2026-07-28.zip", date(2026, 7, 28), date(2026, 7, 29), "e1", 5, None,
     )  # fmt: skip
     assert read_list(LISTED.format(more="true"), ARCHIVE)[1] == f"{file.path}.CHECKSUM"
     with pytest.raises(ValueError, match="not XML"):
         read_list("<html>", ARCHIVE)
 
 
-def test_a_checksum_is_a_sha_256() -> None:
-    digest = sha256(b"x")
-    assert read_checksum(f"{digest.upper()}  x.zip\n") == digest
-    for text in ("", "not found", digest[:-1]):
-        with pytest.raises(ValueError, match="not a SHA-256"):
-            read_checksum(text)
+def test_a_file_of_a_month_stands_for_its_days() -> None:
+    month = File("2026-06", date(2026, 6, 1), date(2026, 7, 1))
+    days = [File(f"{day}", day, date(day.year, day.month, day.day + 1)) for day in (date(2026, 6, 5), date(2026, 7, 5))]
+    assert without_covered([*days, month]) == [days[1], month]
+    assert without_covered(days) == days
 
 
-def test_one_member_with_the_checksum_is_unzipped() -> None:
-    good = zipped(b"a,b\n")
-    assert unzip(sha256(good))(good) == b"a,b\n"
-    for raw, message in (
-        (good + b"!", "the checksum is"), (zipped(b"a", b"b"), "2 members"), (b"PK no", "not a readable ZIP"),
-        (zipped(b"\0" * (MOST_BYTES + 1)), "longer than"),
+def test_a_checksum_is_a_digest() -> None:
+    digest, short = sha256(b"x"), hashlib.md5(b"x", usedforsecurity=False).hexdigest()
+    assert read_checksum(f"{digest.upper()}  x.zip\n", "sha256") == digest
+    assert read_checksum(f"{short}\n", "md5") == short
+    for text in ("", "not found", digest[:-1], short):
+        with pytest.raises(ValueError, match="not sha256"):
+            read_checksum(text, "sha256")
+    assert (md5_of_etag(short), md5_of_etag(f"{short}-7"), md5_of_etag("")) == (short, None, None)
+
+
+def test_one_member_with_the_checksum_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    good, long = zipped(b"a,b\n"), b"\0" * 1001
+    unpacking = Unpacking("zip", "sha256", sha256(good))
+    assert (unpacking(good), unpacking.sha256) == (b"a,b\n", sha256(good))
+    assert Unpacking("zip", "md5", None)(good) == b"a,b\n", "nothing states its checksum"
+    packed = gzip.compress(b"a,b\n")
+    md5 = hashlib.md5(packed, usedforsecurity=False).hexdigest()
+    assert Unpacking("gzip", "md5", md5)(packed) == b"a,b\n"
+    for packing, raw, digest, message in (
+        ("zip", good + b"!", sha256(good), "the checksum is"), ("zip", zipped(b"a", b"b"), None, "2 members"),
+        ("zip", b"PK no", None, "not a readable ZIP"), ("zip", zipped(long), None, "longer than"),
+        ("gzip", b"no", None, "not a readable gzip"), ("gzip", packed[:-9], None, "cut off"),
+        ("gzip", gzip.compress(long), None, "longer than"),
     ):  # fmt: skip
-        expected = sha256(good) if raw.startswith(good) else sha256(raw)
         with pytest.raises(ValueError, match=message):
-            unzip(expected)(raw)
+            Unpacking(packing, "sha256", digest)(raw)  # type: ignore[arg-type]
 
 
 class Archived:
@@ -87,14 +107,15 @@ class Archived:
         self.folder = folder
         self.world: World | None = None
 
-    def fetch(self, days: int, **more: Any) -> BackfillState:
-        venue = replace(bountiful(BINANCE), archives=(replace(ARCHIVE, top=2),))
+    def fetch(self, days: int, *archives: Archive, **more: Any) -> BackfillState:
+        venue = replace(bountiful(BINANCE), archives=archives or (replace(ARCHIVE, top=2),))
 
         app = create_app(rate_limits=False)
 
         async def run() -> BackfillState:
             async with serving(app) as url:
-                wanted = Wanted(["binance"], ["metrics_history"], now_ms() - days * DAY, **more)
+                kinds = [archive.name for archive in venue.archives]
+                wanted = Wanted(["binance"], kinds, now_ms() - days * DAY, **more)
                 where = (self.folder / "home", str(self.folder / "landing"), url, wanted)
                 return await backfill(*where, venues=[venue], pace=Pace(again_s=()))
 
@@ -183,6 +204,50 @@ def test_the_views_read_files_at_the_instants_that_they_mean(archived: Archived,
         starts = np.array([t // 60_000 for t, _ in rows])
         longs = np.rint(long_of_late(world, row, kind, starts) * 1e4) / 1e4
         assert [value for _, value in rows] == pytest.approx(longs.tolist(), abs=1e-8)
+
+
+def test_minutes_and_settlements_of_files_are_those_of_the_market(
+    archived: Archived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of each closed month and of the days since; rows that are there twice, with and without a header."""
+    monkeypatch.setattr(simulated, "MISSING", 0.0)
+    monkeypatch.setattr(simulated, "DOUBLED", 0.5)
+    monkeypatch.setattr(simulated, "HEADERLESS", 0.5)
+    state = archived.fetch(3, PERP_MINUTES, SPOT_MINUTES, symbols=["BTCUSDT"])
+    days = len(archived.files())
+    state = archived.fetch(40, FUNDING, symbols=["BTCUSDT"])
+    assert (state.state, days) == ("done", 6)
+    (tmp_path / "warehouse").mkdir()
+    warehouse = seeded(tmp_path / "warehouse")
+    warehouse.build(landed(archived.folder / "landing"), "raw_window")
+    world = archived.world
+    assert world is not None
+    for kind in ("perp", "spot"):
+        row = world.universe.row["binance", kind, "BTCUSDT"]
+        found = warehouse.rows(
+            f"select distinct opened_ms, closed_ms, open, high, low, close, turnover, taker_buy_turnover, reject"
+            f" from stg_binance__{kind}_bars_files order by opened_ms"
+        )
+        bars = world.bars(row, found[0][0] // 60_000, len(found))
+        assert [at for at, *_ in found] == list(range(found[0][0], found[0][0] + 3 * DAY, 60_000))
+        assert {closed - at for at, closed, *_ in found} == {59_999}
+        assert {reject for *_, reject in found} == {None}
+        truth = (bars.open, bars.high, bars.low, bars.close, bars.quote_volume, bars.quote_volume * bars.taker_buy)
+        for number, column in enumerate(truth, start=2):
+            assert [one[number] for one in found] == pytest.approx(column[0].tolist(), rel=1e-4), (kind, number)
+    settled = warehouse.rows("select distinct settled_ms, interval_h, funding_rate from stg_binance__settlements_files")
+    row = world.universe.row["binance", "perp", "BTCUSDT"]
+    truth_of = {at: (hours, rate) for at, rate, hours in settlements(world, row, start_ms(), 400)}
+    assert len(settled) >= 28 * 3
+    for at, hours, rate in settled:
+        expected_hours, expected_rate = truth_of[at - at % 60_000]
+        assert (hours, rate) == (expected_hours, pytest.approx(expected_rate, abs=1e-8))
+
+
+def test_a_closed_month_is_one_file(archived: Archived) -> None:
+    state = archived.fetch(70, PERP_MINUTES, symbols=["BTCUSDT"], dry_run=True)
+    [estimate] = state.estimates["binance"]
+    assert estimate.files <= 1 + 31 + simulated.MONTH_PUBLISHED_DAYS
 
 
 # Of each file: its day, the first row's instant, open interest, USD, ratios of top accounts, top positions, all

@@ -1,7 +1,12 @@
 """What each venue declares of its archive is of the venue's own markets and limits."""
 
+from datetime import date
+
+from ingest.declaration.archive import Archive, Bucket
 from ingest.declaration.history import is_history
 from ingest.venues import VENUES
+
+ARCHIVES = {(venue.name, one.endpoint): one for venue in VENUES for one in venue.archives}
 
 
 def test_archives_are_of_recorded_markets_and_have_a_share_of_a_limit() -> None:
@@ -11,18 +16,31 @@ def test_archives_are_of_recorded_markets_and_have_a_share_of_a_limit() -> None:
         assert is_history(archive.endpoint)
         assert archive.endpoint not in {one.name for one in venue.endpoints} | {one.name for one in venue.history}
         fan_out = venue.markets_of(archive)
-        assert fan_out is not None
-        assert (fan_out.top, fan_out.without) == (None, None)
+        assert (fan_out is None) == (archive.like is None)
+        assert fan_out is None or (fan_out.top, fan_out.without) == (None, None)
         assert next(pool for pool in venue.pools if pool.name == archive.pool).history > 0
 
 
-def test_the_day_is_that_of_the_file_s_name() -> None:
-    [archive] = next(venue for venue in VENUES if venue.name == "binance").archives
-    path = archive.folder("BTCUSDT") + "BTCUSDT-metrics-2026-07-29.zip"
-    assert path == "data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2026-07-29.zip"
-    found = archive.day.search(path)
-    assert found is not None
-    assert found[1] == "2026-07-29"
-    assert archive.day.search(path + ".CHECKSUM") is None
-    assert archive.has("BTCUSDT")
-    assert not archive.has("BTCUSD_PERP")
+def folders(archive: Archive, name: str) -> list[str]:
+    assert isinstance(archive.files, Bucket)
+    return list(archive.files.folders(name, date(2026, 7, 1)))
+
+
+def test_the_days_of_a_file_are_those_of_its_name() -> None:
+    metrics, minutes = ARCHIVES["binance", "metrics_history"], ARCHIVES["binance", "perp_minutes_history"]
+    assert folders(metrics, "BTCUSDT") == ["data/futures/um/daily/metrics/BTCUSDT/"]
+    assert metrics.period_of("BTCUSDT-metrics-2026-07-29.zip") == (date(2026, 7, 29), date(2026, 7, 30))
+    assert minutes.period_of("BTCUSDT-1m-2025-12.zip") == (date(2025, 12, 1), date(2026, 1, 1))
+    assert minutes.period_of("BTCUSDT-1m-2025-12.zip.CHECKSUM") is None
+    assert minutes.has("BTCUSDT")
+    assert not minutes.has("BTCUSD_PERP")
+
+
+def test_periods_are_the_days_or_the_months_of_a_span() -> None:
+    days, months = ARCHIVES["binance", "metrics_history"], ARCHIVES["binance", "funding_history"]
+    first, last = date(2026, 2, 27), date(2026, 3, 1)
+    assert [day for day, _ in days.periods(first, last)] == [date(2026, 3, 1), date(2026, 2, 28), date(2026, 2, 27)]
+    assert list(months.periods(first, last)) == [
+        (date(2026, 3, 1), date(2026, 4, 1)), (date(2026, 2, 1), date(2026, 3, 1)),
+    ]  # fmt: skip
+    assert list(days.periods(last, first)) == []

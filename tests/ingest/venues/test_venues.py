@@ -34,7 +34,8 @@ STAGING = MACRO.parents[1] / "models" / "staging"
 HOUR = 60 * MINUTE
 NOW = NOW_MS // MINUTE
 FILES = {"open_interest_files", "long_short_accounts_files", "long_short_top_accounts_files",
-         "long_short_top_positions_files", "taker_ratio_files"}  # fmt: skip
+         "long_short_top_positions_files", "taker_ratio_files", "perp_bars_files", "spot_bars_files",
+         "settlements_files"}  # fmt: skip
 EMPTY = {"binance": {"open_interest_history"} | FILES, "bybit": {"open_interest_history"},
          "hyperliquid": {"liquidation_fills"}, "kucoin": {"open_interest_history"},
          "okx": {"open_interest_history"}}  # fmt: skip

@@ -106,6 +106,11 @@ def test_history_is_the_same_for_python_and_dbt() -> None:
     assert evaluated("is_backfilled()").strip() == HISTORY_SQL
 
 
+def test_minutes_of_the_past_are_stored_for_as_long_as_the_series_keep_them() -> None:
+    [minutes] = [tier for tier in served().tiers if tier.step == "1m"]
+    assert evaluated("minute_days()") == minutes.keep_days
+
+
 def test_periods_are_whole_in_utc() -> None:
     wednesday = 1_772_582_400_000  # 2026-03-04 00:00 UTC
     assert period_at("week", wednesday) == (wednesday - 2 * DAY_MS, wednesday + 5 * DAY_MS)

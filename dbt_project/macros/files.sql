@@ -1,0 +1,47 @@
+{#- Files of the venues' archives: their lines, and bars of minutes in them. -#}
+
+{#- As `recorded`, of bodies that are CSV: `r` is the list of a line's texts. Lines are those that begin with a digit, others
+    are headers, which some files have and some do not; `header` is how a header begins where lines begin with a name. -#}
+{% macro recorded_lines(venue, kind, header=none) -%}
+{%- set lines = "line <> '' and not starts_with(line, '" ~ header ~ "')" if header else "line >= '0' and line < ':'" -%}
+    {#- Lines are split one query above: a list of lists of all texts of a large file would not fit into memory. -#}
+    select * replace (string_split(rtrim(r, chr(13)), ',') as r)
+    from (
+        {{ recorded(venue, kind, "list_filter(string_split(body, chr(10)), lambda line: " ~ lines ~ ")", may_be_empty=true) }}
+    )
+{%- endmacro %}
+
+{#- A time in a file as the text of its ms: files of one kind have ms or microseconds, by their era. -#}
+{% macro ms_text(raw) -%}if(length({{ raw }}) > 14, left({{ raw }}, length({{ raw }}) - 3), {{ raw }}){%- endmacro %}
+
+{#- A staging view of a file's minutes: `fields` beside the columns that every view has. -#}
+{% macro file_view(venue, kind, fields, required, header=none, symbol="key") -%}
+with recorded as (
+{{ recorded_lines(venue, kind, header) }}
+)
+
+select
+    tick_ms,
+    key,
+    requested_ms,
+    received_ms,
+    endpoint,
+    {%- if symbol %}
+    {{ symbol }} as symbol,
+    {%- endif %}
+    {{ measured(fields, required=required) }}
+from {{ read("recorded", fields) }}
+{%- endmacro %}
+
+{#- Kinds whose bars are minutes of files. -#}
+{% macro file_bar_kinds() %}{{ return(["perp_bars_files", "spot_bars_files"]) }}{% endmacro %}
+
+{#- True for a closed minute that is stored as one: recorded, requested of the past, or of a file. Older ones have no tier,
+    which keeps minutes for as many days; of files, their hours are stored (int_history_bars). -#}
+{% macro is_stored_minute() -%}
+opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
+        and opened_ms >= tick_ms - {{ minute_days() * 86400000 }}
+{%- endmacro %}
+
+{#- How many days of minutes the series keep: `keep_days` of the tier 1m, to which a test compares it. -#}
+{% macro minute_days() %}{{ return(7) }}{% endmacro %}

@@ -1,0 +1,102 @@
+"""Real samples of the venues' archives through the staging views, against their numbers as Python's csv reads them."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.pipeline.warehouse import Warehouse, response, seeded
+
+TICK = 1_795_000_020_000
+Line = list[str]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A file: the endpoint that lands it and its key, the view that reads it, and what its row is, column by column of
+    the view."""
+
+    file: str
+    endpoint: str
+    key: str
+    view: str
+    expected: Callable[[Line], dict[str, Any]]
+
+
+def _ms(text: str) -> int:
+    """Seconds, ms or microseconds, by their magnitude."""
+    number = float(text)
+    return int(number * 1000 if number < 1e11 else number / 1000 if number > 1e14 else number)
+
+
+def _binance_bar(line: Line) -> dict[str, Any]:
+    names = {"open": 1, "high": 2, "low": 3, "close": 4, "volume": 5, "turnover": 7, "taker_buy_turnover": 10}
+    bounds = {"opened_ms": _ms(line[0]), "closed_ms": _ms(line[6])}
+    return bounds | {name: float(line[at]) for name, at in names.items()}
+
+
+def _binance_settlement(line: Line) -> dict[str, Any]:
+    return {"settled_ms": int(line[0]), "interval_h": float(line[1]), "funding_rate": float(line[2])}
+
+
+SAMPLES = [
+    *(
+        Sample(f"binance/um-klines_BTCUSDT_{name}.csv", "perp_minutes_history", "BTCUSDT", "perp_bars", _binance_bar)
+        for name in ("8h_2026-07-28", "1m_2026-07-15_first-row")
+    ),
+    *(
+        Sample(f"binance/spot-klines_{name}.csv", "spot_minutes_history", name.split("_")[0], "spot_bars", _binance_bar)
+        for name in ("ADABTC_1m_2021-11-27_ms-era", "BTCUSDT_1m_2026-10-01", "BTCUSDT_8h_2026-07-29")
+    ),
+    Sample(
+        "binance/um-fundingRate_BTCUSDT_2026-06.csv", "funding_history", "BTCUSDT", "settlements", _binance_settlement
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def warehouse(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """The staging views over all samples."""
+    made = seeded(tmp_path_factory.mktemp("files"))
+    made.build(
+        [
+            response(
+                TICK,
+                one.file.partition("/")[0],
+                one.endpoint,
+                (archives / one.file).read_text(),
+                key=one.key,
+                params=json.dumps({"file": one.file}),
+            )
+            for one in SAMPLES
+        ],
+        "raw_window",
+    )
+    return made
+
+
+@pytest.mark.parametrize("name", dict.fromkeys((one.file.partition("/")[0], one.view) for one in SAMPLES))
+def test_each_row_of_the_samples_is_read(name: tuple[str, str], warehouse: Warehouse, archives: Path) -> None:
+    venue, view = name
+    samples = [one for one in SAMPLES if one.file.startswith(f"{venue}/") and one.view == view]
+    expected = list[dict[str, Any]]()
+    for one in samples:
+        with (archives / one.file).open(newline="") as file:
+            lines = [line for line in csv.reader(file) if line and any(text[:1].isdigit() for text in line)]
+        expected += [{"symbol": one.key or line[0]} | one.expected(line) for line in lines]
+    columns = list(expected[0])
+
+    def order(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["symbol"], row[columns[1]]
+
+    selected = ", ".join(columns)
+    found = warehouse.rows(f"select {selected}, reject, outside from stg_{venue}__{view}_files")
+    assert {row[-2:] for row in found} == {(None, 0)}
+    rows = sorted((dict(zip(columns, row[:-2], strict=True)) for row in found), key=order)
+    assert rows == [pytest.approx(one) for one in sorted(expected, key=order)]
+    for row in rows:
+        assert "open" not in row or row["low"] <= min(row["open"], row["close"]) <= row["high"]

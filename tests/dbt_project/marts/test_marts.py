@@ -56,8 +56,14 @@ def test_built_models_pass_their_dbt_tests(warehouse: Warehouse) -> None:
     )
     held = {"venue": "binance", "market_id": "binance:perp:BTCUSDT", "period_ms": 5 * MINUTE, "oi_base": 2.0}
     warehouse.add("int_history_oi", ({**held, "t": T0 + m * MINUTE, "oi_usd": 2.0 * v} for m, v in marks.items()))
-    instants = "published_open_interest_is_of_its_instant"
-    warehouse.dbt("test", "--select", "marts", instants, "--exclude", "test_type:unit")
+    # Days that were not recorded: at each full hour, and five minutes before and after.
+    hours = [T0 - hour * 60 * MINUTE for hour in range(2, 50)]
+    prices = {t + shift * MINUTE: 100 + t // (60 * MINUTE) * 13 % 17 + shift for t in hours for shift in (-5, 0, 5, 10)}
+    warehouse.add("int_history_oi", ({**held, "t": t, "oi_usd": 2.0 * v} for t, v in prices.items()))
+    bars = {"market_id": "binance:perp:BTCUSDT", "step": "1h"}
+    warehouse.add("int_history_bars", ({**bars, "t": t, "open": float(prices[t])} for t in hours))
+    instants, labels = (f"published_open_interest_is_of_its_{name}" for name in ("instant", "label"))
+    warehouse.dbt("test", "--select", "marts", instants, labels, "--exclude", "test_type:unit")
     total = "select sum(volume_usd), any_value(oi_usd) from series_base_1d where type = 'perp'"
     assert warehouse.rows(total) == [(12.0, 80.0)]
     with warehouse.connect() as con:
@@ -65,7 +71,7 @@ def test_built_models_pass_their_dbt_tests(warehouse: Warehouse) -> None:
         con.execute("update series_base_1m set volume_usd = volume_usd + 1")
         con.execute("update markets set oi_usd = oi_usd + 1")
         con.execute(f"update int_history_oi set t = t - {5 * MINUTE}")
-    wrong = (instants, "mart_tiers_agree", "mart_base_series_add_up_markets", "mart_markets_match_series")
+    wrong = (instants, labels, "mart_tiers_agree", "mart_base_series_add_up_markets", "mart_markets_match_series")
     with pytest.raises(AssertionError) as caught:
         warehouse.dbt("test", "--select", *wrong)
     for failed in wrong:

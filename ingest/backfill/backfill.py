@@ -127,7 +127,9 @@ class Backfill:
 
     async def _venues(self) -> None:
         await asyncio.gather(*(self._venue(venue) for venue in self.venues))
-        for symbol in sorted(set(self.wanted.symbols or ()) - self._found):
+        # What a file of all markets has is seen by the build alone.
+        unknown = set(self.wanted.symbols or ()) - self._found if "" not in self._found else set[str]()
+        for symbol in sorted(unknown):
             self.state.failed.append(f"{symbol}: no exchange has a market of this symbol")
 
     async def _venue(self, venue: Venue) -> None:

@@ -1,11 +1,14 @@
 """Gate: perpetuals settled in USDT and in BTC (the inverse one), and spot (API v4)."""
 
+import re
 import time
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import orjson
 
+from ingest.declaration.archive import Archive, Bucket
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Params, Pool, Request, Stream
 from ingest.declaration.history import History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
@@ -130,6 +133,28 @@ def _contract_stats(interval: Interval, days: int) -> History:
     )
 
 
+def _archive(endpoint: str, folder: str) -> Archive:
+    return Archive(
+        endpoint,
+        "download.gatedata.org",
+        # The list is at the bucket itself; a folder has the files of all contracts.
+        Bucket(
+            "gateio-public-data.s3.ap-northeast-1.amazonaws.com",
+            "/",
+            lambda contract, month: [f"futures_usdt/{folder}/{month:%Y%m}/"],
+        ),
+        re.compile(r"-(\d{6})\.csv\.gz$"),
+        "month",
+        "archive",
+        date(2020, 1, 1),
+        0,
+        "perp_bars",
+        top=50,
+        has=lambda contract: contract.endswith("_USDT"),
+        packing="gzip",
+    )
+
+
 GATE = Venue(
     name="gate",
     # 200 requests in 10 seconds per endpoint and IP (https://www.gate.com/docs/developers/apiv4/en/#frequency-limit-rule);
@@ -137,6 +162,8 @@ GATE = Venue(
     pools=(
         *(Pool(name, 180, 10) for name in POOLS),
         *(Pool(name, 180, 10, history=36) for name in WITH_HISTORY),
+        # No limit is stated for the files.
+        Pool("archive", 1200, 60, history=1200),
     ),
     # Without it sizes are truncated to whole contracts, and may be 0 for a contract that trades in fractions.
     headers={"X-Gate-Size-Decimal": "1"},
@@ -262,5 +289,9 @@ GATE = Venue(
         _contract_stats("1h", 30),
         _bar_history("perp_bars", "1h", 100, 90),
         _bar_history("spot_bars", "1h", 50, 90),
+    ),
+    archives=(
+        _archive("perp_minutes_history", "candlesticks_1m"),
+        _archive("funding_history", "funding_applies"),
     ),
 )

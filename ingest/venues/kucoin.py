@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
+from ingest.declaration.archive import Archive, Bucket
 from ingest.declaration.endpoint import DAY_MS, MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request
 from ingest.declaration.history import STEPS_MS, History, Interval
 from ingest.declaration.pairs import in_dollars, legs
@@ -151,11 +153,30 @@ def _open_interest_history(interval: Interval, days: int) -> History:
     )
 
 
+def _archive(endpoint: str, folder: str) -> Archive:
+    host = "historical-data.kucoin.com"
+    return Archive(
+        endpoint,
+        host,
+        Bucket(host, "/", lambda name, month: [f"data/futures/daily/{folder.format(name)}/"]),
+        re.compile(r"-(\d{4}-\d{2}-\d{2})\.zip$"),
+        "day",
+        "archive",
+        date(2022, 12, 1),
+        0,
+        "perp_bars",
+        top=50,
+        name_of=lambda symbol: symbol.replace("XBT", "BTC"),
+        checksum="md5",
+    )
+
+
 KUCOIN = Venue(
     name="kucoin",
     # Public requests share 2000 weight in 30 seconds per IP, futures and spot; each page names its endpoint's weight
     # (https://www.kucoin.com/docs-new/rate-limit). A tenth is reserved for other clients at the same address.
-    pools=(Pool("public", 1800, 30, history=360),),
+    # No limit is stated for the files of the archive.
+    pools=(Pool("public", 1800, 30, history=360), Pool("archive", 1200, 60, history=1200)),
     # 403 is the web firewall.
     ban_s={403: 300},
     fault=_fault,
@@ -250,5 +271,9 @@ KUCOIN = Venue(
         _open_interest_history("1h", 30),
         _perp_bar_history("1h", 100, 90),
         _spot_bar_history("1h", 50, 90),
+    ),
+    archives=(
+        _archive("perp_minutes_history", "klines/{}/1m"),
+        _archive("funding_history", "fundingRates/{}"),
     ),
 )

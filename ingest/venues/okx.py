@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import orjson
 
+from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History, Interval
 from ingest.declaration.pairs import in_dollars, legs
@@ -214,6 +216,23 @@ RATIOS: dict[str, tuple[str, str, dict[str, Any]]] = {
 """Path, rate limit and further parameters of each ratio."""
 
 
+def _archive(endpoint: str, folder: str, name: str, first: date) -> Archive:
+    # A file a day with all swaps, two days later; the days begin at 00:00 in UTC+8.
+    return Archive(
+        endpoint,
+        "static.okx.com",
+        lambda day: f"/cdn/okex/traderecords/{folder}/daily/{day:%Y%m%d}/allswap-{name}-{day}.zip",
+        re.compile(r"-(\d{4}-\d{2}-\d{2})\.zip$"),
+        "day",
+        "archive",
+        first,
+        0,
+        None,
+        top=None,
+        zone_h=8,
+    )
+
+
 OKX = Venue(
     name="okx",
     # Limits are per path and IP (https://www.okx.com/docs-v5/en/, "Rate Limit" of each path; some count per
@@ -232,6 +251,8 @@ OKX = Venue(
         Pool("top_positions", 5, 2, history=1),
         Pool("taker", 5, 2, history=1),
         Pool("open_interest_history", 9, 2, history=7),
+        # No limit is stated for the files.
+        Pool("archive", 20, 2, history=20),
     ),
     # Above a limit the response is 429 with code 50011; 403 comes from the web firewall in front of the API.
     ban_s={403: 300},
@@ -407,5 +428,9 @@ OKX = Venue(
         ),
         _bar_history("perp_bars", "1h", 100, 90),
         _bar_history("spot_bars", "1h", 50, 90),
+    ),
+    archives=(
+        _archive("perp_minutes_history", "candlesticks", "candlesticks", date(2023, 7, 1)),
+        _archive("funding_history", "swaprates", "fundingrates", date(2022, 1, 1)),
     ),
 )

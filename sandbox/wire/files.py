@@ -5,6 +5,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 from xml.sax.saxutils import escape
 
@@ -13,6 +14,21 @@ from sandbox.wire.endpoint import Answer, Request
 PAGE = 1000
 """Names on a page of a list at most."""
 NOT_FOUND = Answer(b"<Error><Code>NoSuchKey</Code></Error>", 404, content_type="application/xml")
+
+
+def day_of(at_ms: int) -> date:
+    """The UTC day of a time."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date()
+
+
+def start_of(day: date) -> int:
+    """The start of a UTC day, ms."""
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+def next_month(day: date) -> date:
+    """The first day of the following month."""
+    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def list_objects(request: Request, bucket: str, names: Iterable[tuple[str, str, int]]) -> Answer:

@@ -18,7 +18,7 @@ from sandbox.market.world import World
 from sandbox.venues.binance.statistics import RATIOS, STARTS_FROM_MS
 from sandbox.wire.candles import candles
 from sandbox.wire.endpoint import Answer, Endpoint, Request
-from sandbox.wire.files import NOT_FOUND, checksum, list_objects, pack
+from sandbox.wire.files import NOT_FOUND, checksum, day_of, list_objects, next_month, pack, start_of
 from sandbox.wire.settlements import settlements
 
 HOST, BUCKET_HOST, BUCKET = "data.binance.vision", "s3-ap-northeast-1.amazonaws.com", "data.binance.vision"
@@ -133,11 +133,11 @@ class Archive:
         if row is None:
             return
         listing = self.world.universe.listings[row]
-        day = max(tree.first, _day(listing.listed_ms))
-        ended = _day(max(min(now_ms - 3_600_000, listing.delisted_ms), 0))
-        published = _day(max(now_ms - MONTH_PUBLISHED_DAYS * DAY_MS, 0))
+        day = max(tree.first, day_of(listing.listed_ms))
+        ended = day_of(max(min(now_ms - 3_600_000, listing.delisted_ms), 0))
+        published = day_of(max(now_ms - MONTH_PUBLISHED_DAYS * DAY_MS, 0))
         while day < ended:
-            until = _end(day) if tree.monthly else day + timedelta(days=1)
+            until = next_month(day) if tree.monthly else day + timedelta(days=1)
             if until > (published if tree.monthly else ended):
                 return
             period = day.isoformat()[: 7 if tree.monthly else 10]
@@ -148,8 +148,8 @@ class Archive:
     def _file(self, number: int, symbol: str, period: str) -> bytes:
         tree = self.trees[number]
         day = date.fromisoformat(f"{period}-01" if tree.monthly else period)
-        until = _end(day) if tree.monthly else day + timedelta(days=1)
-        header, *lines = tree.lines(self.by_symbol[tree.spot][symbol], _at_ms(day), _at_ms(until))
+        until = next_month(day) if tree.monthly else day + timedelta(days=1)
+        header, *lines = tree.lines(self.by_symbol[tree.spot][symbol], start_of(day), start_of(until))
         if fraction("archive doubled", symbol, period) < DOUBLED:
             lines = [line for line in lines for _ in range(2)]
         without = tree.spot or (tree.name == "1m" and fraction("archive header", symbol, period) < HEADERLESS)
@@ -183,7 +183,7 @@ class Archive:
             yield f"{times[0]},{prices},{lot % volume},{times[1]},{quote:.8f},{trades},{base},{bought:.8f},0"
 
     def _spot_klines(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
-        fine = begin_ms >= _at_ms(SPOT_MICROSECONDS_FROM)
+        fine = begin_ms >= start_of(SPOT_MICROSECONDS_FROM)
         return self._klines(row, begin_ms, end_ms, *(("000000", "999999") if fine else ()))
 
     def _settlements(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
@@ -195,18 +195,6 @@ class Archive:
 
 def _etag(name: str) -> str:
     return hashlib.md5(f"{RELEASE} {name}".encode(), usedforsecurity=False).hexdigest()
-
-
-def _day(at_ms: int) -> date:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).date()
-
-
-def _at_ms(day: date) -> int:
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
-
-
-def _end(day: date) -> date:
-    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def endpoints(world: World) -> list[Endpoint]:

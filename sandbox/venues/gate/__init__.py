@@ -3,7 +3,7 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.gate import contract, market, streams
+from sandbox.venues.gate import archive, contract, market, streams
 from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 _LIMIT, _WINDOW_MS = 200, 10_000
@@ -22,13 +22,14 @@ def headers(pool: str, used: int) -> dict[str, str]:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [*market.endpoints(world), *contract.endpoints(world)]
+    return [*market.endpoints(world), *contract.endpoints(world), *archive.endpoints(world)]
 
 
 SIMULATED = SimulatedVenue(
     venue="gate",
-    hosts=(market.HOST, streams.HOST),
-    pools={name: Pool(_LIMIT, _WINDOW_MS) for name in (*market.POOLS, *contract.POOLS)},
+    hosts=(market.HOST, streams.HOST, archive.HOST, archive.BUCKET_HOST),
+    pools={name: Pool(_LIMIT, _WINDOW_MS) for name in (*market.POOLS, *contract.POOLS)}
+    | {archive.POOL: Pool(100_000, 60_000)},
     endpoints=endpoints,
     refusal=refusal,
     headers=headers,

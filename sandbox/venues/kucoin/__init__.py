@@ -3,7 +3,7 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.kucoin import futures, open_interest, spot
+from sandbox.venues.kucoin import archive, futures, open_interest, spot
 from sandbox.wire.endpoint import Answer, Endpoint, json_answer
 
 _PUBLIC = Pool(2000, 30_000)  # futures and spot together
@@ -25,13 +25,18 @@ def headers(pool: str, used: int) -> dict[str, str]:
 
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of the venue."""
-    return [*futures.endpoints(world), *open_interest.endpoints(world), *spot.endpoints(world)]
+    return [
+        *futures.endpoints(world),
+        *open_interest.endpoints(world),
+        *spot.endpoints(world),
+        *archive.endpoints(world),
+    ]
 
 
 SIMULATED = SimulatedVenue(
     venue="kucoin",
-    hosts=(futures.HOST, spot.HOST),
-    pools={futures.POOL: _PUBLIC},
+    hosts=(futures.HOST, spot.HOST, archive.HOST),
+    pools={futures.POOL: _PUBLIC, archive.POOL: Pool(100_000, 60_000)},
     endpoints=endpoints,
     refusal=refusal,
     headers=headers,

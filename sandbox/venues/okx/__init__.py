@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.okx import derivatives, statistics, streams
+from sandbox.venues.okx import archive, derivatives, statistics, streams
 from sandbox.venues.okx.derivatives import OkxDerivatives
 from sandbox.venues.okx.market import HOST, Okx, failure
 from sandbox.venues.okx.options import OkxOptions
@@ -47,13 +47,14 @@ def endpoints(world: World) -> list[Endpoint]:
             "/api/v5/market/books": (market.books, "books"),
         }
     )
-    return [Endpoint("okx", HOST, path, answer, f"okx_{pool}") for path, (answer, pool) in paths.items()]
+    own = [Endpoint("okx", HOST, path, answer, f"okx_{pool}") for path, (answer, pool) in paths.items()]
+    return [*own, *archive.endpoints(world)]
 
 
 SIMULATED = SimulatedVenue(
     venue="okx",
-    hosts=(HOST, streams.HOST),
-    pools={f"okx_{name}": Pool(limit, 2000) for name, limit in _LIMITS.items()},
+    hosts=(HOST, streams.HOST, archive.HOST),
+    pools={f"okx_{name}": Pool(limit, 2000) for name, limit in _LIMITS.items()} | {archive.POOL: Pool(100_000, 60_000)},
     endpoints=endpoints,
     refusal=refusal,
     sockets=streams.sockets,

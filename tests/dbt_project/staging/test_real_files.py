@@ -43,7 +43,61 @@ def _binance_settlement(line: Line) -> dict[str, Any]:
     return {"settled_ms": int(line[0]), "interval_h": float(line[1]), "funding_rate": float(line[2])}
 
 
+def _bar(names: str) -> Callable[[Line], dict[str, Any]]:
+    """A minute, or hours of the same layout, whose file has these columns."""
+    columns = names.split()
+
+    def expected(line: Line) -> dict[str, Any]:
+        row = dict(zip(columns, line, strict=True))
+        opened_ms = _ms(row["time"])
+        numbers = {name: float(row[name]) for name in ("open", "high", "low", "close")}
+        sizes = {name: float(row[name]) for name in ("volume", "volume_contracts", "turnover") if name in row}
+        return {"opened_ms": opened_ms, "closed_ms": opened_ms + 59_999} | numbers | sizes
+
+    return expected
+
+
+def _settlement(time: int, rate: int) -> Callable[[Line], dict[str, Any]]:
+    return lambda line: {"settled_ms": _ms(line[time]), "funding_rate": float(line[rate])}
+
+
 SAMPLES = [
+    Sample(
+        "okx/candlesticks_1m_ETH-USDT-SWAP_2025-10-22_one-row.csv",
+        "perp_minutes_history",
+        "",
+        "perp_bars",
+        _bar("name open high low close contracts volume turnover time confirm"),
+    ),
+    Sample("okx/fundingrates_BTC-USDT-SWAP.csv", "funding_history", "", "settlements", _settlement(2, 1)),
+    Sample(
+        "gate/futures_usdt-candlesticks_1m_BTC_USDT_2026-06.csv",
+        "perp_minutes_history",
+        "BTC_USDT",
+        "perp_bars",
+        _bar("time volume_contracts close high low open"),
+    ),
+    Sample(
+        "gate/futures_usdt-funding_applies_BTC_USDT_2026-06.csv",
+        "funding_history",
+        "BTC_USDT",
+        "settlements",
+        _settlement(0, 1),
+    ),
+    Sample(
+        "kucoin/futures-klines_BTCUSDTM_8h_2026-07-29.csv",
+        "perp_minutes_history",
+        "XBTUSDTM",
+        "perp_bars",
+        _bar("time open high low close volume_contracts"),
+    ),
+    Sample(
+        "kucoin/futures-fundingRates_BTCUSDTM_2026-07-29.csv",
+        "funding_history",
+        "XBTUSDTM",
+        "settlements",
+        _settlement(1, 2),
+    ),
     *(
         Sample(f"binance/um-klines_BTCUSDT_{name}.csv", "perp_minutes_history", "BTCUSDT", "perp_bars", _binance_bar)
         for name in ("8h_2026-07-28", "1m_2026-07-15_first-row")

@@ -20,6 +20,7 @@ from ingest.backfill.files import File, Unpacking, md5_of_etag, read_checksum, r
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.archive import Archive
+from ingest.declaration.venue import Venue
 from ingest.recorder.clock import now_ms
 from ingest.venues import VENUES
 from sandbox.derived.positioning import long_of_late
@@ -27,6 +28,9 @@ from sandbox.market.derivatives import open_interest
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from sandbox.venues.binance import archive as simulated
+from sandbox.venues.gate import archive as simulated_gate
+from sandbox.venues.kucoin import archive as simulated_kucoin
+from sandbox.venues.okx import archive as simulated_okx
 from sandbox.wire.settlements import settlements
 from tests.ingest.backfill.test_backfill import bountiful, landed
 from tests.support.pipeline.warehouse import response, seeded
@@ -107,15 +111,15 @@ class Archived:
         self.folder = folder
         self.world: World | None = None
 
-    def fetch(self, days: int, *archives: Archive, **more: Any) -> BackfillState:
-        venue = replace(bountiful(BINANCE), archives=archives or (replace(ARCHIVE, top=2),))
+    def fetch(self, days: int, *archives: Archive, of: Venue = BINANCE, **more: Any) -> BackfillState:
+        venue = replace(bountiful(of), archives=archives or (replace(ARCHIVE, top=2),))
 
         app = create_app(rate_limits=False)
 
         async def run() -> BackfillState:
             async with serving(app) as url:
                 kinds = [archive.name for archive in venue.archives]
-                wanted = Wanted(["binance"], kinds, now_ms() - days * DAY, **more)
+                wanted = Wanted([of.name], kinds, now_ms() - days * DAY, **more)
                 where = (self.folder / "home", str(self.folder / "landing"), url, wanted)
                 return await backfill(*where, venues=[venue], pace=Pace(again_s=()))
 
@@ -242,6 +246,64 @@ def test_minutes_and_settlements_of_files_are_those_of_the_market(
     for at, hours, rate in settled:
         expected_hours, expected_rate = truth_of[at - at % 60_000]
         assert (hours, rate) == (expected_hours, pytest.approx(expected_rate, abs=1e-8))
+
+
+@pytest.mark.parametrize(("name", "symbol", "size"), [
+    ("okx", "BTC-USDT-SWAP", "volume"), ("gate", "BTC_USDT", "volume_contracts"),
+    ("kucoin", "XBTUSDTM", "volume_contracts"),
+])  # fmt: skip
+def test_minutes_of_other_venues_are_those_of_the_market(
+    name: str, symbol: str, size: str, archived: Archived, tmp_path: Path
+) -> None:
+    """A file of all swaps and of days in UTC+8; gzip by the month; checksums of another kind and another symbol."""
+    venue = next(one for one in VENUES if one.name == name)
+    state = archived.fetch(40 if name == "gate" else 4, *venue.archives, of=venue, symbols=[symbol])
+    assert (state.failed, state.state) == ([], "done")
+    (tmp_path / "warehouse").mkdir()
+    warehouse = seeded(tmp_path / "warehouse")
+    warehouse.build(landed(archived.folder / "landing"), "raw_window")
+    world = archived.world
+    assert world is not None
+    row = world.universe.row[name, "perp", symbol]
+    found = warehouse.rows(
+        f"select opened_ms, open, high, low, close, {size}, reject, outside from stg_{name}__perp_bars_files"
+        f" where symbol = '{symbol}' order by opened_ms limit 3000"
+    )
+    assert {bar[-2:] for bar in found} == {(None, 0)}
+    first = found[0][0] // 60_000
+    assert first % 1440 == (16 * 60 if name == "okx" else 0), "when the file's day begins"
+    assert len({at for at, *_ in found}) == len(found) > (2000 if name != "gate" else 2900)
+    bars = world.bars(row, first, found[-1][0] // 60_000 - first + 1)
+    lot = 1.0 if size == "volume" else world.universe.listings[row].contract_size
+    for number, column in enumerate((bars.open, bars.high, bars.low, bars.close), start=1):
+        truth = [float(column[0][at // 60_000 - first]) for at, *_ in found]
+        assert [bar[number] for bar in found] == pytest.approx(truth, rel=1e-4)
+    truth = [float(bars.volume[0][at // 60_000 - first]) / lot for at, *_ in found]
+    assert [bar[5] for bar in found] == pytest.approx(truth, rel=1e-3, abs=1)
+    settled = warehouse.rows(
+        f"select distinct settled_ms, funding_rate from stg_{name}__settlements_files where symbol = '{symbol}'"
+    )
+    rates = {at: rate for at, rate, _ in settlements(world, row, start_ms(), 400)}
+    assert len(settled) >= 3
+    for at, rate in settled:
+        assert rate == pytest.approx(rates[at - at % 60_000], abs=1e-6)
+
+
+def test_defects_of_other_archives_are_named(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day without a file, a file that is not the listed one, and a wrong checksum."""
+    venues = {venue.name: venue for venue in VENUES}
+    monkeypatch.setattr(simulated_okx, "MISSING", 1.0)
+    state = archived.fetch(12, venues["okx"].archives[1], of=venues["okx"])
+    absent = state.absent["okx funding_history"]
+    assert (state.state, absent["missing"] + absent["unpublished"]) == ("done", 12)
+    assert absent["missing"] in (4, 5), "by the hour: a day begins at 16:00 UTC"
+    monkeypatch.setattr(simulated_gate, "WRONG_ETAG", 1.0)
+    state = archived.fetch(40, venues["gate"].archives[1], of=venues["gate"], symbols=["BTC_USDT"])
+    assert "the checksum is" in str(state.venues["gate"].last_error)
+    monkeypatch.setattr(simulated_kucoin, "WRONG_CHECKSUM", 1.0)
+    state = archived.fetch(2, venues["kucoin"].archives[1], of=venues["kucoin"], symbols=["XBTUSDTM"])
+    assert "but the archive says d41d8cd98f00b204e9800998ecf8427e" in str(state.venues["kucoin"].last_error)
+    assert archived.files() == []
 
 
 def test_a_closed_month_is_one_file(archived: Archived) -> None:

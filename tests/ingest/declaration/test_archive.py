@@ -36,6 +36,21 @@ def test_the_days_of_a_file_are_those_of_its_name() -> None:
     assert not minutes.has("BTCUSD_PERP")
 
 
+def test_names_are_those_of_the_venues() -> None:
+    okx, kucoin, gate = (ARCHIVES[venue, "perp_minutes_history"] for venue in ("okx", "kucoin", "gate"))
+    assert not isinstance(okx.files, Bucket)
+    assert okx.files(date(2026, 7, 29)) == (
+        "/cdn/okex/traderecords/candlesticks/daily/20260729/allswap-candlesticks-2026-07-29.zip"
+    )
+    assert (okx.like, okx.zone_h) == (None, 8)
+    name = kucoin.name_of("XBTUSDTM")
+    assert (name, kucoin.checksum) == ("BTCUSDTM", "md5")
+    assert folders(kucoin, name) == ["data/futures/daily/klines/BTCUSDTM/1m/"]
+    assert folders(gate, "BTC_USDT") == ["futures_usdt/candlesticks_1m/202607/"]
+    assert gate.period_of("BTC_USDT-202607.csv.gz") == (date(2026, 7, 1), date(2026, 8, 1))
+    assert (gate.packing, gate.checksum, gate.has("BTC_USD")) == ("gzip", None, False)
+
+
 def test_periods_are_the_days_or_the_months_of_a_span() -> None:
     days, months = ARCHIVES["binance", "metrics_history"], ARCHIVES["binance", "funding_history"]
     first, last = date(2026, 2, 27), date(2026, 3, 1)

@@ -34,11 +34,11 @@ STAGING = MACRO.parents[1] / "models" / "staging"
 HOUR = 60 * MINUTE
 NOW = NOW_MS // MINUTE
 FILES = {"open_interest_files", "long_short_accounts_files", "long_short_top_accounts_files",
-         "long_short_top_positions_files", "taker_ratio_files", "perp_bars_files", "spot_bars_files",
-         "settlements_files"}  # fmt: skip
-EMPTY = {"binance": {"open_interest_history"} | FILES, "bybit": {"open_interest_history"},
-         "hyperliquid": {"liquidation_fills"}, "kucoin": {"open_interest_history"},
-         "okx": {"open_interest_history"}}  # fmt: skip
+         "long_short_top_positions_files", "taker_ratio_files", "spot_bars_files"}  # fmt: skip
+BAR_FILES = {"perp_bars_files", "settlements_files"}
+EMPTY = {"binance": {"open_interest_history"} | FILES | BAR_FILES, "bybit": {"open_interest_history"},
+         "hyperliquid": {"liquidation_fills"}, "gate": BAR_FILES,
+         "kucoin": {"open_interest_history"} | BAR_FILES, "okx": {"open_interest_history"} | BAR_FILES}  # fmt: skip
 """Views that a minute does not fill: of the past alone, or of fills that are liquidations."""
 UNREAD = {"hyperliquid": {"dex_positions", "wallet_fills"}}
 """Endpoints whose first bodies have nothing to read: no liquidation, no position on a builder's dex."""

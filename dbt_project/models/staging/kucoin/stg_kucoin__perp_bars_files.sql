@@ -1,0 +1,10 @@
+{%- set fields = {
+    "opened_ms": time_ms("r[1]", past=true),
+    "closed_ms": bar_end("60000"),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume_contracts": size("r[6]"),
+} %}
+{{ file_view('kucoin', 'perp_minutes_history', fields, ["opened_ms", "open", "close", "volume_contracts"]) }}

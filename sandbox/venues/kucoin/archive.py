@@ -1,0 +1,108 @@
+"""KuCoin's archive of its futures: the list of its files, and zipped CSV a day with MD5 checksums.
+
+Bitcoin is called BTC in it, not XBT, and some checksums are wrong.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from functools import lru_cache
+
+from sandbox.market.noise import fraction
+from sandbox.market.world import World
+from sandbox.wire.candles import candles
+from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.files import NOT_FOUND, checksum, day_of, list_objects, pack, start_of
+from sandbox.wire.settlements import settlements
+
+HOST, POOL = "historical-data.kucoin.com", "kucoin_archive"
+FIRST = date(2022, 12, 1)
+WRONG_CHECKSUM = 0.0
+"""Share of the files whose checksum is another one's."""
+
+
+class Archive:
+    """The files over one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        listings = world.universe.listings
+        perps = [row for row in world.universe.rows("kucoin", "perp").tolist() if not listings[row].inverse]
+        self.by_name = {listings[row].symbol.replace("XBT", "BTC"): row for row in perps}
+        folder = "data/futures/daily"
+        self.trees: dict[str, tuple[str, Callable[[int, str, int, int], Iterator[str]]]] = {
+            f"{folder}/klines/{{}}/1m/": ("1m", self._candles),
+            f"{folder}/fundingRates/{{}}/": ("fundingRates", self._settlements),
+        }
+        self.file = lru_cache(64)(self._file)
+
+    def list_files(self, request: Request) -> Answer:
+        """GET of the bucket."""
+        prefix = request.query.get("prefix", "")
+
+        def names() -> Iterator[tuple[str, str, int]]:
+            for tree, (kind, _) in self.trees.items():
+                for name in self.by_name if prefix.startswith(tree.partition("{}")[0]) else ():
+                    for day in self._days(name, request.now_ms) if tree.format(name) == prefix else ():
+                        path = f"{prefix}{name}-{kind}-{day}.zip"
+                        yield path, hashlib.md5(path.encode(), usedforsecurity=False).hexdigest(), 20_000
+                        yield f"{path}.CHECKSUM", "c", 60
+
+        return list_objects(request, "historical-data", names())
+
+    def send_file(self, tree: str) -> Callable[[Request], Answer]:
+        """GET of a file or its checksum."""
+        kind = self.trees[tree][0]
+
+        def answer(request: Request) -> Answer:
+            name, file = request.query["name"], request.query["file"]
+            zipped, _, rest = file.partition(".CHECKSUM")
+            day = zipped.removeprefix(f"{name}-{kind}-").removesuffix(".zip")
+            if rest or day not in {str(one) for one in self._days(name, request.now_ms)}:
+                return NOT_FOUND
+            content = self.file(tree, name, day)
+            if file == zipped:
+                return Answer(content, content_type="application/zip")
+            wrong = fraction("kucoin checksum", name, day) < WRONG_CHECKSUM
+            return checksum(b"" if wrong else content, zipped, "md5")
+
+        return answer
+
+    def endpoints(self) -> list[Endpoint]:
+        """The list and the files."""
+        files = [
+            Endpoint("kucoin", HOST, f"/{tree.format('<name:str>')}<file:str>", self.send_file(tree), POOL)
+            for tree in self.trees
+        ]
+        return [Endpoint("kucoin", HOST, "/", self.list_files, POOL), *files]
+
+    def _days(self, name: str, now_ms: int) -> Iterator[date]:
+        if name not in self.by_name:
+            return
+        listing = self.world.universe.listings[self.by_name[name]]
+        day, end = max(FIRST, day_of(listing.listed_ms)), day_of(min(now_ms - 3_600_000, listing.delisted_ms))
+        while day < end:
+            yield day
+            day += timedelta(days=1)
+
+    def _file(self, tree: str, name: str, day: str) -> bytes:
+        kind, lines = self.trees[tree]
+        begin = start_of(date.fromisoformat(day))
+        return pack(f"{name}-{kind}-{day}.csv", lines(self.by_name[name], name, begin, begin + 86_400_000))
+
+    def _candles(self, row: int, name: str, begin_ms: int, end_ms: int) -> Iterator[str]:
+        yield "time,open,high,low,close,volume"
+        size = self.world.universe.listings[row].contract_size
+        for at, *prices, volume, _, _, _ in candles(self.world, row, 1, begin_ms, end_ms - 1, 1440, end_ms).rows():
+            yield f"{at}," + ",".join(f"{price:.20f}" for price in prices) + f",{round(volume / size)}"
+
+    def _settlements(self, row: int, name: str, begin_ms: int, end_ms: int) -> Iterator[str]:
+        yield "symbol,time,fundingRate"
+        for at, rate, _ in reversed(settlements(self.world, row, end_ms - 1, 24)):
+            if at >= begin_ms:
+                yield f"{name},{at},{rate:.6f}"
+
+
+def endpoints(world: World) -> list[Endpoint]:
+    """The list and the files."""
+    return Archive(world).endpoints()

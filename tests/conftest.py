@@ -1,5 +1,6 @@
 """Fixtures that every test file shares: free ports, the API over the small replica, the folder of real recordings."""
 
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -53,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # DuckDB's number of threads by default. Rows are few: a second thread costs a tenth more CPU, and each core has a
     # worker. (The processes of `demo` and `up` have the product's own settings.)
     os.environ.setdefault("SLURM_CPUS_ON_NODE", "1")
+    # Collections take a twelfth of the CPU by default, because a worker holds a million objects until it ends.
+    gc.set_threshold(100_000, 50, 100)
     config.pluginmanager.register(suite_time)
 
 

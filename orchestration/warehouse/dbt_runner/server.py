@@ -122,6 +122,8 @@ class _Project:
 def _run(connection: socket.socket, parsed: Any) -> None:
     """One dbt run in the forked child; never returns."""
     code = 1
+    # Collections are a tenth of a run's CPU and free little: reference counts free the rest, and the process ends soon.
+    gc.disable()
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The files in which a backfill stores what it has fetched: each statement is kept by itself, also if its process is killed."""
+"""The files in which a backfill stores what it has fetched: a statement is kept as soon as it is executed."""
 
 from pathlib import Path
 

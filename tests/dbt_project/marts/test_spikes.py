@@ -141,7 +141,7 @@ def test_stored_spikes_and_outcomes_never_change(tmp_path: Path) -> None:
 
 def test_fetched_bars_are_judged_when_the_backfill_has_ended(tmp_path: Path) -> None:
     """All of the last two days at once, each against what was traded before it, with their outcomes."""
-    made = {key: bar | {"source": "backfilled"} for key, bar in bars(7).items()}
+    made: dict[tuple[str, int], Row] = {key: {**bar, "source": "backfilled"} for key, bar in bars(7).items()}
     warehouse = Warehouse(tmp_path)
     warehouse.add_many("int_market_bars", made.values())
     warehouse.build([T0 + LENGTH * MINUTE], folder="spikes")

@@ -10,6 +10,8 @@ from sandbox.market.noise import Floats, Ints, uniform, walk
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 _OI_OCTAVES = ((256, 0.05), (4096, 0.15), (65536, 0.3))
 _INTEREST_8H = 0.0001
+_CROWD_OCTAVES = ((720, 2.5e-4), (2880, 5e-4), (14_400, 7e-4))
+_OWN_CROWD_OCTAVES = ((480, 1e-4), (4320, 2e-4))
 _CLAMP_8H = 0.0005
 FUNDING_CAP = 0.02  # per interval
 _MOST_EVENTS = 12  # of one market in one minute
@@ -48,8 +50,15 @@ def funding_hours(market: Market, rows: Ints, minutes: Ints) -> Ints:
 
 
 def funding_rate(market: Market, rows: Ints, minutes: Ints, hours: Ints) -> Floats:
-    """The current rate per interval: premium plus the clamped interest, so that calm markets have the baseline rate."""
-    premium = market.premium(rows, minutes) * 3.0
+    """The current rate per interval: premium and crowding plus the clamped interest, so that calm markets have the
+    baseline rate.
+
+    Crowding drifts over days and returns, with the coin and less with the venue: at times it takes funding below zero.
+    """
+    coins, where = np.unique(market.universe.coin[rows], return_inverse=True)
+    crowding = (0.8 + 0.4 * market.heat[coins, None]) * walk(market.crowd_keys[coins], minutes, _CROWD_OCTAVES)
+    own = walk(market.premium_keys[rows], minutes, _OWN_CROWD_OCTAVES)
+    premium = market.premium(rows, minutes) * 3.0 + crowding[where] + own
     rate_8h = premium + np.clip(_INTEREST_8H - premium, -_CLAMP_8H, _CLAMP_8H)
     rate = np.clip(rate_8h * hours / 8.0, -FUNDING_CAP, FUNDING_CAP)
     return np.rint(rate * 1e10) / 1e10

@@ -21,6 +21,7 @@ _PER_MINUTE = 1.0 / (DAY**0.5 * 0.9)  # daily volatility to the amplitude of the
 _VENUE_OCTAVES = ((4, 0.4e-4), (64, 0.9e-4), (1024, 1.3e-4))
 PREMIUM_OCTAVES = ((256, 1.0), (4096, 2.2))
 _HOUR_OCTAVES = ((1, 0.25), (8, 0.35), (96, 0.5))
+_BURSTS, _BURST = 0.0006, 60.0  # minutes in which much more is traded, about one a day
 TRADES_POWER = 0.6  # trades in a minute from its USD
 _CARRY = 0.08  # yearly, on dated futures
 # History is requested per market, and a coin has many: its path is computed once for all of them.
@@ -56,6 +57,7 @@ class Market:
         self.market_keys = keys(names, seed, "market")
         self.bar_keys = keys(names, seed, "bar")
         self.premium_keys = keys(names, seed, "premium")
+        self.crowd_keys = keys([asset.name for asset in universe.assets], seed, "crowd")
         self._factor_key = keys(["factor", "regime"], seed, "world")
         self._beta = np.array([asset.beta for asset in universe.assets])
         self._log_price = np.log([asset.price for asset in universe.assets])
@@ -172,7 +174,12 @@ class Market:
         up, down = (vol * 0.7 * uniform(series, minutes, label) ** 2 for label in (11, 12))
         high = self.to_tick(rows, np.maximum(opened, closed) * (1.0 + up))
         low = self.to_tick(rows, np.minimum(opened, closed) * (1.0 - down))
-        raw = (0.3 + 1.4 * uniform(series, minutes, 13)) * (1.0 + 0.8 * np.minimum(np.abs(moved), 8.0))
+        drawn = uniform(series, minutes, 13)
+        raw = (
+            (0.3 + 1.4 * drawn)
+            * (1.0 + 0.8 * np.minimum(np.abs(moved), 8.0))
+            * np.where(drawn > 1 - _BURSTS, _BURST, 1.0)
+        )
         raw = raw.reshape(len(rows), hours, 60)
         share = raw / raw.sum(axis=2, keepdims=True)
         totals = self.hour_volumes(rows, np.arange(first_hour, first_hour + hours))

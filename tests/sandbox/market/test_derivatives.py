@@ -1,5 +1,8 @@
 """Funding, open interest and liquidations of the simulated market."""
 
+from pathlib import Path
+
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +23,30 @@ def test_funding_is_clamped_and_often_on_the_baseline(hour: int) -> None:
     assert (np.abs(rate) <= 0.02).all()
     on_baseline = np.isclose(rate, 0.0001 * hours / 8, rtol=0, atol=1e-12).mean()
     assert 0.1 < on_baseline < 0.98
+
+
+def test_funding_is_spread_as_recorded_funding_is(recordings: Path) -> None:
+    """Rates of 8 hours over ninety days: how often they are negative, how far they reach, and that coins differ."""
+    history = f"{recordings}/history/0xknx_funding_rates.parquet"
+    with duckdb.connect() as con:
+        negative = con.execute(f"select avg((funding_rate < 0)::int) from '{history}' group by venue").fetchall()
+        bitcoin = con.execute(
+            "select quantile_cont(abs(funding_rate), [0.5, 0.95, 0.99]) "
+            f"from '{recordings}/history/mrezende_funding.parquet'"
+        ).fetchall()[0][0]
+    perps = ALL[SMALL.perp > 0]
+    minutes = 29_300_160 + np.arange(0, 90 * 1440, 480)
+    hours = np.where(funding_hours(MARKET, perps, minutes) > 0, 8, 0)
+    rates = funding_rate(MARKET, perps, minutes, hours)
+    shares = [share for (share,) in negative]
+    assert 0.7 * min(shares) < (rates < 0).mean() < max(shares)
+    assert 0.2 < np.isclose(rates, 0.0001, rtol=0, atol=1e-12).mean() < 0.6
+    for wanted, found in zip(bitcoin, np.quantile(np.abs(rates), [0.5, 0.95, 0.99]), strict=True):
+        assert wanted / 3 < found < wanted * 3
+    of_each = (rates < 0).mean(axis=1)
+    assert np.quantile(of_each, 0.9) - np.quantile(of_each, 0.1) > 0.15
+    changes = (np.sign(rates[:, 1:]) != np.sign(rates[:, :-1])).mean()
+    assert 0.01 < changes < 0.2, "it drifts, and does not jump between signs"
 
 
 def test_funding_intervals_change_at_their_date() -> None:

@@ -109,3 +109,12 @@ def test_consecutive_minutes_equal_minutes_computed_one_by_one(first: int) -> No
     np.testing.assert_array_equal(MARKET.asset_logs(coins, hours)[:, ::-1], MARKET.asset_logs(coins, hours[::-1]))
     row = np.array([SMALL.row["bybit", "perp", "ETHUSDT"]])
     np.testing.assert_array_equal(MARKET.price_logs(row, minutes)[:, some - first], MARKET.price_logs(row, some))
+
+
+def test_about_once_a_day_a_minute_s_volume_stands_out() -> None:
+    """Beside the hours' own ups and downs: alerts and their statistics have something to find."""
+    rows = ALL[(SMALL.perp > 0) & (SMALL.volume_usd > 1e8)]
+    bars = MARKET.bars(rows, 488_336, 24 * 7)
+    usual = np.median(bars.quote_volume.reshape(len(rows), -1, 360), axis=2, keepdims=True)
+    loud = (bars.quote_volume.reshape(len(rows), -1, 360) > 15 * usual).sum() / len(rows) / 7
+    assert 0.3 < loud < 3

@@ -104,7 +104,7 @@ select {", ".join(SPIKE)} from spikes where coalesce(base, symbol) = $base and k
 order by ts desc, id limit {RECENT}
 """
 WINDOW = one_of("By the spike's time.", "7d", "30d", "all", default="30d")
-NOTHING = "no spike has been counted yet; that is done once an hour"
+NOTHING = "no spike has been counted yet; that is done once an hour, and when a backfill has ended"
 
 
 @endpoint("/api/spike-stats", ttl=60, statuses=(200, 400, 503), schema=SCHEMA, params={"window": WINDOW})

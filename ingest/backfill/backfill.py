@@ -359,14 +359,26 @@ class Backfill:
                 raise ValueError(row.error or "no answer")
         except ValueError as error:
             self.state.fail(venue, f"{archive.name} {name}: {error}", now_ms())
+            await self._fetch_days(client, archive, key, file)
             start = int(datetime.combine(file.day, time.min, UTC).timestamp() * 1000) - archive.zone_h * HOUR_MS
             self.state.give_up(venue, archive.name, key, (start, start + _length_ms(file)))
             return
         params = {"day": file.day.isoformat(), "file": name, "sha256": unpacking.sha256}
         await self._keep(row._replace(params=canonical(params)))
         lines = row.body.count("\n")
+        if lines < archive.lines * (file.until - file.day).days:
+            await self._fetch_days(client, archive, key, file)
         self.files.add(venue, archive.name, key, file, unpacking.sha256, lines, now_ms())
         self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
+
+    async def _fetch_days(self, client: Client, archive: Archive, key: str, month: File) -> None:
+        """Fetch the files of the days of a month whose own file cannot be read or lacks days."""
+        known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
+        days = [file for file in month.of_days if known.get(file.path) != file.etag]
+        self.state.expect(client.venue.name, [(archive.name, _length_ms(file)) for file in days])
+        for file in days:
+            if not self._is_late():
+                await self._fetch_file(client, archive, key, file)
 
     async def _request(self, client: Client, history: History, piece: Piece) -> Row:
         path = history.path(piece) if callable(history.path) else history.path

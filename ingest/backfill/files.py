@@ -4,7 +4,7 @@ import hashlib
 import io
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Literal
@@ -22,13 +22,15 @@ CHECKSUM = ".CHECKSUM"
 @dataclass(frozen=True)
 class File:
     """A file: its path, its first day and the first one after it, the list's ETag, which changes when the file is
-    replaced, and its bytes; without a list they are empty and 0."""
+    replaced, and its bytes; without a list they are empty and 0. `of_days` are the files that one of a month stands
+    for."""
 
     path: str
     day: date
     until: date
     etag: str = ""
     size: int = 0
+    of_days: "tuple[File, ...]" = ()
 
 
 def read_list(text: str, archive: Archive) -> tuple[list[File], str | None]:
@@ -53,9 +55,14 @@ def read_list(text: str, archive: Archive) -> tuple[list[File], str | None]:
 
 
 def without_covered(files: list[File]) -> list[File]:
-    """The files without those of a day of which there is one of the whole month."""
-    months = {(file.day.year, file.day.month) for file in files if (file.until - file.day).days > 1}
-    return [file for file in files if (file.until - file.day).days > 1 or (file.day.year, file.day.month) not in months]
+    """The files without those of a day of which there is one of the whole month, which has them as `of_days`."""
+    days = [file for file in files if (file.until - file.day).days == 1]
+    months = [file for file in files if (file.until - file.day).days > 1]
+    whole = [
+        replace(month, of_days=tuple(file for file in days if month.day <= file.day < month.until)) for month in months
+    ]
+    covered = {file.path for month in whole for file in month.of_days}
+    return [*(file for file in days if file.path not in covered), *whole]
 
 
 def read_checksum(text: str, algorithm: Literal["sha256", "md5"]) -> str:

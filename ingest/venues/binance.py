@@ -253,7 +253,7 @@ def _minutes(market: str) -> list[str]:
     return [f"{market}/{period}/klines/{{}}/1m" for period in ("monthly", "daily")]
 
 
-def _archive(endpoint: str, like: str, *folders: str, first: date, days: int = 0) -> Archive:
+def _archive(endpoint: str, like: str, *folders: str, first: date, days: int = 0, lines: int = 0) -> Archive:
     return Archive(
         endpoint,
         "data.binance.vision",
@@ -271,6 +271,7 @@ def _archive(endpoint: str, like: str, *folders: str, first: date, days: int = 0
         top=50,
         has=lambda key: not _is_coin_margined(key),
         checksum="sha256",
+        lines=lines,
     )
 
 
@@ -442,8 +443,8 @@ BINANCE = Venue(
     archives=(
         # Open interest and ratios of five minutes, of which the API has 30 days. BTC's first file is of this day.
         _archive("metrics_history", "perp_bars", "futures/um/daily/metrics/{}", first=date(2020, 9, 1), days=90),
-        _archive("perp_minutes_history", "perp_bars", *_minutes("futures/um"), first=date(2019, 9, 1)),
-        _archive("spot_minutes_history", "spot_bars", *_minutes("spot"), first=date(2017, 8, 1)),
+        _archive("perp_minutes_history", "perp_bars", *_minutes("futures/um"), first=date(2019, 9, 1), lines=1440),
+        _archive("spot_minutes_history", "spot_bars", *_minutes("spot"), first=date(2017, 8, 1), lines=1440),
         _archive("funding_history", "perp_bars", "futures/um/monthly/fundingRate/{}", first=date(2020, 1, 1)),
     ),
 )

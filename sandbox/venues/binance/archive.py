@@ -33,9 +33,9 @@ STEP, DAY_MS = 5, 86_400_000
 SPOT_MICROSECONDS_FROM = date(2025, 1, 1)
 MONTH_PUBLISHED_DAYS = 5
 """A file of a month comes so long after its end."""
-MISSING, DOUBLED, WRONG_CHECKSUM, HEADERLESS = 0.01, 0.02, 0.0, 0.1
+MISSING, DOUBLED, WRONG_CHECKSUM, HEADERLESS, LACKING = 0.01, 0.02, 0.0, 0.1, 0.0
 """Shares of the files that are not there, that have their rows twice, whose checksum is another one's, and (of futures'
-minutes) that have no header."""
+minutes) that have no header, or, of a month, lack a day."""
 RELEASE = 1
 """Of the files: those of another release have other ETags."""
 
@@ -150,6 +150,8 @@ class Archive:
         day = date.fromisoformat(f"{period}-01" if tree.monthly else period)
         until = next_month(day) if tree.monthly else day + timedelta(days=1)
         header, *lines = tree.lines(self.by_symbol[tree.spot][symbol], start_of(day), start_of(until))
+        if tree.monthly and tree.name == "1m" and fraction("archive lacking", symbol, period) < LACKING:
+            lines = lines[1440:]
         if fraction("archive doubled", symbol, period) < DOUBLED:
             lines = [line for line in lines for _ in range(2)]
         without = tree.spot or (tree.name == "1m" and fraction("archive header", symbol, period) < HEADERLESS)

@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def test_a_list_has_its_files_and_where_it_goes_on() -> None:
 def test_a_file_of_a_month_stands_for_its_days() -> None:
     month = File("2026-06", date(2026, 6, 1), date(2026, 7, 1))
     days = [File(f"{day}", day, date(day.year, day.month, day.day + 1)) for day in (date(2026, 6, 5), date(2026, 7, 5))]
-    assert without_covered([*days, month]) == [days[1], month]
+    assert without_covered([*days, month]) == [days[1], replace(month, of_days=(days[0],))]
     assert without_covered(days) == days
 
 
@@ -304,6 +304,25 @@ def test_defects_of_other_archives_are_named(archived: Archived, monkeypatch: py
     state = archived.fetch(2, venues["kucoin"].archives[1], of=venues["kucoin"], symbols=["XBTUSDTM"])
     assert "but the archive says d41d8cd98f00b204e9800998ecf8427e" in str(state.venues["kucoin"].last_error)
     assert archived.files() == []
+
+
+def test_days_that_the_file_of_a_month_lacks_are_fetched(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    for share, value in (("MISSING", 0.0), ("DOUBLED", 0.0), ("LACKING", 1.0)):
+        monkeypatch.setattr(simulated, share, value)
+    at = datetime.fromtimestamp(start_ms() / 1000, UTC)
+    month = (at - timedelta(days=45)).replace(day=1)
+    end_ms = int(month.timestamp() * 1000) + 2 * DAY
+    days = (start_ms() - end_ms) // DAY + 1
+    # Two days of it are wanted: its own file, and as it lacks one, those of its days that are.
+    state = archived.fetch(days, PERP_MINUTES, symbols=["BTCUSDT"], end_ms=end_ms)
+    names = [name.removeprefix("BTCUSDT-1m-").removesuffix(".zip") for name in archived.files()]
+    assert (state.state, state.failed) == ("done", [])
+    whole, of_days = f"{month:%Y-%m}", [name for name in names if len(name) > 7]
+    assert sorted({*names}) == sorted(names) == sorted([whole, *of_days])
+    assert all(name.startswith(f"{whole}-") for name in of_days)
+    assert 1 <= len(of_days) <= 3
+    archived.fetch(days, PERP_MINUTES, symbols=["BTCUSDT"], end_ms=end_ms)
+    assert len(archived.files()) == len(names), "nothing is fetched twice"
 
 
 def test_a_closed_month_is_one_file(archived: Archived) -> None:

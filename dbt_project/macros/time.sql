@@ -36,6 +36,11 @@
 {{ return(known_ms(ref("recording_runs"), "max(end_ms) filter (venue = '') - 60000")) }}
 {%- endmacro %}
 
+{#- The first minute that was recorded, as a number; 0 while nothing is. -#}
+{% macro recorded_since_ms() -%}
+{{ return(known_ms(ref("recording_runs"), "min(start_ms) filter (venue = '')")) }}
+{%- endmacro %}
+
 {#- The as_of of the edition that this build leads to, as a number: the end of rolling windows. -#}
 {% macro as_of_ms() -%}
 {%- set as_of = known_ms(source("pipeline", "settings"), "max(if(name = 'as_of_ms', value, null))::bigint") -%}

@@ -3,7 +3,7 @@
     over, and again whenever more of its history has been fetched. -#}
 {%- set day_ms, hour_ms, minute_ms, days_back = 86400000, 3600000, 60000, 7 %}
 {%- set last = last_day_ms(newest_minute_ms()) %}
-{%- set recorded_ms = known_ms(ref("recording_runs"), "min(start_ms) filter (venue = '')") // day_ms * day_ms %}
+{%- set recorded_ms = recorded_since_ms() // day_ms * day_ms %}
 {%- set begin = [last - days_back * day_ms, recorded_ms] | max %}
 {%- set hours, minutes = ref("series_market_1h"), ref("series_market_1m") %}
 {%- set bars, oi_history, settlements = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements") %}

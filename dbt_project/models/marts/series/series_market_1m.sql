@@ -3,7 +3,6 @@
     has the close of its bar as price if the bar was fetched or is older than the recording (the recorder's first requests bring
     bars of the minutes before), and the open interest that the venue's history has for its start. A minute of an outage has no
     price. Open interest alone makes no row, because it goes back for years. -#}
-{%- set began_ms = known_ms(ref("recording_runs"), "min(start_ms) filter (venue = '')") %}
 {%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") ~ ref("int_touched_minutes") %}
 {%- set facts = {"observed": "int_market_minutes", "bars": "int_market_bars"} %}
 with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
@@ -63,7 +62,7 @@ minutes as (
     coalesce(observed.quote, bars.quote, instruments.quote) as quote,
     coalesce(observed.hip3, bars.hip3, instruments.hip3, false) as hip3,
     coalesce(observed.aggregated, bars.aggregated, liquidations.aggregated) as aggregated,
-    observed.market_id is null and coalesce(bars.source = 'backfilled' or minute_ms < {{ began_ms }}, false) as unobserved,
+    observed.market_id is null and coalesce(bars.source = 'backfilled' or minute_ms < {{ recorded_since_ms() }}, false) as unobserved,
     if(instruments.usd_like, bars.close, null) as bar_price,
     if(unobserved, bar_price, observed.price) as price,
     observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,

@@ -36,11 +36,11 @@ from {{ read("recorded", fields) }}
 {#- Kinds whose bars are minutes of files. -#}
 {% macro file_bar_kinds() %}{{ return(["perp_bars_files", "spot_bars_files"]) }}{% endmacro %}
 
-{#- True for a closed minute that is stored as one: recorded, requested of the past, or of a file. Older ones have no tier,
-    which keeps minutes for as many days; of files, their hours are stored (int_history_bars). -#}
+{#- True for a closed minute that is stored as one: recorded, requested of the past, or of a file. Of the past, older ones have
+    no tier, which keeps minutes for as many days; of files, their hours are stored (int_history_bars). -#}
 {% macro is_stored_minute() -%}
 opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0
-        and opened_ms >= tick_ms - {{ minute_days() * 86400000 }}
+        and (opened_ms >= tick_ms - {{ minute_days() * 86400000 }} or not {{ is_backfilled() }})
 {%- endmacro %}
 
 {#- How many days of minutes the series keep: `keep_days` of the tier 1m, to which a test compares it. -#}

@@ -80,7 +80,7 @@ def test_a_revoked_key_is_refused_within_five_seconds(api: Api) -> None:
 def test_limits_that_a_key_raises(api: Api, key: str) -> None:
     long = "/api/series/price?base=BTC&range=10y"
     assert "3650d with an API key" in api.get(long).error
-    got = api.get(long, X_API_Key=key).json
+    got = api.get(f"{long}&step=1d", X_API_Key=key).json
     assert (got["step"], got["start"]) == (DAY, (AS_OF_MS - 3650 * DAY) // DAY * DAY)
     assert api.get("/api/series/price?base=BTC&range=3651d", X_API_Key=key).status == 400
     fine = f"/api/series/price?market=bybit:perp:BTCUSDT&start={AS_OF_MS - 2 * DAY}&end={AS_OF_MS}"
@@ -91,7 +91,7 @@ def test_limits_that_a_key_raises(api: Api, key: str) -> None:
     assert api.get(fine).json["step"] == 300_000
     edge = AS_OF_MS // 60_000 * 60_000
     for count, step in ((5999, 60_000), (6000, 300_000)):
-        url = f"/api/series/price?base=BTC&start={edge - count * 60_000}&end={edge}"
+        url = f"/api/series/price?base=BTC&step=1m&start={edge - count * 60_000}&end={edge}"
         assert api.get(url, X_API_Key=key).json["step"] == step
 
 

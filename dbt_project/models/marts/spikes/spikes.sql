@@ -17,7 +17,9 @@ with recursive
 measured as (
   select {{ columns }}, source, ln(1 + volume_usd) as x, quantile_cont(ln(1 + volume_usd), [0.25, 0.5, 0.75]) over past as quarters
   from {{ ref("int_market_bars") }}
-  where volume_usd is not null and minute_ms >= {{ fetched_first - day_ms }}
+  where
+    volume_usd is not null and minute_ms >= {{ fetched_first - day_ms }}
+    and market_id in (select f.market_id from {{ ref("int_market_bars") }} as f where f.source = 'backfilled' and f.minute_ms >= {{ fetched_first }})
   window past as (partition by market_id order by minute_ms range between {{ day_ms }} preceding and 60000 preceding)
 ),
 {% endif %}

@@ -34,7 +34,7 @@ def open_interest(market: Market, rows: Ints, minutes: Ints) -> Floats:
     world = market.universe
     own = 0.6 + 0.8 * uniform(market.market_keys[rows], np.array([0]), 31)
     level = world.volume_usd[rows] * 0.35 / market.base_usd[rows] * own
-    wave = np.exp(walk(market.held_keys[rows], minutes, _OI_OCTAVES))
+    wave = np.exp(walk(market.premium_keys[rows], minutes, _OI_OCTAVES))
     held = world.perp[rows] + world.future[rows]
     whole = market.to_lot(rows, level[:, None] * held[:, None] * wave)
     return np.where(market.listed(rows, minutes), whole, 0.0)

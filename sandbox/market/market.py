@@ -57,7 +57,6 @@ class Market:
         self.market_keys = keys(names, seed, "market")
         self.bar_keys = keys(names, seed, "bar")
         self.premium_keys = keys(names, seed, "premium")
-        self.held_keys = keys(names, seed, "open interest")
         self.crowd_keys = keys([asset.name for asset in universe.assets], seed, "crowd")
         self._factor_key = keys(["factor", "regime"], seed, "world")
         self._beta = np.array([asset.beta for asset in universe.assets])

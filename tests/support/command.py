@@ -13,11 +13,15 @@ from orchestration.cli.main import app
 from tests.support.servers.api_server import free_port
 
 TIDEMARK = str(Path(sys.executable).with_name("tidemark"))
+PORTS = ("TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """A home of its own on ports of its own."""
-    ports = {name: str(free_port()) for name in ("TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")}
+    free = set[int]()
+    while len(free) < len(PORTS):  # the same port may be free twice
+        free.add(free_port())
+    ports = dict(zip(PORTS, map(str, free), strict=True))
     bare = {name: value for name, value in os.environ.items() if not name.startswith("TIDEMARK_")}
     return {**bare, **ports, "TIDEMARK_HOME": str(home), **more}
 

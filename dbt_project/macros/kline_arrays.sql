@@ -1,9 +1,9 @@
-{#- Bars of the array format: [open time, o, h, l, c, volume (base), close time, turnover (quote), trades, taker buy
-    (base), taker buy (quote), …]. The symbol is the request's key. -#}
-{% macro kline_arrays(venue, kind) -%}
-{%- set fields = {
-    "opened_ms": time_ms("r[1]", past=true),
-    "closed_ms": time_ms("r[7]"),
+{#- The fields of a bar in the array format: [open time, o, h, l, c, volume (base), close time, turnover (quote), trades, taker
+    buy (base), taker buy (quote), …]; `time` is how a time is written, if not in ms. -#}
+{% macro kline_fields(time="{0}") -%}
+{{ return({
+    "opened_ms": time_ms(time.format("r[1]"), past=true),
+    "closed_ms": time_ms(time.format("r[7]")),
     "open": price("r[2]"),
     "high": price("r[3]"),
     "low": price("r[4]"),
@@ -11,7 +11,12 @@
     "volume": size("r[6]"),
     "turnover": amount("r[8]"),
     "taker_buy_turnover": amount("r[11]"),
-} %}
+}) }}
+{%- endmacro %}
+
+{#- Bars of the array format. The symbol is the request's key. -#}
+{% macro kline_arrays(venue, kind) -%}
+{%- set fields = kline_fields() %}
 with recorded as (
     {{ recorded(venue, kind, "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

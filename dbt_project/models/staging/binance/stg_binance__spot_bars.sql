@@ -1,14 +1,4 @@
-{%- set fields = {
-    "opened_ms": time_ms("r[1]", past=true),
-    "closed_ms": time_ms("r[7]"),
-    "open": price("r[2]"),
-    "high": price("r[3]"),
-    "low": price("r[4]"),
-    "close": price("r[5]"),
-    "volume": size("r[6]"),
-    "turnover": amount("r[8]"),
-    "taker_buy_turnover": amount("r[11]"),
-} %}
+{%- set fields = kline_fields() %}
 with recorded as (
     {{ recorded('binance', 'spot_bars', "from_json(body, '[[\"VARCHAR\"]]')", may_be_empty=true) }}
 )

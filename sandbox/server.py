@@ -60,7 +60,7 @@ def create_app(
     app.config.TOUCHUP = False  # rewrites Sanic's source, which works for one app a process; tests start many
     app.config.FALLBACK_ERROR_FORMAT = "json"
     app.config.KEEP_ALIVE_TIMEOUT = 75
-    app.config.WEBSOCKET_PING_INTERVAL = 180  # as several venues do: a ping every three minutes, ten to answer it
+    app.config.WEBSOCKET_PING_INTERVAL = 180  # as several venues do: a ping every three minutes, ten to reply
     app.config.WEBSOCKET_PING_TIMEOUT = 600
     hub = Hub(world, clock, {one.venue: one.frames for one in SIMULATED_VENUES if one.frames is not None})
     pools = {name: pool for one in SIMULATED_VENUES for name, pool in one.pools.items()}

@@ -7,7 +7,8 @@ create table if not exists pipeline.window_minutes (tick_ms bigint);
 create table if not exists pipeline.loads (
     load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
 create table if not exists pipeline.builds (
-    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, ticks bigint[], minutes bigint[]);
+    build_id bigint, started_ms bigint, finished_ms bigint, as_of_ms bigint, built_minutes bigint[],
+    touched_minutes bigint[]);
 create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
 create table if not exists pipeline.late_ranges (
     build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);

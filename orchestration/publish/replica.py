@@ -58,7 +58,7 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
     tiers of an hour and more the ranges that were backfilled."""
     since = f"where build_id > {after_build}"
     con.execute(
-        "create or replace temp table built as select distinct unnest(ticks) as t "
+        "create or replace temp table built as select distinct unnest(built_minutes) as t "
         f"from warehouse.pipeline.builds {since}"
     )
     con.execute(

@@ -209,7 +209,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
     """
     before, history = con.execute(
         # Steps that a clock which was ahead left in the future do not count: otherwise nothing would fire until then.
-        "select (select max(newest) from (select list_max(ticks) as newest from pipeline.builds) "
+        "select (select max(newest) from (select list_max(built_minutes) as newest from pipeline.builds) "
         f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]

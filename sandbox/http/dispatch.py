@@ -1,4 +1,4 @@
-"""From an HTTP request to a venue's answer: faults first, then rate limits, then the simulated or recorded body."""
+"""From an HTTP request to a venue's response: faults first, then rate limits, then the simulated or recorded body."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -17,7 +17,7 @@ from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.http.streams import Hub
 from sandbox.market.clock import Clock
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 
 Handler = Callable[..., Coroutine[Any, Any, HTTPResponse]]
 
@@ -74,37 +74,37 @@ def _parsed(request: SanicRequest[Any, Any]) -> Any:
         return None
 
 
-async def _answer_of_fault(request: SanicRequest[Any, Any], faults: list[Fault]) -> HTTPResponse | None:
+async def _response_of_fault(request: SanicRequest[Any, Any], faults: list[Fault]) -> HTTPResponse | None:
     for fault in faults:
         if fault.kind == "slow":
             await asyncio.sleep(float(fault.options.get("delay_s", 5)))
         if fault.kind == "outage":
             return cut_off(request)
-        if (answer := refused(fault)) is not None:
-            return _response(answer, {})
+        if (response := refused(fault)) is not None:
+            return _response(response, {})
     return None
 
 
-def _response(answer: Answer, headers: dict[str, str]) -> HTTPResponse:
-    return HTTPResponse(answer.body, answer.status, {**answer.headers, **headers}, answer.content_type)
+def _response(response: Response, headers: dict[str, str]) -> HTTPResponse:
+    return HTTPResponse(response.body, response.status, {**response.headers, **headers}, response.content_type)
 
 
 def _spoiled(
-    request: SanicRequest[Any, Any], answer: Answer, headers: dict[str, str], faults: list[Fault]
+    request: SanicRequest[Any, Any], response: Response, headers: dict[str, str], faults: list[Fault]
 ) -> HTTPResponse:
-    body = answer.body
+    body = response.body
     for fault in faults:
         if fault.kind == "changed_field":
             body = changed_field(fault, body)
         if fault.kind == "truncated":
             kept = body[: int(len(body) * float(fault.options.get("at", 0.5)))]
             if fault.options.get("cut"):
-                head = f"HTTP/1.1 {answer.status} OK\r\ncontent-type: application/json\r\n"
+                head = f"HTTP/1.1 {response.status} OK\r\ncontent-type: application/json\r\n"
                 head += f"content-length: {len(body)}\r\n\r\n"
                 transport(request).write(head.encode() + kept)
                 transport(request).close()
             body = kept
-    return HTTPResponse(body, answer.status, {**answer.headers, **headers}, answer.content_type)
+    return HTTPResponse(body, response.status, {**response.headers, **headers}, response.content_type)
 
 
 def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
@@ -115,16 +115,16 @@ def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
     async def route(request: SanicRequest[Any, Any], **placeholders: str) -> HTTPResponse:
         path = sandbox.split(request.path)[2] if placeholders else endpoint.path
         faults = sandbox.faults.on(endpoint.venue, endpoint.host, path)
-        if faults and (early := await _answer_of_fault(request, faults)) is not None:
+        if faults and (early := await _response_of_fault(request, faults)) is not None:
             return early
         now_ms = sandbox.clock.now_ms()
         if (use := sandbox.limits.exceeded(endpoint.pool, request.ip, now_ms)) is not None:
             return _response(venue.refusal(use, pool, now_ms), {})
         query = dict(parse_qsl(request.query_string, keep_blank_values=True)) | placeholders
-        answer = endpoint.answer(Request(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
-        weight = endpoint.weight if answer.weight is None else answer.weight
+        response = endpoint.respond(Request(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
+        weight = endpoint.weight if response.weight is None else response.weight
         headers = venue.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
-        return _spoiled(request, answer, headers, faults) if faults else _response(answer, headers)
+        return _spoiled(request, response, headers, faults) if faults else _response(response, headers)
 
     return route
 
@@ -141,9 +141,9 @@ def replay_route(sandbox: Sandbox) -> Handler:
         found = replay.find(venue, request.method, path, query, body)
         venue = found.venue if found else venue
         faults = sandbox.faults.on(venue or "", host, path)
-        if faults and (early := await _answer_of_fault(request, faults)) is not None:
+        if faults and (early := await _response_of_fault(request, faults)) is not None:
             return early
-        answer = found.answer if found else replay.missing(venue, request.method, path, query, body)
-        return _spoiled(request, answer, {}, faults)
+        response = found.response if found else replay.missing(venue, request.method, path, query, body)
+        return _spoiled(request, response, {}, faults)
 
     return route

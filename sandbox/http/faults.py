@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sandbox.wire.endpoint import Answer
+from sandbox.wire.endpoint import Response
 
 KINDS = {
     "outage": {"note"},
@@ -107,14 +107,14 @@ class Faults:
         return found
 
 
-def refused(fault: Fault) -> Answer | None:
-    """The answer of a fault that replaces the venue's, else None."""
+def refused(fault: Fault) -> Response | None:
+    """The response of a fault that replaces the venue's, else None."""
     if fault.kind == "500":
-        return Answer(str(fault.options.get("body", '{"msg":"Internal error"}')).encode(), 500)
+        return Response(str(fault.options.get("body", '{"msg":"Internal error"}')).encode(), 500)
     if fault.kind not in ("429", "418"):
         return None
     wait = int(fault.options.get("retry_after", 5))
-    return Answer(b'{"code":-1003,"msg":"Too many requests."}', int(fault.kind), {"Retry-After": str(wait)})
+    return Response(b'{"code":-1003,"msg":"Too many requests."}', int(fault.kind), {"Retry-After": str(wait)})
 
 
 def _changed(value: Any, name: str, options: dict[str, Any]) -> Any:

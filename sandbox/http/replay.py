@@ -1,4 +1,4 @@
-"""Replay: a folder of recorded responses, with a `replay.json` that says which request each one answers."""
+"""Replay: a folder of recorded responses, with a `replay.json` that says which request each one belongs to."""
 
 import gzip
 import zlib
@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sandbox.wire.endpoint import Answer
+from sandbox.wire.endpoint import Response
 
 _RESPONSE = {"venue": str, "method": str, "path": str, "params": dict, "body": dict, "status": int, "file": str,
              "text": str, "headers": dict}  # fmt: skip
@@ -21,14 +21,14 @@ class ReplayError(ValueError):
 
 @dataclass(slots=True)
 class Recorded:
-    """One entry: the requests that it matches, and the answer to them."""
+    """One entry: the requests that it matches, and the response to them."""
 
     venue: str
     method: str
     path: str
     params: dict[str, str]
     body: dict[str, Any] | None
-    answer: Answer
+    response: Response
 
     def matches(self, method: str, query: dict[str, str], body: Any) -> bool:
         """Whether a request to the path fits."""
@@ -74,12 +74,12 @@ class Replay:
         self.served[identity] = turn + 1
         return alike[min(turn, len(alike) - 1)]
 
-    def missing(self, venue: str | None, method: str, path: str, query: dict[str, str], body: Any) -> Answer:
+    def missing(self, venue: str | None, method: str, path: str, query: dict[str, str], body: Any) -> Response:
         """The 404 that lists what was requested and what is recorded."""
         known = sorted({f"{one.venue} {one.method} {one.path}" for one in self.responses})
         known += sorted({f"{one.venue} WebSocket {one.path}" for one in self.streams})
         asked = {"venue": venue, "method": method, "path": path, "params": query, "body": body}
-        return Answer(orjson.dumps({"error": "no recording matches", "asked": asked, "available": known}), 404)
+        return Response(orjson.dumps({"error": "no recording matches", "asked": asked, "available": known}), 404)
 
     def stream(self, venue: str | None, path: str) -> RecordedStream | None:
         """The recorded stream of a path."""
@@ -155,8 +155,8 @@ def load_replay(folder: Path) -> Replay:
             continue
         body = entry["text"].encode() if "text" in entry else _read(folder, entry["file"], where)
         headers = {name: str(value) for name, value in entry.get("headers", {}).items()}
-        answer = Answer(body, entry.get("status", 200), headers)
+        response = Response(body, entry.get("status", 200), headers)
         params = {name: str(value) for name, value in entry.get("params", {}).items()}
         method = entry.get("method", "GET").upper()
-        replay.responses.append(Recorded(entry["venue"], method, entry["path"], params, entry.get("body"), answer))
+        replay.responses.append(Recorded(entry["venue"], method, entry["path"], params, entry.get("body"), response))
     return replay

@@ -10,7 +10,7 @@ from sandbox.derived.wallets import Wallets
 from sandbox.http.limits import Pool, Use
 from sandbox.http.streams import Frame, Reply
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Endpoint
+from sandbox.wire.endpoint import Endpoint, Response
 
 if TYPE_CHECKING:  # the server's state holds the simulated venues
     from sandbox.http.dispatch import Sandbox
@@ -29,7 +29,7 @@ class SimulatedVenue:
 
     hosts     all hosts, HTTP and WebSocket; paths are served at `/<host><path>`
     pools     its rate limits; the names are unique over all venues: "<venue>" or "<venue>_<what>"
-    refusal   (use of that address, the pool, now ms) → the answer above the rate limit; it bans the address by setting
+    refusal   (use of that address, the pool, now ms) → the response above the limit; it bans the address by setting
               `use.banned_until_ms`
     headers   (name of the pool, used weight) → the venue's rate-limit headers
     sockets   adds the WebSocket routes; `sockets.add_socket` suffices where topics are subscribed to by message
@@ -48,7 +48,7 @@ class SimulatedVenue:
     hosts: tuple[str, ...]
     pools: Mapping[str, Pool]
     endpoints: Callable[[World], list[Endpoint]]
-    refusal: Callable[[Use, Pool, int], Answer]
+    refusal: Callable[[Use, Pool, int], Response]
     headers: Callable[[str, int], dict[str, str]] = no_headers
     sockets: "Callable[[App, Sandbox], None] | None" = None
     reply: Reply | None = None

@@ -48,9 +48,9 @@ def add_socket(
             if welcome is not None:
                 await ws.send(orjson.dumps(welcome).decode())
             async for text in ws:
-                answer = reply(connection, text if isinstance(text, str) else "")
-                if answer is not None:
-                    await ws.send(answer)
+                response = reply(connection, text if isinstance(text, str) else "")
+                if response is not None:
+                    await ws.send(response)
 
     app.add_websocket_route(listen, path, name="ws" + re.sub(r"\W", "_", path))
 
@@ -81,9 +81,9 @@ async def _replay(sandbox: Sandbox, stream: RecordedStream, request: Request[Any
             async for text in ws:
                 if reply is None:
                     continue
-                answer = reply(connection, text if isinstance(text, str) else "")
-                if answer is not None:
-                    await ws.send(answer)
+                response = reply(connection, text if isinstance(text, str) else "")
+                if response is not None:
+                    await ws.send(response)
                 if connection.topics and playing is None:
                     playing = asyncio.create_task(_play(sandbox, connection, stream))
         finally:

@@ -6,7 +6,7 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.wire import won_candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed
 from sandbox.wire.won_market import SEOUL_MS, WonMarkets, failure
 
@@ -21,11 +21,11 @@ class Bithumb:
     def __init__(self, world: World) -> None:
         self.won = WonMarkets(world, "bithumb", SEOUL_MS, whole=True)
 
-    def markets(self, request: Request) -> Answer:
+    def markets(self, request: Request) -> Response:
         """GET /v1/market/all."""
-        return json_answer(self.won.markets(request.now_ms, request.query.get("isDetails", "").lower() == "true"))
+        return json_response(self.won.markets(request.now_ms, request.query.get("isDetails", "").lower() == "true"))
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET /v1/ticker."""
         markets = [market.strip().upper() for market in request.query.get("markets", "").split(",") if market.strip()]
         if not markets:
@@ -36,9 +36,9 @@ class Bithumb:
         rows = [self.won.by_symbol.get(market, -1) for market in markets]
         if not listed.issuperset(rows):
             return failure(404, "Code not found")
-        return json_answer(self.won.tickers(rows, request.now_ms))
+        return json_response(self.won.tickers(rows, request.now_ms))
 
-    def all_tickers(self, request: Request) -> Answer:
+    def all_tickers(self, request: Request) -> Response:
         """GET /public/ticker/ALL_KRW of API 1.2: one object per coin, with numbers as text, and the date."""
         world, rows = self.won.world, self.won.listed(request.now_ms)
         state, last, day = (
@@ -62,13 +62,13 @@ class Bithumb:
                 "fluctate_24H": trimmed(now - then, text), "fluctate_rate_24H": f"{(now / then - 1) * 100:.2f}",
             }  # fmt: skip
         data["date"] = str(request.now_ms)
-        return json_answer({"status": "0000", "data": data})
+        return json_response({"status": "0000", "data": data})
 
-    def minutes(self, request: Request) -> Answer:
+    def minutes(self, request: Request) -> Response:
         """GET /v1/candles/minutes/{unit}."""
         return won_candles.minutes(self.won, request)
 
-    def days(self, request: Request) -> Answer:
+    def days(self, request: Request) -> Response:
         """GET /v1/candles/days."""
         return won_candles.days(self.won, request)
 
@@ -85,7 +85,7 @@ def endpoints(world: World) -> list[Endpoint]:
     ]
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the second is over."""
     return failure(429, "Too many API requests.", "too_many_requests")
 

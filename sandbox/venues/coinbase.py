@@ -12,7 +12,7 @@ from sandbox.market.listing import Listing
 from sandbox.market.noise import Floats, fraction
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed
 
 HOST = "api.exchange.coinbase.com"
@@ -24,9 +24,9 @@ DUST_USD = 1.0
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
-def failure(status: int, message: str) -> Answer:
+def failure(status: int, message: str) -> Response:
     """An error as Coinbase writes it."""
-    return json_answer({"message": message}, status)
+    return json_response({"message": message}, status)
 
 
 def to_ms(text: str) -> int:
@@ -45,13 +45,13 @@ class Coinbase:
         self.rows = [int(row) for row in world.universe.rows("coinbase", "spot")]
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
-    def products(self, request: Request) -> Answer:
+    def products(self, request: Request) -> Response:
         """GET /products; delisted products remain in the list."""
         listings = self.world.universe.listings
-        return json_answer([_product(listings[row], request.now_ms) for row in self.rows
+        return json_response([_product(listings[row], request.now_ms) for row in self.rows
                             if listings[row].listed_ms <= request.now_ms])  # fmt: skip
 
-    def stats(self, request: Request) -> Answer:
+    def stats(self, request: Request) -> Response:
         """GET /products/stats: 24 hours and 30 days of every product; a delisted one has no last price."""
         state, last = self.world.minute(request.now_ms // MINUTE_MS), self.world.last(request.now_ms)
         month = self.world.remembered("coinbase month", request.now_ms // DAY_MS, self._month, 2)
@@ -68,7 +68,7 @@ class Coinbase:
                     "low": price % min(float(state.low_24h[row]), now), "last": price % now,
                     "volume": trimmed(state.base_24h[row], 8),
                 }  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
     def _month(self, day: int) -> Any:
         """Approximate volume of the last 30 days in coins: the USD of all days at the last day's price."""
@@ -76,7 +76,7 @@ class Coinbase:
         quote = self.world.market.hour_volumes(rows, np.arange((day - 30) * 24, day * 24)).sum(axis=1)
         return quote / np.exp(self.world.market.price_logs(rows, np.array([day * 1440]))[:, 0])
 
-    def ticker(self, request: Request) -> Answer:
+    def ticker(self, request: Request) -> Response:
         """GET /products/{id}/ticker."""
         row = self.by_symbol.get(request.query["product"])
         state = self.world.minute(request.now_ms // MINUTE_MS)
@@ -86,14 +86,14 @@ class Coinbase:
         price, step = self.world.price_format[row], 1.0 / float(self.world.universe.scale[row])
         trades = int(state.trades_24h[row]) + 1
         traded = request.now_ms - int(DAY_MS / trades * fraction("traded", one.id, request.now_ms // 1000))
-        return json_answer({
+        return json_response({
             "trade_id": (request.now_ms - one.listed_ms) // DAY_MS * trades + trades, "price": price % now,
             "size": trimmed(state.base_24h[row] / trades, 8),
             "time": datetime.fromtimestamp(traded / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "bid": price % max(now - step, step), "ask": price % now, "volume": trimmed(state.base_24h[row], 8),
         })  # fmt: skip
 
-    def book(self, request: Request) -> Answer:
+    def book(self, request: Request) -> Response:
         """GET /products/{id}/book: the best level, or with level=2 the whole book."""
         row = self.by_symbol.get(request.query["product"])
         if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
@@ -102,12 +102,12 @@ class Coinbase:
             return failure(400, "Invalid level")
         price, levels = self.world.price_format[row], BOOK_LEVELS if level == "2" else 1
         bids, asks = (_levels(side, price) for side in ladder(self.world, row, levels, request.now_ms))
-        return json_answer({
+        return json_response({
             "bids": bids, "asks": asks, "sequence": request.now_ms // 10, "auction_mode": False, "auction": None,
             "time": datetime.fromtimestamp(request.now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         })  # fmt: skip
 
-    def candles(self, request: Request) -> Answer:
+    def candles(self, request: Request) -> Response:
         """GET /products/{id}/candles, newest first: seconds, low, high, open, close, coins."""
         row = self.by_symbol.get(request.query["product"])
         if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
@@ -130,7 +130,7 @@ class Coinbase:
         dust = DUST_USD / float(self.world.market.quote_usd[row])
         rows = [[at // 1000, low, h, o, c, round(base, 8)]
                 for at, o, h, low, c, base, quote, _, _ in found.rows() if quote >= dust]  # fmt: skip
-        return json_answer(rows[::-1])
+        return json_response(rows[::-1])
 
 
 def _levels(side: Floats, price: str) -> list[tuple[str, str, int]]:
@@ -167,7 +167,7 @@ def endpoints(world: World) -> list[Endpoint]:
     ]
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the second is over."""
     return failure(429, "Public rate limit exceeded")
 

@@ -11,7 +11,7 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.noise import key
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 
 HOST = "www.deribit.com"
 # What is held in all, coins
@@ -89,23 +89,23 @@ class Deribit:
             found += options(chain(self.world, "deribit linear", coin, minute, held), linear=True)
         return found
 
-    def summaries(self, request: Request) -> Answer:
+    def summaries(self, request: Request) -> Response:
         """get_book_summary_by_currency."""
         found = self._asked(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         return result([_summary(one, request.now_ms) for one in found], request.now_ms)
 
-    def instruments(self, request: Request) -> Answer:
+    def instruments(self, request: Request) -> Response:
         """get_instruments; expired ones are not kept."""
         found = self._asked(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         if request.query.get("expired", "false") == "true":
             found = []
         return result([_instrument(one) for one in found], request.now_ms)
 
-    def index_price(self, request: Request) -> Answer:
+    def index_price(self, request: Request) -> Response:
         """get_index_price."""
         coin, _, quote = request.query.get("index_name", "").partition("_")
         if coin.upper() not in HELD_LINEAR or quote not in ("usd", "usdc"):
@@ -114,7 +114,7 @@ class Deribit:
         index = round(chain(self.world, "deribit linear", coin.upper(), minute, HELD_LINEAR[coin.upper()]).index, 4)
         return result({"index_price": index, "estimated_delivery_price": index}, request.now_ms)
 
-    def _asked(self, request: Request) -> list[Option] | Answer:
+    def _asked(self, request: Request) -> list[Option] | Response:
         if request.query.get("kind", "option") != "option":
             return failure("kind", "only options are simulated", request.now_ms)
         found = self.options(request.query.get("currency", "").upper(), request.now_ms)
@@ -158,17 +158,17 @@ def _instrument(one: Option) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def result(value: Any, now_ms: int) -> Answer:
+def result(value: Any, now_ms: int) -> Response:
     """A result in the envelope of JSON-RPC."""
     times = {"usIn": now_ms * 1000, "usOut": now_ms * 1000 + 420, "usDiff": 420}
-    return json_answer({"jsonrpc": "2.0", "result": value, **times, "testnet": False})
+    return json_response({"jsonrpc": "2.0", "result": value, **times, "testnet": False})
 
 
-def failure(parameter: str, reason: str, now_ms: int) -> Answer:
+def failure(parameter: str, reason: str, now_ms: int) -> Response:
     """A refused parameter."""
     times = {"usIn": now_ms * 1000, "usOut": now_ms * 1000 + 90, "usDiff": 90}
     error = {"code": -32602, "message": "Invalid params", "data": {"reason": reason, "param": parameter}}
-    return json_answer({"jsonrpc": "2.0", "error": error, **times, "testnet": False}, 400)
+    return json_response({"jsonrpc": "2.0", "error": error, **times, "testnet": False}, 400)
 
 
 def endpoints(world: World) -> list[Endpoint]:
@@ -181,10 +181,10 @@ def endpoints(world: World) -> list[Endpoint]:
     ]
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until there is credit again."""
     error = {"code": 10028, "message": "too_many_requests"}
-    return json_answer({"jsonrpc": "2.0", "error": error, "testnet": False}, 429)
+    return json_response({"jsonrpc": "2.0", "error": error, "testnet": False}, 429)
 
 
 SIMULATED = SimulatedVenue(

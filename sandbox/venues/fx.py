@@ -13,7 +13,7 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.noise import keys, walk
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 
 BANK, DAILY = "quotation-api-cdn.dunamu.com", "api.frankfurter.dev"
 SEOUL_MS, MINUTE_MS, DAY_MS = 9 * 3_600_000, 60_000, 86_400_000
@@ -40,10 +40,10 @@ class Fx:
         rates: list[float] = (street / (1.0 + PREMIUM + walk(self.premium_key, at, _WANDERS)[0])).tolist()
         return rates
 
-    def recent(self, request: Request) -> Answer:
+    def recent(self, request: Request) -> Response:
         """GET /v1/forex/recent."""
         codes = [code.strip().upper() for code in request.query.get("codes", "").split(",")]
-        return json_answer([self._notice(request.now_ms)] if "FRX.KRWUSD" in codes else [])
+        return json_response([self._notice(request.now_ms)] if "FRX.KRWUSD" in codes else [])
 
     def _notice(self, now_ms: int) -> dict[str, Any]:
         at = noticed_ms(now_ms)
@@ -74,15 +74,15 @@ class Fx:
             "signedChangeRate": round(away / before, 10),
         }  # fmt: skip
 
-    def latest(self, request: Request) -> Answer:
+    def latest(self, request: Request) -> Response:
         """GET /v1/latest: the rates of the last working day, new at 15:00 UTC."""
         if (refused := _refused(request)) is not None:
             return refused
         day = _working(datetime.fromtimestamp(request.now_ms / 1000, UTC) - timedelta(hours=15))
         body = {"amount": 1.0, "base": "USD", "date": f"{day:%Y-%m-%d}", "rates": {"KRW": self._fixed(day)}}
-        return json_answer(body)
+        return json_response(body)
 
-    def series(self, request: Request) -> Answer:
+    def series(self, request: Request) -> Response:
         """GET /v1/{from}..{to}: the rates of the working days between, and GET /v1/{day}."""
         if (refused := _refused(request)) is not None:
             return refused
@@ -92,18 +92,18 @@ class Fx:
             start = max(datetime.fromisoformat(first).replace(tzinfo=UTC), _FIRST_DAY)
             end = min(datetime.fromisoformat(last).replace(tzinfo=UTC) if last else newest, newest)
         except ValueError:
-            return json_answer({"message": "not found"}, 404)
+            return json_response({"message": "not found"}, 404)
         if not dots:
             day = _working(min(start, newest))
             body = {"amount": 1.0, "base": "USD", "date": f"{day:%Y-%m-%d}", "rates": {"KRW": self._fixed(day)}}
-            return json_answer(body)
+            return json_response(body)
         between = [start + timedelta(days=n) for n in range((end - start).days + 1)]
         days = [day for day in between if day.weekday() < 5]
         if not days:
-            return json_answer({"message": "not found"}, 404)
+            return json_response({"message": "not found"}, 404)
         rates = {f"{day:%Y-%m-%d}": {"KRW": self._fixed(day)} for day in days}
         body = {"amount": 1.0, "base": "USD", "start_date": f"{days[0]:%Y-%m-%d}", "end_date": f"{days[-1]:%Y-%m-%d}"}
-        return json_answer(body | {"rates": rates})
+        return json_response(body | {"rates": rates})
 
     def _fixed(self, day: datetime) -> float:
         """The reference rate: that of 13:15 UTC."""
@@ -127,11 +127,11 @@ def _working(day: datetime) -> datetime:
     return day - timedelta(days=max(0, day.weekday() - 4))
 
 
-def _refused(request: Request) -> Answer | None:
+def _refused(request: Request) -> Response | None:
     if request.query.get("base", "EUR").upper() != "USD" or "KRW" not in request.query.get(
         "symbols", "KRW"
     ).upper().split(","):
-        return json_answer({"message": "not found"}, 404)
+        return json_response({"message": "not found"}, 404)
     return None
 
 
@@ -145,9 +145,9 @@ def endpoints(world: World) -> list[Endpoint]:
     ]
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429: neither documents a limit."""
-    return json_answer({"message": "Too Many Requests"}, 429)
+    return json_response({"message": "Too Many Requests"}, 429)
 
 
 SIMULATED = SimulatedVenue(

@@ -1,4 +1,4 @@
-"""An endpoint of a simulated venue: the request that it receives and the answer that it gives."""
+"""An endpoint of a simulated venue: the request that it receives and the response that it gives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """One response; `weight` replaces the endpoint's weight where it depends on the request."""
 
     body: bytes
@@ -37,12 +37,12 @@ class Endpoint:
     venue: str
     host: str
     path: str
-    answer: Callable[[Request], Answer]
+    respond: Callable[[Request], Response]
     pool: str
     weight: int = 1
     method: str = "GET"
 
 
-def json_answer(value: Any, status: int = 200, weight: int | None = None) -> Answer:
-    """A JSON answer."""
-    return Answer(orjson.dumps(value), status, weight=weight)
+def json_response(value: Any, status: int = 200, weight: int | None = None) -> Response:
+    """A JSON response."""
+    return Response(orjson.dumps(value), status, weight=weight)

@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 from xml.sax.saxutils import escape
 
-from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.endpoint import Request, Response
 
 PAGE = 1000
 """Names on a page of a list at most."""
-NOT_FOUND = Answer(b"<Error><Code>NoSuchKey</Code></Error>", 404, content_type="application/xml")
+NOT_FOUND = Response(b"<Error><Code>NoSuchKey</Code></Error>", 404, content_type="application/xml")
 
 
 def day_of(at_ms: int) -> date:
@@ -31,7 +31,7 @@ def next_month(day: date) -> date:
     return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
-def list_objects(request: Request, bucket: str, names: Iterable[tuple[str, str, int]]) -> Answer:
+def list_objects(request: Request, bucket: str, names: Iterable[tuple[str, str, int]]) -> Response:
     """GET of a bucket with prefix, delimiter and marker: of (name, ETag, bytes), in the order of the names, a page."""
     prefix, marker = request.query.get("prefix", ""), request.query.get("marker", "")
     page = list[tuple[str, str, int]]()
@@ -53,7 +53,7 @@ def list_objects(request: Request, bucket: str, names: Iterable[tuple[str, str, 
         f"<MaxKeys>{PAGE}</MaxKeys><Delimiter>/</Delimiter><IsTruncated>{str(more).lower()}</IsTruncated>"
         f"{rows}</ListBucketResult>"
     )
-    return Answer(text.encode(), content_type="application/xml")
+    return Response(text.encode(), content_type="application/xml")
 
 
 def pack(name: str, lines: Iterable[str], packing: Literal["zip", "gzip"] = "zip") -> bytes:
@@ -69,7 +69,7 @@ def pack(name: str, lines: Iterable[str], packing: Literal["zip", "gzip"] = "zip
     return packed.getvalue()
 
 
-def checksum(content: bytes, name: str, algorithm: Literal["sha256", "md5"]) -> Answer:
+def checksum(content: bytes, name: str, algorithm: Literal["sha256", "md5"]) -> Response:
     """The text beside a file: its digest and its name."""
     digest = hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()
-    return Answer(f"{digest}  {name}\n".encode(), content_type="text/plain")
+    return Response(f"{digest}  {name}\n".encode(), content_type="text/plain")

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import whole
 from sandbox.wire.won_market import DAY_MS, MINUTE_MS, SEOUL_MS, WonMarkets, date, failure
 
@@ -51,7 +51,7 @@ def _newest(won: WonMarkets, row: int, step: int, apart: int, end_ms: int, count
     return out[::-1]
 
 
-def minutes(won: WonMarkets, request: Request) -> Answer:
+def minutes(won: WonMarkets, request: Request) -> Response:
     """candles/minutes/{unit}."""
     try:
         unit = whole(request.query, "unit")
@@ -59,15 +59,15 @@ def minutes(won: WonMarkets, request: Request) -> Answer:
         unit = None
     if unit not in UNITS:
         return failure(400, "Invalid parameter. Check the given value!")
-    return _answer(won, request, unit, unit)
+    return _candles(won, request, unit, unit)
 
 
-def days(won: WonMarkets, request: Request) -> Answer:
+def days(won: WonMarkets, request: Request) -> Response:
     """candles/days."""
-    return _answer(won, request, DAY_MS // MINUTE_MS, None)
+    return _candles(won, request, DAY_MS // MINUTE_MS, None)
 
 
-def _answer(won: WonMarkets, request: Request, step: int, unit: int | None) -> Answer:
+def _candles(won: WonMarkets, request: Request, step: int, unit: int | None) -> Response:
     market = request.query.get("market")
     if not market:
         return failure(400, "Missing request parameter error. Check the required parameters!")
@@ -88,7 +88,7 @@ def _answer(won: WonMarkets, request: Request, step: int, unit: int | None) -> A
         close, before = found[n][4], found[n + 1][4] if n + 1 < len(found) else found[n][1]
         one |= {"prev_closing_price": won.price(before), "change_price": won.price(round(close - before, 8)),
                 "change_rate": round(close / before - 1, 10)}  # fmt: skip
-    return json_answer(shown)
+    return json_response(shown)
 
 
 def _shown(won: WonMarkets, market: str, bar: Bar, step: int, now_ms: int) -> dict[str, Any]:

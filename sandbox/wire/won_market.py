@@ -12,7 +12,7 @@ import numpy as np
 
 from sandbox.market.noise import Floats, Ints, fraction
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, json_answer
+from sandbox.wire.endpoint import Response, json_response
 
 DAY_MS, HOUR_MS, MINUTE_MS = 86_400_000, 3_600_000, 60_000
 SEOUL_MS = 9 * HOUR_MS
@@ -20,9 +20,9 @@ _CAUTIONS = ("PRICE_FLUCTUATIONS", "TRADING_VOLUME_SOARING", "DEPOSIT_AMOUNT_SOA
              "CONCENTRATION_OF_SMALL_ACCOUNTS")  # fmt: skip
 
 
-def failure(status: int, message: str, name: int | str | None = None) -> Answer:
+def failure(status: int, message: str, name: int | str | None = None) -> Response:
     """An error as both venues write it."""
-    return json_answer({"error": {"name": status if name is None else name, "message": message}}, status)
+    return json_response({"error": {"name": status if name is None else name, "message": message}}, status)
 
 
 def date(ms: int, form: str = "%Y-%m-%d") -> str:

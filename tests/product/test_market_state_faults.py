@@ -106,7 +106,7 @@ def test_contracts_that_cannot_be_compared_have_their_reasons(served: Served) ->
     compared = [row for row in got["rows"] if row["venue"] == "binance" and not row["symbol"].endswith("_PERP")]
     assert len(compared) > 10
     for row in compared:
-        before, middle, now = (reported[tick, row["symbol"]] for tick in TIMES[1:])
+        before, middle, now = (reported[minute, row["symbol"]] for minute in TIMES[1:])
         assert row["acceleration_pp"] == pytest.approx(100 * (now / middle - middle / before), abs=1e-9)
         assert row["anchors_ms"] == got["targets_ms"]
 

@@ -16,7 +16,7 @@ from sandbox.venues import binance
 from sandbox.venues.aster.info import futures_info, spot_info
 from sandbox.venues.binance import streams
 from sandbox.venues.binance.market import NO_SYMBOL, Binance, failure
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
 
@@ -46,16 +46,16 @@ class Aster(Binance):
                 one |= {"baseAsset": listing.base_raw, "quoteAsset": listing.quote}
         return found
 
-    def premium_index(self, request: Request) -> Answer:
+    def premium_index(self, request: Request) -> Response:
         """GET premiumIndex: weight 1; lists the symbols without an order book too."""
         return dataclasses.replace(super().premium_index(request), weight=1)
 
-    def funding_info(self, request: Request) -> Answer:
+    def funding_info(self, request: Request) -> Response:
         """GET fundingInfo: every symbol."""
         state = self.world.minute(request.now_ms // 60_000)
         symbols = {row: self.world.universe.listings[row].symbol for row in self.marked if state.listed[row]}
         asked = request.query.get("symbol")
-        return json_answer([
+        return json_response([
             {"symbol": symbol, "interestRate": f"{0.0001 * state.hours[row] / 8:.8f}", "time": request.now_ms,
              "fundingIntervalHours": int(state.hours[row]), "fundingFeeCap": 0.03, "fundingFeeFloor": -0.03}
             for row, symbol in symbols.items() if asked in (None, "", symbol)
@@ -70,7 +70,7 @@ class Aster(Binance):
             found += [(at, listings[row].symbol, rate) for at, rate, _ in mine if at >= start]
         return sorted(found)
 
-    def funding_rate(self, request: Request) -> Answer:
+    def funding_rate(self, request: Request) -> Response:
         """GET fundingRate: one symbol's or all symbols' settlements, ascending: from a start, else the newest."""
         symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
@@ -89,10 +89,10 @@ class Aster(Binance):
             began = max(start or 0, until - _DAY_MS)
             found = self._settled(self.futures, began, until, max(1, min(hours, 24)))
         shown = found[:count] if start is not None else found[-count:]
-        return json_answer([{"symbol": name, "fundingRate": f"{rate:.8f}", "fundingTime": at}
+        return json_response([{"symbol": name, "fundingRate": f"{rate:.8f}", "fundingTime": at}
                             for at, name, rate in shown])  # fmt: skip
 
-    def index_references(self, request: Request) -> Answer:
+    def index_references(self, request: Request) -> Response:
         """GET indexreferences: the components of a symbol's index price."""
         symbol = request.query.get("symbol")
         if not symbol:
@@ -100,7 +100,7 @@ class Aster(Binance):
         row = self.by_symbol["futures"].get(symbol)
         if row is None:
             return failure(-1000, "Invalid symbol.")
-        return json_answer({"symbol": symbol, "time": request.now_ms, "references": [
+        return json_response({"symbol": symbol, "time": request.now_ms, "references": [
             {"exchange": _NAMES.get(venue, venue), "symbol": _PAIRS.get(venue, "{}{}").format(base, quote),
              "weight": f"{weight:.8f}"}
             for venue, base, quote, weight in constituents(self.world, row, request.now_ms // 60_000)
@@ -123,15 +123,15 @@ class Aster(Binance):
             Endpoint("aster", SAPI, "/api/v1/klines", self.spot_klines, "aster_spot", 2),
         ]
 
-    def spot_tickers(self, request: Request) -> Answer:
+    def spot_tickers(self, request: Request) -> Response:
         """GET ticker/24hr, spot: the same weight as the futures'."""
-        found: Answer = self.tickers("spot")(request)
+        found: Response = self.tickers("spot")(request)
         return dataclasses.replace(found, weight=1 if request.query.get("symbol") else 40)
 
-    def spot_klines(self, request: Request) -> Answer:
+    def spot_klines(self, request: Request) -> Response:
         """GET klines, spot: as the futures' without the twelfth field."""
-        found: Answer = self.klines("spot")(request)
-        return json_answer([row[:11] for row in orjson.loads(found.body)]) if found.status == 200 else found
+        found: Response = self.klines("spot")(request)
+        return json_response([row[:11] for row in orjson.loads(found.body)]) if found.status == 200 else found
 
 
 def endpoints(world: World) -> list[Endpoint]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from sandbox.market.listing import NEVER_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed
 
 _ORDERS = ["LIMIT", "MARKET", "STOP", "STOP_MARKET", "TAKE_PROFIT", "TAKE_PROFIT_MARKET"]
@@ -70,10 +70,10 @@ def _shown(world: World, kind: str, now_ms: int) -> list[Listing]:
             if not one.group and one.listed_ms - PENDING_MS <= now_ms < one.delisted_ms + SETTLING_MS]  # fmt: skip
 
 
-def futures_info(world: World, request: Request) -> Answer:
+def futures_info(world: World, request: Request) -> Response:
     """GET /fapi/v1/exchangeInfo."""
     category = {asset.name: asset.category for asset in world.universe.assets}
-    return json_answer({
+    return json_response({
         "timezone": "UTC", "serverTime": request.now_ms,
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 2400), _limit("ORDERS", "MINUTE", 1, 1200)],
         "exchangeFilters": [],
@@ -83,9 +83,9 @@ def futures_info(world: World, request: Request) -> Answer:
     })  # fmt: skip
 
 
-def spot_info(world: World, request: Request) -> Answer:
+def spot_info(world: World, request: Request) -> Response:
     """GET /api/v1/exchangeInfo."""
-    return json_answer({
+    return json_response({
         "timezone": "UTC", "serverTime": request.now_ms,
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 6000), _limit("ORDERS", "MINUTE", 1, 6000),
                        _limit("ORDERS", "SECOND", 10, 300)],

@@ -5,7 +5,7 @@ from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.venues.binance import archive, coin_margined, depth, market, options, statistics, streams
 from sandbox.venues.binance.market import API, FAPI
-from sandbox.wire.endpoint import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Endpoint, Response, json_response
 
 POOLS = {
     "binance_fapi": Pool(2400, 60_000),
@@ -20,7 +20,7 @@ _REQUESTS_TO_BAN = 20  # refused requests in one window until the address is ban
 _FIRST_BAN_MS, _LONGEST_BAN_MS = 120_000, 3 * 86_400_000
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the window ends; 418 for an address that continues nevertheless, for a longer time with each ban."""
     if now_ms >= use.banned_until_ms and use.refused > _REQUESTS_TO_BAN:
         use.banned_until_ms = now_ms + min(_FIRST_BAN_MS << use.bans, _LONGEST_BAN_MS)
@@ -29,11 +29,11 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
         wait = -(-(use.banned_until_ms - now_ms) // 1000)
         text = f"Way too many requests; IP banned until {use.banned_until_ms}. "
         text += "Please use the websocket for live updates to avoid bans."
-        return Answer(json_answer({"code": -1003, "msg": text}).body, 418, {"Retry-After": str(wait)})
+        return Response(json_response({"code": -1003, "msg": text}).body, 418, {"Retry-After": str(wait)})
     wait = max(1, -(-(pool.window_ms - now_ms % pool.window_ms) // 1000))
     text = f"Too many requests; current limit of IP is {pool.limit} requests per minute. "
     text += "Please use the websocket for live updates to avoid polling the API."
-    return Answer(json_answer({"code": -1003, "msg": text}).body, 429, {"Retry-After": str(wait)})
+    return Response(json_response({"code": -1003, "msg": text}).body, 429, {"Retry-After": str(wait)})
 
 
 def headers(pool: str, used: int) -> dict[str, str]:

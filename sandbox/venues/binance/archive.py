@@ -17,7 +17,7 @@ from sandbox.market.noise import fraction
 from sandbox.market.world import World
 from sandbox.venues.binance.statistics import RATIOS, STARTS_FROM_MS
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.files import NOT_FOUND, checksum, day_of, list_objects, next_month, pack, start_of
 from sandbox.wire.settlements import settlements
 
@@ -79,7 +79,7 @@ class Archive:
         ]
         self.file = lru_cache(256)(self._file)
 
-    def list_files(self, request: Request) -> Answer:
+    def list_files(self, request: Request) -> Response:
         """GET of the bucket."""
         prefix = request.query.get("prefix", "")
 
@@ -96,10 +96,10 @@ class Archive:
 
         return list_objects(request, BUCKET, names())
 
-    def send_file(self, tree: Tree) -> Callable[[Request], Answer]:
+    def send_file(self, tree: Tree) -> Callable[[Request], Response]:
         """GET of a file or its checksum."""
 
-        def answer(request: Request) -> Answer:
+        def respond(request: Request) -> Response:
             symbol, name = request.query["symbol"], request.query["file"]
             zipped, _, rest = name.partition(".CHECKSUM")
             period = zipped.removeprefix(f"{symbol}-{tree.name}-").removesuffix(".zip")
@@ -107,11 +107,11 @@ class Archive:
                 return NOT_FOUND
             content = self.file(self.trees.index(tree), symbol, period)
             if name == zipped:
-                return Answer(content, content_type="application/zip")
+                return Response(content, content_type="application/zip")
             wrong = fraction("archive checksum", symbol, period) < WRONG_CHECKSUM
             return checksum(b"" if wrong else content, zipped, "sha256")
 
-        return answer
+        return respond
 
     def endpoints(self) -> list[Endpoint]:
         """The list and the files."""

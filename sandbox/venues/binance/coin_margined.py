@@ -15,7 +15,7 @@ from sandbox.venues.binance.info import coin_margined_info
 from sandbox.venues.binance.market import NO_SYMBOL, Binance, failure
 from sandbox.venues.binance.statistics import RATIOS, Statistics
 from sandbox.wire.candles import Candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 
 DAPI, POOL, LIMIT = "dapi.binance.com", "binance_dapi", 2400
 
@@ -44,29 +44,29 @@ class CoinMargined(Binance):
                     "weightedAvgPrice": f"{mean:.8f}"}  # fmt: skip
         return out
 
-    def premium_index(self, request: Request) -> Answer:
+    def premium_index(self, request: Request) -> Response:
         """GET premiumIndex: a list, also of one symbol."""
-        answer = super().premium_index(request)
-        if answer.status != 200:
-            return answer
-        body = orjson.loads(answer.body)
+        response = super().premium_index(request)
+        if response.status != 200:
+            return response
+        body = orjson.loads(response.body)
         listings, known = self.world.universe.listings, self.by_symbol["futures"]
         shown = [
             {**one, "pair": pair(listings[known[one["symbol"]]])}
             for one in ([body] if isinstance(body, dict) else body)
         ]
-        return json_answer(shown, weight=answer.weight)
+        return json_response(shown, weight=response.weight)
 
-    def open_interest(self, request: Request) -> Answer:
+    def open_interest(self, request: Request) -> Response:
         """GET openInterest of one symbol, in contracts."""
-        answer = super().open_interest(request)
-        if answer.status != 200:
-            return answer
+        response = super().open_interest(request)
+        if response.status != 200:
+            return response
         row = self.by_symbol["futures"][request.query["symbol"]]
         one, state = self.world.universe.listings[row], self.world.minute(request.now_ms // 60_000)
         held = round(float(state.oi[row] * state.mark[row]) / one.contract_size)
-        body = orjson.loads(answer.body)
-        return json_answer({**body, "pair": pair(one), "openInterest": str(held), "contractType": "PERPETUAL"})
+        body = orjson.loads(response.body)
+        return json_response({**body, "pair": pair(one), "openInterest": str(held), "contractType": "PERPETUAL"})
 
     def _rows(self, row: int, found: Candles, spot: bool) -> list[list[Any]]:
         price, contract = self.world.price_format[row], self.world.universe.listings[row].contract_size
@@ -86,14 +86,14 @@ class CoinMarginedStatistics(Statistics):
 
     def of_pair(self, path: str) -> Any:
         """GET with pair instead of symbol, and with the contract's type."""
-        answer = self.answering(self.rows_of(path))
+        handler = self.handler(self.rows_of(path))
 
-        def by_pair(request: Request) -> Answer:
+        def by_pair(request: Request) -> Response:
             if not (asked := request.query.get("pair")):
                 return failure(-1102, NO_SYMBOL.replace("symbol", "pair"))
             if path not in RATIOS and request.query.get("contractType") != "PERPETUAL":
                 return failure(-1102, NO_SYMBOL.replace("symbol", "contractType"))
-            return answer(Request({**request.query, "symbol": asked}, request.body, request.now_ms))
+            return handler(Request({**request.query, "symbol": asked}, request.body, request.now_ms))
 
         return by_pair
 
@@ -141,15 +141,15 @@ def endpoints(world: World) -> list[Endpoint]:
     """All paths of the host."""
     market, statistics, paid = CoinMargined(world), CoinMarginedStatistics(world), Depth(world, inverse=True)
 
-    def funding_rates(request: Request) -> Answer:
+    def funding_rates(request: Request) -> Response:
         if not request.query.get("symbol"):
             return failure(-1102, NO_SYMBOL)
-        answer = paid.funding_rates(request)
-        rows = orjson.loads(answer.body)
+        response = paid.funding_rates(request)
+        rows = orjson.loads(response.body)
         return (
-            answer
-            if answer.status != 200
-            else json_answer([{name: one[name] for name in ("symbol", "fundingTime", "fundingRate")} for one in rows])
+            response
+            if response.status != 200
+            else json_response([{name: one[name] for name in ("symbol", "fundingTime", "fundingRate")} for one in rows])
         )
 
     paths = {
@@ -162,4 +162,4 @@ def endpoints(world: World) -> list[Endpoint]:
     }
     data = [*RATIOS, "/futures/data/takerBuySellVol", "/futures/data/openInterestHist"]
     paths |= {path: statistics.of_pair(path) for path in data}
-    return [Endpoint("binance", DAPI, path, answer, POOL) for path, answer in paths.items()]
+    return [Endpoint("binance", DAPI, path, handler, POOL) for path, handler in paths.items()]

@@ -12,14 +12,14 @@ from sandbox.market.derivatives import HOUR_MS, funding_hours, funding_rate
 from sandbox.market.noise import Ints, fraction
 from sandbox.market.world import World
 from sandbox.venues.binance.market import API, FAPI, NO_SYMBOL, failure
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
 
 _FUTURES_WEIGHT = {5: 2, 10: 2, 20: 2, 50: 2, 100: 5, 500: 10, 1000: 20}
 _EXCHANGES = {"gate": ("gateio", "_"), "mexc": ("mxc", ""), "okx": ("okex", "-"), "coinbase": ("coinbase", "-"),
               "kucoin": ("kucoin", "-")}  # fmt: skip
-_LONGEST_ALL_MS = 7 * 86_400_000  # how far the settlements of all symbols reach in one answer
+_LONGEST_ALL_MS = 7 * 86_400_000  # how far the settlements of all symbols reach in one response
 _LONGEST_INTERVAL_MS = 8 * HOUR_MS
 
 
@@ -35,7 +35,7 @@ class Depth:
         self.by_symbol = {"futures": {listings[row].symbol: row for row in self.perps.tolist()},
                           "spot": {listings[row].symbol: row for row in spot}}  # fmt: skip
 
-    def _row(self, request: Request, market: str) -> int | Answer:
+    def _row(self, request: Request, market: str) -> int | Response:
         if not (symbol := request.query.get("symbol")):
             return failure(-1102, NO_SYMBOL)
         row: int | None = self.by_symbol[market].get(symbol)
@@ -43,11 +43,11 @@ class Depth:
             return failure(-1121, "Invalid symbol.")
         return row
 
-    def depth(self, market: str) -> Callable[[Request], Answer]:
+    def depth(self, market: str) -> Callable[[Request], Response]:
         """GET depth."""
 
-        def answer(request: Request) -> Answer:
-            if isinstance(row := self._row(request, market), Answer):
+        def respond(request: Request) -> Response:
+            if isinstance(row := self._row(request, market), Response):
                 return row
             spot = market == "spot"
             try:
@@ -64,13 +64,13 @@ class Depth:
             body: dict[str, Any] = {"lastUpdateId": request.now_ms * 3 + row}
             if not spot:
                 body |= {"E": request.now_ms, "T": request.now_ms - 6}
-            return json_answer(body | {"bids": bids, "asks": asks}, weight=weight)
+            return json_response(body | {"bids": bids, "asks": asks}, weight=weight)
 
-        return answer
+        return respond
 
-    def constituents(self, request: Request) -> Answer:
+    def constituents(self, request: Request) -> Response:
         """GET constituents."""
-        if isinstance(row := self._row(request, "futures"), Answer):
+        if isinstance(row := self._row(request, "futures"), Response):
             return row
         one, minute = self.world.universe.listings[row], request.now_ms // 60_000
         price = float(self.world.minute(minute).index[row]) / one.units
@@ -80,9 +80,9 @@ class Depth:
             away = 1.0 + (fraction("constituent", venue, one.symbol, minute) - 0.5) * 4e-4
             shown.append({"exchange": exchange, "symbol": f"{base}{between}{quote}", "price": f"{price * away:.8f}",
                           "weight": f"{weight:.8f}"})  # fmt: skip
-        return json_answer({"symbol": one.symbol, "time": request.now_ms, "constituents": shown})
+        return json_response({"symbol": one.symbol, "time": request.now_ms, "constituents": shown})
 
-    def funding_rates(self, request: Request) -> Answer:
+    def funding_rates(self, request: Request) -> Response:
         """GET fundingRate, oldest first: of one symbol, or without one the newest of all."""
         try:
             start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
@@ -91,7 +91,7 @@ class Depth:
         most, last = min(max(1, limit or 100), 1000), min(request.now_ms, end if end is not None else request.now_ms)
         symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
-            return json_answer([])
+            return json_response([])
         if symbol:
             row = self.by_symbol["futures"][symbol]
             until = last if start is None else min(last, start + most * _LONGEST_INTERVAL_MS)
@@ -119,7 +119,7 @@ class Depth:
             out += [(hour * HOUR_MS, row, rate) for row, rate in zip(rows.tolist(), rates, strict=True)]
         return out
 
-    def _settled(self, paid: list[tuple[int, int, float]], last_ms: int) -> Answer:
+    def _settled(self, paid: list[tuple[int, int, float]], last_ms: int) -> Response:
         listings, market, out = self.world.universe.listings, self.world.market, []
         for at, these in groupby(paid, key=lambda one: one[0]):
             some = list(these)
@@ -131,7 +131,7 @@ class Depth:
                 if at + late <= last_ms:
                     out.append({"symbol": symbol, "fundingTime": at + late, "fundingRate": f"{rate:.8f}",
                                 "markPrice": f"{mark:.8f}"})  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
 
 def endpoints(world: World) -> list[Endpoint]:

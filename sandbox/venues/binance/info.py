@@ -4,7 +4,7 @@ from typing import Any
 
 from sandbox.market.listing import NEVER_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed
 
 _FUTURES_ORDERS = ["LIMIT", "MARKET", "STOP", "STOP_MARKET", "TAKE_PROFIT", "TAKE_PROFIT_MARKET",
@@ -78,12 +78,12 @@ def _shown(world: World, kind: tuple[str, ...], now_ms: int, keep_ms: int) -> li
     return [one for one in rows if one.listed_ms <= now_ms < one.delisted_ms + keep_ms]
 
 
-def futures_info(world: World, request: Request) -> Answer:
+def futures_info(world: World, request: Request) -> Response:
     """GET /fapi/v1/exchangeInfo."""
     category = {asset.name: asset.category for asset in world.universe.assets}
     shown = [one for one in _shown(world, ("perp", "future"), request.now_ms, SETTLING_MS) if not one.inverse]
     assets = ("USDT", "BTC", "BNB", "ETH", "USDC", "FDUSD", "BNFCR", "BFUSD", "LDUSDT")
-    return json_answer({
+    return json_response({
         "timezone": "UTC", "serverTime": request.now_ms, "futuresType": "U_MARGINED",
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 2400), _limit("ORDERS", "MINUTE", 1, 1200),
                        _limit("ORDERS", "SECOND", 10, 300)],
@@ -96,7 +96,7 @@ def futures_info(world: World, request: Request) -> Answer:
     })  # fmt: skip
 
 
-def coin_margined_info(world: World, request: Request) -> Answer:
+def coin_margined_info(world: World, request: Request) -> Response:
     """GET /dapi/v1/exchangeInfo."""
     category = {asset.name: asset.category for asset in world.universe.assets}
     shown = [one for one in _shown(world, ("perp",), request.now_ms, SETTLING_MS) if one.inverse]
@@ -110,17 +110,17 @@ def coin_margined_info(world: World, request: Request) -> Answer:
         body |= {"pair": one.base_raw + one.quote, "contractStatus": settling, "contractSize": int(one.contract_size),
                  "marginAsset": one.base_raw, "quantityPrecision": 0, "equalQtyPrecision": 4}  # fmt: skip
         symbols.append(body)
-    return json_answer({
+    return json_response({
         "timezone": "UTC", "serverTime": request.now_ms, "exchangeFilters": [],
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 2400), _limit("ORDERS", "MINUTE", 1, 1200)],
         "symbols": symbols,
     })  # fmt: skip
 
 
-def spot_info(world: World, request: Request) -> Answer:
+def spot_info(world: World, request: Request) -> Response:
     """GET /api/v3/exchangeInfo."""
     shown = _shown(world, ("spot",), request.now_ms, SETTLING_MS)
-    return json_answer({
+    return json_response({
         "timezone": "UTC", "serverTime": request.now_ms,
         "rateLimits": [_limit("REQUEST_WEIGHT", "MINUTE", 1, 6000), _limit("ORDERS", "SECOND", 10, 100),
                        _limit("ORDERS", "DAY", 1, 200000), _limit("RAW_REQUESTS", "MINUTE", 5, 61000)],

@@ -6,7 +6,7 @@ from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.world import World
 from sandbox.venues.binance.info import futures_info, spot_info
 from sandbox.wire.candles import INTERVALS, Candles, candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import whole
 
 FAPI, API = "fapi.binance.com", "api.binance.com"
@@ -14,9 +14,9 @@ SETTLED_MINUTES = 30 * 1440  # how long a delisted perpetual stays in premiumInd
 _DAY_MS = 86_400_000
 
 
-def failure(code: int, message: str) -> Answer:
+def failure(code: int, message: str) -> Response:
     """An error body as Binance writes it."""
-    return json_answer({"code": code, "msg": message}, 400)
+    return json_response({"code": code, "msg": message}, 400)
 
 
 NO_SYMBOL = "Mandatory parameter 'symbol' was not sent, was empty/null, or malformed."
@@ -78,15 +78,15 @@ class Binance:
             self.spot, self.by_symbol["spot"])  # fmt: skip
         weights = (40, 1) if market == "futures" else (80, 2)
 
-        def answer(request: Request) -> Answer:
+        def respond(request: Request) -> Response:
             if not (symbol := request.query.get("symbol")):
-                return json_answer(self._ticker(rows, request.now_ms, market == "spot"), weight=weights[0])
+                return json_response(self._ticker(rows, request.now_ms, market == "spot"), weight=weights[0])
             found = self._ticker([known[symbol]], request.now_ms, market == "spot") if symbol in known else []
-            return json_answer(found[0], weight=weights[1]) if found else failure(-1121, "Invalid symbol.")
+            return json_response(found[0], weight=weights[1]) if found else failure(-1121, "Invalid symbol.")
 
-        return answer
+        return respond
 
-    def premium_index(self, request: Request) -> Answer:
+    def premium_index(self, request: Request) -> Response:
         """GET premiumIndex; like the venue's it includes dated and settled contracts."""
         symbol = request.query.get("symbol")
         if symbol and symbol not in self.by_symbol["futures"]:
@@ -113,10 +113,10 @@ class Binance:
                 "time": request.now_ms // 1000 * 1000,
             })  # fmt: skip
         if symbol:
-            return json_answer(out[0], weight=1) if out else failure(-1121, "Invalid symbol.")
-        return json_answer(out, weight=10)
+            return json_response(out[0], weight=1) if out else failure(-1121, "Invalid symbol.")
+        return json_response(out, weight=10)
 
-    def funding_info(self, request: Request) -> Answer:
+    def funding_info(self, request: Request) -> Response:
         """GET fundingInfo: only the symbols whose interval or cap is not the default."""
         state = self.world.minute(request.now_ms // 60_000)
         out = []
@@ -133,9 +133,9 @@ class Binance:
                 "disclaimer": False,
                 "updateTime": since or one.listed_ms,
             })  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
-    def open_interest(self, request: Request) -> Answer:
+    def open_interest(self, request: Request) -> Response:
         """GET openInterest of one symbol, in base units."""
         symbol = request.query.get("symbol")
         if not symbol:
@@ -147,13 +147,13 @@ class Binance:
         if not state.listed[row]:
             return failure(-4108, "Symbol is on delivering or delivered or settling or closed or pre-trading.")
         held = self.world.lot_format[row] % state.oi[row]
-        return json_answer({"symbol": symbol, "openInterest": held, "time": request.now_ms})
+        return json_response({"symbol": symbol, "openInterest": held, "time": request.now_ms})
 
     def klines(self, market: str) -> Any:
         """GET klines; like the venue's the last candle is the running one."""
         known, most = self.by_symbol[market], 1500 if market == "futures" else 1000
 
-        def answer(request: Request) -> Answer:
+        def respond(request: Request) -> Response:
             symbol, interval = request.query.get("symbol"), request.query.get("interval")
             if not symbol:
                 return failure(-1102, NO_SYMBOL)
@@ -172,9 +172,9 @@ class Binance:
             count = min(limit or 500, most)
             weight = 2 if market == "spot" else 1 if count < 100 else 2 if count < 500 else 5 if count <= 1000 else 10
             found = candles(self.world, row, INTERVALS[interval], start, end, count, request.now_ms)
-            return json_answer(self._rows(row, found, market == "spot"), weight=weight)
+            return json_response(self._rows(row, found, market == "spot"), weight=weight)
 
-        return answer
+        return respond
 
     def _rows(self, row: int, found: Candles, spot: bool) -> list[list[Any]]:
         price, lot = ("%.8f", "%.8f") if spot else (self.world.price_format[row], self.world.lot_format[row])

@@ -7,7 +7,7 @@ from typing import Any
 from sandbox.derived.chain import Chain, chain
 from sandbox.market.world import World
 from sandbox.venues.binance.market import NO_SYMBOL, failure
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed
 
 EAPI, POOL = "eapi.binance.com", "binance_eapi"
@@ -39,7 +39,7 @@ class Options:
     def _chain(self, coin: str, now_ms: int) -> Chain:
         return chain(self.world, "binance", coin, now_ms // 60_000, HELD[coin])
 
-    def exchange_info(self, request: Request) -> Answer:
+    def exchange_info(self, request: Request) -> Response:
         """GET exchangeInfo."""
         shown = []
         for coin in HELD:
@@ -60,7 +60,7 @@ class Options:
         contracts = [{"baseAsset": coin, "quoteAsset": "USDT", "underlying": f"{coin}USDT", "settleAsset": "USDT"}
                      for coin in HELD]  # fmt: skip
         limits = [{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": LIMIT}]
-        return json_answer({
+        return json_response({
             "timezone": "UTC", "serverTime": request.now_ms, "optionContracts": contracts,
             "optionAssets": [{"name": "USDT"}], "optionSymbols": shown, "rateLimits": limits,
         })  # fmt: skip
@@ -77,7 +77,7 @@ class Options:
                     out.append((option, row | {"index": found.index}))
         return out
 
-    def mark(self, request: Request) -> Answer:
+    def mark(self, request: Request) -> Response:
         """GET mark; a side without any offer has the volatility -1."""
         out = []
         for option, one in self._all(request):
@@ -89,9 +89,9 @@ class Options:
                 "gamma": f"{one['gamma']:.8f}", "vega": f"{one['vega']:.8f}", "highPriceLimit": f"{price * 1.2:.3f}",
                 "lowPriceLimit": f"{price * 0.8:.3f}", "riskFreeInterest": "0.0",
             })  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
-    def ticker(self, request: Request) -> Answer:
+    def ticker(self, request: Request) -> Response:
         """GET ticker: contracts and USDT of the last 24 hours."""
         out = []
         for option, one in self._all(request):
@@ -105,9 +105,9 @@ class Options:
                 "firstTradeId": 1, "tradeCount": int(volume * 8), "strikePrice": trimmed(one["strike"], 3),
                 "exercisePrice": f"{one['index']:.8f}",
             })  # fmt: skip
-        return json_answer(out, weight=1 if request.query.get("symbol") else 5)
+        return json_response(out, weight=1 if request.query.get("symbol") else 5)
 
-    def open_interest(self, request: Request) -> Answer:
+    def open_interest(self, request: Request) -> Response:
         """GET openInterest of one coin and expiry."""
         coin, day = request.query.get("underlyingAsset", ""), request.query.get("expiration", "")
         if not coin or not day:
@@ -121,14 +121,14 @@ class Options:
              "sumOpenInterestUsd": trimmed(round(held, 2) * found.index, 8), "timestamp": str(request.now_ms)}
             for name, expiry, held in zip(instruments(found), *columns, strict=True) if day_of(expiry) == day
         ]  # fmt: skip
-        return json_answer(out) if out else failure(-1130, "Data sent for parameter 'expiration' is not valid.")
+        return json_response(out) if out else failure(-1130, "Data sent for parameter 'expiration' is not valid.")
 
-    def index(self, request: Request) -> Answer:
+    def index(self, request: Request) -> Response:
         """GET index."""
         coin = request.query.get("underlying", "").removesuffix("USDT")
         if coin not in HELD:
             return failure(-1121, "Invalid symbol.")
-        return json_answer({"time": request.now_ms, "indexPrice": f"{self._chain(coin, request.now_ms).index:.8f}"})
+        return json_response({"time": request.now_ms, "indexPrice": f"{self._chain(coin, request.now_ms).index:.8f}"})
 
 
 def endpoints(world: World) -> list[Endpoint]:

@@ -10,7 +10,7 @@ from sandbox.market.derivatives import open_interest
 from sandbox.market.noise import Ints
 from sandbox.market.world import World
 from sandbox.venues.binance.market import FAPI, NO_SYMBOL, failure
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import whole
 
 KEPT_MS = 30 * 86_400_000
@@ -35,10 +35,10 @@ class Statistics:
         perps = [(row, world.universe.listings[row]) for row in world.universe.rows("binance", "perp").tolist()]
         self.by_symbol = {one.symbol: row for row, one in perps if one.inverse == inverse}
 
-    def answering(self, rows: Rows) -> Callable[[Request], Answer]:
+    def handler(self, rows: Rows) -> Callable[[Request], Response]:
         """GET with symbol, period, limit, startTime and endTime: the buckets that have ended."""
 
-        def answer(request: Request) -> Answer:
+        def respond(request: Request) -> Response:
             symbol, period = request.query.get("symbol"), request.query.get("period")
             if not symbol:
                 return failure(-1102, NO_SYMBOL)
@@ -58,9 +58,9 @@ class Statistics:
             step = PERIODS[period]
             labels = self._labels(row, step, start, end, limit or 30, request.now_ms)
             starts = np.where(labels * 60_000 >= STARTS_FROM_MS, labels, labels - step)
-            return json_answer(rows(row, starts, step, labels.tolist()) if len(labels) else [])
+            return json_response(rows(row, starts, step, labels.tolist()) if len(labels) else [])
 
-        return answer
+        return respond
 
     def _labels(self, row: int, step: int, start: int | None, end: int | None, limit: int, now_ms: int) -> Ints:
         listing, step_ms = self.world.universe.listings[row], step * 60_000
@@ -111,7 +111,7 @@ class Statistics:
 def endpoints(world: World) -> list[Endpoint]:
     """All paths of /futures/data."""
     one = Statistics(world)
-    paths = {path: one.answering(one.ratios(kind)) for path, kind in RATIOS.items()}
-    paths["/futures/data/takerlongshortRatio"] = one.answering(one.taker_volumes)
-    paths["/futures/data/openInterestHist"] = one.answering(one.held)
-    return [Endpoint("binance", FAPI, path, answer, "binance_statistics") for path, answer in paths.items()]
+    paths = {path: one.handler(one.ratios(kind)) for path, kind in RATIOS.items()}
+    paths["/futures/data/takerlongshortRatio"] = one.handler(one.taker_volumes)
+    paths["/futures/data/openInterestHist"] = one.handler(one.held)
+    return [Endpoint("binance", FAPI, path, handler, "binance_statistics") for path, handler in paths.items()]

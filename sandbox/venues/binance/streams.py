@@ -54,7 +54,7 @@ def _topics(streams: Iterable[str]) -> set[str]:
 
 
 def reply(connection: Connection, text: str, silent: bool = False) -> str:
-    """The answer to SUBSCRIBE and UNSUBSCRIBE; a silent path acknowledges without effect."""
+    """The response to SUBSCRIBE and UNSUBSCRIBE; a silent path acknowledges without effect."""
     asked = message(text)
     names = [str(name) for name in asked.get("params") or []]
     if asked.get("method") == "SUBSCRIBE" and not silent:

@@ -6,13 +6,13 @@ from sandbox.market.world import World
 from sandbox.venues.bitget import streams
 from sandbox.venues.bitget.history import History
 from sandbox.venues.bitget.market import HOST, Bitget, failure
-from sandbox.wire.endpoint import Answer, Endpoint
+from sandbox.wire.endpoint import Endpoint, Response
 
 _BY_DEFAULT = ("instruments", "tickers", "funding", "funding_history", "perp_candles", "perp_history", "spot_candles",
                "spot_history", "spot_books")  # fmt: skip
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the second is over."""
     return failure("429", "Too Many Requests", now_ms, status=429)
 
@@ -35,7 +35,7 @@ def endpoints(world: World) -> list[Endpoint]:
         "/api/v2/mix/market/account-long-short": (past.account_ratio, "bitget_account_ratio"),
         "/api/v2/mix/market/taker-buy-sell": (past.taker_volume, "bitget_taker_volume"),
     }
-    return [Endpoint("bitget", HOST, path, answer, pool) for path, (answer, pool) in paths.items()]
+    return [Endpoint("bitget", HOST, path, handler, pool) for path, (handler, pool) in paths.items()]
 
 
 SIMULATED = SimulatedVenue(

@@ -6,7 +6,7 @@ from sandbox.derived.positioning import long_of_late, takers
 from sandbox.market.noise import Ints
 from sandbox.venues.bitget.market import Bitget, envelope, failure
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.endpoint import Request, Response
 from sandbox.wire.numbers import trimmed, whole
 from sandbox.wire.settlements import settlements
 
@@ -23,7 +23,7 @@ class History:
         self.bitget = bitget
         self.world = bitget.world
 
-    def funding_history(self, request: Request) -> Answer:
+    def funding_history(self, request: Request) -> Response:
         """GET /api/v3/market/history-fund-rate, newest first; the cursor is the number of the page."""
         rows = self.bitget.wanted(request)
         if rows is None or "symbol" not in request.query or request.query.get("category") == "SPOT":
@@ -39,7 +39,7 @@ class History:
             for at, rate, _ in found
         ]}, request.now_ms)  # fmt: skip
 
-    def _candles(self, request: Request, rows: dict[str, int], steps: dict[str, str], most: int) -> Answer:
+    def _candles(self, request: Request, rows: dict[str, int], steps: dict[str, str], most: int) -> Response:
         symbol, granularity = request.query.get("symbol", ""), request.query.get("granularity", "")
         row = rows.get(symbol)
         if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
@@ -67,29 +67,29 @@ class History:
     def _contracts(self, request: Request) -> dict[str, int]:
         return self.bitget.by_symbol.get(request.query.get("productType", "").upper(), {})
 
-    def perp_candles(self, request: Request) -> Answer:
+    def perp_candles(self, request: Request) -> Response:
         """GET /api/v2/mix/market/candles, oldest first; the last row is the running candle."""
         return self._candles(
             request, self.bitget.by_symbol.get(request.query.get("productType", "").upper(), {}), _PERP_STEPS, 1000
         )
 
-    def perp_history(self, request: Request) -> Answer:
+    def perp_history(self, request: Request) -> Response:
         """GET /api/v2/mix/market/history-candles."""
         return self._candles(
             request, self.bitget.by_symbol.get(request.query.get("productType", "").upper(), {}), _PERP_STEPS, 200
         )
 
-    def spot_candles(self, request: Request) -> Answer:
+    def spot_candles(self, request: Request) -> Response:
         """GET /api/v2/spot/market/candles."""
         return self._candles(request, self.bitget.by_symbol["SPOT"], _SPOT_STEPS, 1000)
 
-    def spot_history(self, request: Request) -> Answer:
+    def spot_history(self, request: Request) -> Response:
         """GET /api/v2/spot/market/history-candles; needs endTime."""
         if not request.query.get("endTime"):
             return failure("40019", "Parameter endTime cannot be empty", request.now_ms)
         return self._candles(request, self.bitget.by_symbol["SPOT"], _SPOT_STEPS, 200)
 
-    def _buckets(self, request: Request) -> tuple[int, Ints, int] | Answer:
+    def _buckets(self, request: Request) -> tuple[int, Ints, int] | Response:
         """(row, starts of the last 30 whole buckets in minutes, their length) or the refusal."""
         symbol = request.query.get("symbol", "")
         row, period = self.bitget.perps.get(symbol), _PERIODS.get(request.query.get("period", "5m"))
@@ -102,10 +102,10 @@ class History:
         running = request.now_ms // (period * 60_000)
         return row, np.arange(running - BUCKETS, running) * period, period
 
-    def account_ratio(self, request: Request) -> Answer:
+    def account_ratio(self, request: Request) -> Response:
         """GET /api/v2/mix/market/account-long-short, oldest first."""
         found = self._buckets(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         row, minutes, _ = found
         shares = np.rint(long_of_late(self.world, row, "accounts", minutes) * 1e4) / 1e4
@@ -115,10 +115,10 @@ class History:
             for minute, share in zip(minutes.tolist(), shares.tolist(), strict=True)
         ], request.now_ms)  # fmt: skip
 
-    def taker_volume(self, request: Request) -> Answer:
+    def taker_volume(self, request: Request) -> Response:
         """GET /api/v2/mix/market/taker-buy-sell, oldest first, in base coins."""
         found = self._buckets(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         row, minutes, period = found
         volumes = takers(self.world, np.array([row]), int(minutes[0]), len(minutes), period)

@@ -7,7 +7,7 @@ from sandbox.derived.ladder import ladder, texts
 from sandbox.market.derivatives import next_funding_ms
 from sandbox.market.listing import DAY_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.bitget.com"
@@ -17,14 +17,14 @@ _ANNOUNCED_MS, _LEAVING_MS, _GONE_MS = 2 * DAY_MS, DAY_MS, 7 * DAY_MS
 _EXCHANGES = {"gate": "GATEIO"}
 
 
-def envelope(data: Any, now_ms: int) -> Answer:
+def envelope(data: Any, now_ms: int) -> Response:
     """A result in Bitget's envelope."""
-    return json_answer({"code": "00000", "msg": "success", "requestTime": now_ms, "data": data})
+    return json_response({"code": "00000", "msg": "success", "requestTime": now_ms, "data": data})
 
 
-def failure(code: str, text: str, now_ms: int, status: int = 400) -> Answer:
+def failure(code: str, text: str, now_ms: int, status: int = 400) -> Response:
     """An error in Bitget's envelope."""
-    return json_answer({"code": code, "msg": text, "requestTime": now_ms, "data": None}, status)
+    return json_response({"code": code, "msg": text, "requestTime": now_ms, "data": None}, status)
 
 
 def category(one: Listing) -> str:
@@ -61,7 +61,7 @@ class Bitget:
             return None if row is None else [row]
         return self.rows.get(name)
 
-    def instruments(self, request: Request) -> Answer:
+    def instruments(self, request: Request) -> Response:
         """GET /api/v3/market/instruments."""
         rows = self.wanted(request)
         if rows is None:
@@ -93,7 +93,7 @@ class Bitget:
             "maintainTime": "", "symbolType": "stock" if stock else "crypto", "maxMarketOrderQty": "220",
         }  # fmt: skip
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET /api/v3/market/tickers."""
         rows = self.wanted(request)
         if rows is None:
@@ -129,7 +129,7 @@ class Bitget:
             out.append(shown)
         return envelope(out, request.now_ms)
 
-    def funding(self, request: Request) -> Answer:
+    def funding(self, request: Request) -> Response:
         """GET /api/v3/market/current-fund-rate."""
         rows = self.wanted(request)
         if rows is None or request.query.get("category") == "SPOT":
@@ -145,7 +145,7 @@ class Bitget:
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
         ], request.now_ms)  # fmt: skip
 
-    def spot_book(self, request: Request) -> Answer:
+    def spot_book(self, request: Request) -> Response:
         """GET /api/v2/spot/market/orderbook."""
         row = self.by_symbol["SPOT"].get(request.query.get("symbol", ""))
         if row is None or not self.world.minute(request.now_ms // 60_000).listed[row]:
@@ -158,7 +158,7 @@ class Bitget:
         bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, request.now_ms))
         return envelope({"asks": asks, "bids": bids, "ts": str(request.now_ms)}, request.now_ms)
 
-    def index_components(self, request: Request) -> Answer:
+    def index_components(self, request: Request) -> Response:
         """GET /api/v3/market/index-components."""
         symbol, minute = request.query.get("symbol", ""), request.now_ms // 60_000
         row = self.perps.get(symbol)

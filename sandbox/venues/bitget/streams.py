@@ -41,26 +41,26 @@ def _argument(kind: str) -> dict[str, str]:
 
 
 def topic(frame: dict[str, Any]) -> str | None:
-    """The category of a liquidation frame; answers to a client have none."""
+    """The category of a liquidation frame; responses to a client have none."""
     argument = frame.get("arg")
     return str(argument.get("instType")) if isinstance(argument, dict) and "data" in frame else None
 
 
 def reply(connection: Connection, text: str) -> str | None:
-    """`pong`, or one answer per argument of a subscription: the last is returned, those before it wait in the queue."""
+    """`pong`, or one response per argument of a subscription: the last is returned, the others wait in the queue."""
     if text == "ping":
         return "pong"
     asked = message(text)
-    operation, answers = asked.get("op"), list[dict[str, Any]]()
+    operation, responses = asked.get("op"), list[dict[str, Any]]()
     for argument in asked.get("args") or [{}]:
         kind = argument.get("instType") if isinstance(argument, dict) else None
         if operation not in ("subscribe", "unsubscribe") or argument != _argument(str(kind)) or kind not in _TYPES:
             text = f"{operation} {orjson.dumps(argument).decode()} doesn't exist"
-            answers.append({"event": "error", "arg": argument, "code": "30001", "msg": text})
+            responses.append({"event": "error", "arg": argument, "code": "30001", "msg": text})
             continue
         connection.topics = connection.topics | {kind} if operation == "subscribe" else connection.topics - {kind}
-        answers.append({"event": operation, "arg": argument})
-    texts = [orjson.dumps(answer).decode() for answer in answers]
+        responses.append({"event": operation, "arg": argument})
+    texts = [orjson.dumps(response).decode() for response in responses]
     for earlier in texts[:-1]:
         connection.waiting.put_nowait(earlier)
     return texts[-1] if texts else None

@@ -8,7 +8,7 @@ from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.listing import Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.bybit.com"
@@ -16,15 +16,15 @@ CLOSED_MS = 30 * 86_400_000  # how long a delisted instrument is listed as Close
 _STEPS = {"D": "1d"} | {str(minutes): name for name, minutes in INTERVALS.items() if minutes < 1440}
 
 
-def envelope(result: dict[str, Any], now_ms: int) -> Answer:
+def envelope(result: dict[str, Any], now_ms: int) -> Response:
     """A result in Bybit's envelope."""
-    return json_answer({"retCode": 0, "retMsg": "OK", "result": result, "retExtInfo": {}, "time": now_ms})
+    return json_response({"retCode": 0, "retMsg": "OK", "result": result, "retExtInfo": {}, "time": now_ms})
 
 
-def failure(code: int, message: str, now_ms: int) -> Answer:
+def failure(code: int, message: str, now_ms: int) -> Response:
     """An error in Bybit's envelope; the status stays 200."""
     body = {"retCode": code, "retMsg": message, "result": {}, "retExtInfo": {}, "time": now_ms}
-    return json_answer(body)
+    return json_response(body)
 
 
 class Bybit:
@@ -42,7 +42,7 @@ class Bybit:
         self.by_symbol = {kind: {listings[row].symbol: row for row in rows} for kind, rows in self.rows.items()}
         self.category = {asset.name: asset.category for asset in world.universe.assets}
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET /v5/market/tickers."""
         category = request.query.get("category", "")
         if category not in self.rows:
@@ -119,7 +119,7 @@ class Bybit:
             out.append(shown)
         return out
 
-    def instruments(self, request: Request) -> Answer:
+    def instruments(self, request: Request) -> Response:
         """GET /v5/market/instruments-info; contracts are paged by an opaque cursor, spot is one page."""
         category = request.query.get("category", "")
         if category not in self.rows:
@@ -167,7 +167,7 @@ class Bybit:
             "isPreListing": False, "preListingInfo": None, "symbolType": "",
         }  # fmt: skip
 
-    def kline(self, request: Request) -> Answer:
+    def kline(self, request: Request) -> Response:
         """GET /v5/market/kline, newest first; the first row is the running candle."""
         category, symbol = request.query.get("category", "linear"), request.query.get("symbol", "")
         if category not in self.rows:
@@ -215,11 +215,11 @@ def _spot_instrument(one: Listing, status: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def endpoints(world: World, option_tickers: Callable[[World, Request], Answer]) -> list[Endpoint]:
+def endpoints(world: World, option_tickers: Callable[[World, Request], Response]) -> list[Endpoint]:
     """The endpoints of Bybit."""
     bybit = Bybit(world)
 
-    def tickers(request: Request) -> Answer:
+    def tickers(request: Request) -> Response:
         return option_tickers(world, request) if request.query.get("category") == "option" else bybit.tickers(request)
 
     return [

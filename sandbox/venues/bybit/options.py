@@ -5,7 +5,7 @@ from math import isnan
 from sandbox.derived.chain import Chain, chain, expiry_name
 from sandbox.market.world import World
 from sandbox.venues.bybit.market import envelope, failure
-from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.endpoint import Request, Response
 from sandbox.wire.numbers import trimmed
 
 HELD = {"BTC": 21_000.0, "ETH": 190_000.0}
@@ -21,7 +21,7 @@ def instruments(of: Chain) -> list[str]:
     ]
 
 
-def option_tickers(world: World, request: Request) -> Answer:
+def option_tickers(world: World, request: Request) -> Response:
     """GET /v5/market/tickers?category=option: a base coin, or the name of one option, must be given."""
     wanted = request.query.get("symbol")
     coin = request.query.get("baseCoin") or (wanted or "").partition("-")[0]

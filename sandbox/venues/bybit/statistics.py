@@ -13,7 +13,7 @@ from sandbox.market.derivatives import open_interest
 from sandbox.market.noise import Ints, fraction
 from sandbox.market.world import World
 from sandbox.venues.bybit.market import HOST, envelope, failure
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.numbers import trimmed, whole
 from sandbox.wire.settlements import settlements
 
@@ -40,7 +40,7 @@ class Statistics:
             "spot": {listings[row].symbol: row for row in rows("bybit", "spot").tolist()},
         }
 
-    def _row(self, request: Request) -> int | Answer:
+    def _row(self, request: Request) -> int | Response:
         category = request.query.get("category", "")
         if category not in self.by_symbol:
             return failure(10001, "params error: Category is invalid", request.now_ms)
@@ -49,11 +49,11 @@ class Statistics:
             return failure(10001, "params error: symbol invalid", request.now_ms)
         return row
 
-    def paged(self, name: str, rows: Rows, usual: int, most: int, since_ms: int = 0) -> Callable[[Request], Answer]:
+    def paged(self, name: str, rows: Rows, usual: int, most: int, since_ms: int = 0) -> Callable[[Request], Response]:
         """GET buckets of one perp, newest first, paged by an opaque cursor; `name` is the parameter of the period."""
 
-        def answer(request: Request) -> Answer:
-            if isinstance(row := self._row(request), Answer):
+        def respond(request: Request) -> Response:
+            if isinstance(row := self._row(request), Response):
                 return row
             step = PERIODS.get(request.query.get(name, ""))
             if step is None or request.query["category"] == "spot":
@@ -80,7 +80,7 @@ class Statistics:
                 result = {"symbol": listing.symbol, "category": request.query["category"], **result}
             return envelope(result, request.now_ms)
 
-        return answer
+        return respond
 
     def ratios(self, row: int, minutes: Ints) -> list[dict[str, Any]]:
         """GET account-ratio."""
@@ -105,9 +105,9 @@ class Statistics:
             for minute, size in zip(minutes.tolist(), sizes.tolist(), strict=True)
         ]
 
-    def funding_history(self, request: Request) -> Answer:
+    def funding_history(self, request: Request) -> Response:
         """GET funding/history, newest first; a start without an end is an error."""
-        if isinstance(row := self._row(request), Answer):
+        if isinstance(row := self._row(request), Response):
             return row
         try:
             start, end, limit = (whole(request.query, name) for name in ("startTime", "endTime", "limit"))
@@ -122,9 +122,9 @@ class Statistics:
                  for at, rate, _ in found if at >= (start or 0)]  # fmt: skip
         return envelope({"category": request.query["category"], "list": shown}, request.now_ms)
 
-    def orderbook(self, request: Request) -> Answer:
+    def orderbook(self, request: Request) -> Response:
         """GET orderbook."""
-        if isinstance(row := self._row(request), Answer):
+        if isinstance(row := self._row(request), Response):
             return row
         try:
             limit = whole(request.query, "limit") or 25
@@ -145,7 +145,7 @@ class Statistics:
                   "seq": now_ms // 400, "cts": now_ms - 12}  # fmt: skip
         return envelope(result, now_ms)
 
-    def index_components(self, request: Request) -> Answer:
+    def index_components(self, request: Request) -> Response:
         """GET index-price-components of an index, which has the name of its USDT perpetual."""
         name = request.query.get("indexName", "")
         row = self.by_symbol["linear"].get(name)
@@ -177,4 +177,4 @@ def endpoints(world: World) -> list[Endpoint]:
         "/v5/market/orderbook": one.orderbook,
         "/v5/market/index-price-components": one.index_components,
     }
-    return [Endpoint("bybit", HOST, path, answer, "bybit") for path, answer in paths.items()]
+    return [Endpoint("bybit", HOST, path, handler, "bybit") for path, handler in paths.items()]

@@ -40,33 +40,33 @@ def _size(world: World, event: Liquidation) -> str:
 
 
 def topic(frame: dict[str, Any]) -> str | None:
-    """The topic of a frame; answers to a client have none."""
+    """The topic of a frame; responses to a client have none."""
     found = frame.get("topic")
     return None if found is None else str(found)
 
 
 def reply(connection: Connection, text: str) -> str:
-    """The answer to ping, subscribe and unsubscribe."""
+    """The response to ping, subscribe and unsubscribe."""
     asked = message(text)
     operation = asked.get("op")
-    answer: dict[str, Any] = {"success": True, "ret_msg": "", "conn_id": connection.id,
+    response: dict[str, Any] = {"success": True, "ret_msg": "", "conn_id": connection.id,
                               "req_id": asked.get("req_id", ""), "op": operation}  # fmt: skip
     if operation == "ping":
-        answer["ret_msg"] = "pong"
+        response["ret_msg"] = "pong"
     elif operation not in ("subscribe", "unsubscribe"):
-        answer |= {"success": False, "ret_msg": f"error:unknown op {operation!r}"}
+        response |= {"success": False, "ret_msg": f"error:unknown op {operation!r}"}
     else:
         topics = {str(name) for name in asked.get("args") or []}
         wrong = sorted(name for name in topics if "." not in name)
         if wrong:
-            answer |= {"success": False, "ret_msg": f"error:handler not found,topic:{wrong[0]}"}
+            response |= {"success": False, "ret_msg": f"error:handler not found,topic:{wrong[0]}"}
         elif len(orjson.dumps(asked.get("args"))) > _LONGEST_ARGS:
-            answer |= {"success": False, "ret_msg": "args size exceeds 21000"}
+            response |= {"success": False, "ret_msg": "args size exceeds 21000"}
         elif operation == "subscribe":
             connection.topics |= topics
         else:
             connection.topics -= topics
-    return orjson.dumps(answer).decode()
+    return orjson.dumps(response).decode()
 
 
 def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:

@@ -4,15 +4,15 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.venues.gate import archive, contract, market, streams
-from sandbox.wire.endpoint import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Endpoint, Response, json_response
 
 _LIMIT, _WINDOW_MS = 200, 10_000
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the window is over; no address is banned."""
     text = f"Request Rate limit Exceeded ({pool.limit})"
-    return json_answer({"label": "TOO_MANY_REQUESTS", "message": text}, 429)
+    return json_response({"label": "TOO_MANY_REQUESTS", "message": text}, 429)
 
 
 def headers(pool: str, used: int) -> dict[str, str]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.files import NOT_FOUND, day_of, list_objects, next_month, pack, start_of
 from sandbox.wire.settlements import settlements
 
@@ -36,7 +36,7 @@ class Archive:
         self.types: dict[str, Lines] = {"candlesticks_1m": self._candles, "funding_applies": self._settlements}
         self.file = lru_cache(64)(self._file)
 
-    def list_files(self, request: Request) -> Answer:
+    def list_files(self, request: Request) -> Response:
         """GET of the bucket: a type's month, of all contracts."""
         prefix = request.query.get("prefix", "")
         kind, _, month = prefix.removeprefix("futures_usdt/").rstrip("/").partition("/")
@@ -49,7 +49,7 @@ class Archive:
 
         return list_objects(request, "gateio-public-data", names())
 
-    def send_file(self, request: Request) -> Answer:
+    def send_file(self, request: Request) -> Response:
         """GET of a file."""
         kind, month = request.query["kind"], request.query["month"]
         symbol = request.query["file"].removesuffix(f"-{month}.csv.gz")
@@ -57,7 +57,7 @@ class Archive:
         if content is None:
             return NOT_FOUND
         wrong = fraction("gate etag", kind, month, symbol) < WRONG_ETAG
-        return Answer(content + b"\0" * wrong, content_type="application/gzip")
+        return Response(content + b"\0" * wrong, content_type="application/gzip")
 
     def _there(self, kind: str, month: str, symbol: str, now_ms: int) -> bytes | None:
         """A file, if its month has ended."""

@@ -13,7 +13,7 @@ from sandbox.market.noise import Floats, Ints
 from sandbox.market.world import World
 from sandbox.venues.gate.market import HOST, SETTLED_IN, failure, in_contracts
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole
 from sandbox.wire.settlements import settlements
 
@@ -44,22 +44,22 @@ class GateContract:
         row = self.perps.get(request.query["settle"], {}).get(request.query.get(name, ""))
         return row if row is not None and self.world.universe.listed[row] * MINUTE_MS <= request.now_ms else None
 
-    def candles(self, request: Request) -> Answer:
+    def candles(self, request: Request) -> Response:
         """GET /futures/{settle}/candlesticks, oldest first; the last one is running."""
         if (row := self._row(request)) is None:
             return failure("CONTRACT_NOT_FOUND")
         found = self._candles(request, row)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         one = self.world.universe.listings[row]
         price = f"%.{one.decimals}f"
-        return json_answer([
+        return json_response([
             {"t": at // 1000, "o": price % o, "h": price % h, "l": price % low, "c": price % c,
              "v": round(in_contracts(one, v, c)), "sum": trimmed(q, 5)}
             for at, o, h, low, c, v, q, _, _ in found
         ])  # fmt: skip
 
-    def spot_book(self, request: Request) -> Answer:
+    def spot_book(self, request: Request) -> Response:
         """GET /spot/order_book; with the id if it is requested."""
         row = self.pairs.get(request.query.get("currency_pair", ""))
         if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
@@ -73,25 +73,25 @@ class GateContract:
         formats = self.world.price_format[row], self.world.lot_format[row]
         bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, request.now_ms))
         shown: dict[str, Any] = {"current": request.now_ms, "update": request.now_ms - 6, "asks": asks, "bids": bids}
-        return json_answer({"id": request.now_ms // 100} | shown if request.query.get("with_id") == "true" else shown)
+        return json_response({"id": request.now_ms // 100} | shown if request.query.get("with_id") == "true" else shown)
 
-    def spot_candles(self, request: Request) -> Answer:
+    def spot_candles(self, request: Request) -> Response:
         """GET /spot/candlesticks, oldest first; the last one is running."""
         row = self.pairs.get(request.query.get("currency_pair", ""))
         if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
             return failure("INVALID_CURRENCY_PAIR")
         found = self._candles(request, row)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         step = INTERVALS[request.query.get("interval", "30m")] * MINUTE_MS
         price = f"%.{self.world.universe.listings[row].decimals}f"
-        return json_answer([
+        return json_response([
             [str(at // 1000), f"{q:.8f}", price % c, price % h, price % low, price % o, f"{v:.8f}",
              "true" if at + step <= request.now_ms else "false"]
             for at, o, h, low, c, v, q, _, _ in found
         ])  # fmt: skip
 
-    def _candles(self, request: Request, row: int) -> Answer | list[tuple[Any, ...]]:
+    def _candles(self, request: Request, row: int) -> Response | list[tuple[Any, ...]]:
         interval = request.query.get("interval", "30m")
         if interval not in INTERVALS:
             return failure("INVALID_PARAM_VALUE", "invalid interval")
@@ -109,7 +109,7 @@ class GateContract:
         found = candles(self.world, row, step, begin, until, count, request.now_ms)
         return [candle for candle in found.rows() if until is None or candle[0] <= until]
 
-    def stats(self, request: Request) -> Answer:
+    def stats(self, request: Request) -> Response:
         """GET /futures/{settle}/contract_stats, oldest first; the newest bucket is running."""
         if (row := self._row(request)) is None:
             return failure("CONTRACT_NOT_FOUND")
@@ -125,7 +125,7 @@ class GateContract:
         first = max(-(-start // (60 * step)) if start is not None else newest - count + 1,
                     -(-int(self.world.universe.listed[row]) // step))  # fmt: skip
         buckets = np.arange(first, min(newest, first + count - 1) + 1)
-        return json_answer(self._stats(row, buckets * step, step) if len(buckets) else [])
+        return json_response(self._stats(row, buckets * step, step) if len(buckets) else [])
 
     def _stats(self, row: int, minutes: Ints, step: int) -> list[dict[str, Any]]:
         world, market = self.world, self.world.market
@@ -192,7 +192,7 @@ class GateContract:
 
         return self.world.of_late(f"liquidated {step}", row, minutes, make)
 
-    def settled(self, request: Request) -> Answer:
+    def settled(self, request: Request) -> Response:
         """GET /futures/{settle}/funding_rate, newest first."""
         if (row := self._row(request)) is None:
             return failure("CONTRACT_NOT_FOUND")
@@ -202,19 +202,19 @@ class GateContract:
             return failure("INVALID_PARAM_VALUE", f"invalid {error}")
         before = request.now_ms if end is None else min(end * 1000, request.now_ms)
         found = settlements(self.world, row, before, min(limit or 100, 1000))
-        return json_answer([{"t": at // 1000, "r": trimmed(rate, 6)} for at, rate, _ in found
+        return json_response([{"t": at // 1000, "r": trimmed(rate, 6)} for at, rate, _ in found
                             if start is None or at >= start * 1000])  # fmt: skip
 
-    def constituents(self, request: Request) -> Answer:
+    def constituents(self, request: Request) -> Response:
         """GET /futures/{settle}/index_constituents/{index}."""
         if (row := self._row(request, "index")) is None:
             return failure("INDEX_NOT_FOUND")
         legs = constituents(self.world, row, request.now_ms // MINUTE_MS)
-        return json_answer({"index": request.query["index"], "constituents": [
+        return json_response({"index": request.query["index"], "constituents": [
             {"exchange": _NAMES.get(venue, venue), "symbols": [f"{base}_{quote}"]} for venue, base, quote, _ in legs
         ]})  # fmt: skip
 
-    def liquidated(self, request: Request) -> Answer:
+    def liquidated(self, request: Request) -> Response:
         """GET /futures/{settle}/liq_orders, newest first: those of the last hour. `size` is the position's."""
         if request.query["settle"] not in SETTLED_IN:
             return failure("INVALID_SETTLE")
@@ -231,7 +231,7 @@ class GateContract:
                             "order_price": price % (one.price * (0.99 if one.long else 1.01))})  # fmt: skip
             if len(out) >= 1000:
                 break
-        return json_answer(out[: min(whole(request.query, "limit") or 100, 1000)])
+        return json_response(out[: min(whole(request.query, "limit") or 100, 1000)])
 
 
 def endpoints(world: World) -> list[Endpoint]:

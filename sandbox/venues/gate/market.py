@@ -5,7 +5,7 @@ from typing import Any
 from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.listing import NEVER_MS, Listing
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed
 
 HOST = "api.gateio.ws"
@@ -14,9 +14,9 @@ KEPT_MS = 7 * 86_400_000  # how long a delisted contract stays in the list
 SETTLED_IN = {"usdt": False, "btc": True}
 
 
-def failure(label: str, message: str = "", status: int = 400) -> Answer:
+def failure(label: str, message: str = "", status: int = 400) -> Response:
     """An error as Gate writes it."""
-    return json_answer({"label": label, "message": message}, status)
+    return json_response({"label": label, "message": message}, status)
 
 
 def in_contracts(one: Listing, raw_units: float, price: float) -> float:
@@ -35,7 +35,7 @@ class Gate:
                       for name, inverse in SETTLED_IN.items()}  # fmt: skip
         self.spot = world.universe.rows("gate", "spot").tolist()
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET /futures/{settle}/tickers."""
         if (rows := self.perps.get(request.query["settle"])) is None:
             return failure("INVALID_SETTLE")
@@ -66,9 +66,9 @@ class Gate:
                 "lowest_ask": trimmed(now, digits), "lowest_size": str(1 + traded // 20_000),
                 "quanto_multiplier": "0" if one.inverse else trimmed(one.contract_size, 4),
             })  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
-    def contracts(self, request: Request) -> Answer:
+    def contracts(self, request: Request) -> Response:
         """GET /futures/{settle}/contracts."""
         if (rows := self.perps.get(request.query["settle"])) is None:
             return failure("INVALID_SETTLE")
@@ -92,9 +92,9 @@ class Gate:
                 "trade_size": str(round(in_contracts(one, base, mark) * max(age_days, 1.0))),
                 "trade_id": round(age_days * 1e4) + 1, "orderbook_id": round(age_days * 1e6) + 1,
             })  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
-    def spot_tickers(self, request: Request) -> Answer:
+    def spot_tickers(self, request: Request) -> Response:
         """GET /spot/tickers."""
         world, wanted = self.world, request.query.get("currency_pair")
         state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms).tolist()
@@ -113,12 +113,12 @@ class Gate:
                 "base_volume": trimmed(base, 8), "quote_volume": trimmed(quote, 8),
                 "high_24h": price % max(high, now), "low_24h": price % min(low, now),
             })  # fmt: skip
-        return json_answer(out)
+        return json_response(out)
 
-    def pairs(self, request: Request) -> Answer:
+    def pairs(self, request: Request) -> Response:
         """GET /spot/currency_pairs."""
         listings = [self.world.universe.listings[row] for row in self.spot]
-        return json_answer([
+        return json_response([
             {"id": one.symbol, "base": one.base_raw, "quote": one.quote, "fee": "0.2", "min_quote_amount": "1",
              "amount_precision": max(0, one.lot_decimals), "precision": one.decimals,
              "trade_status": "tradable" if request.now_ms < one.delisted_ms else "untradable",

@@ -39,27 +39,27 @@ def frames(world: World, minute: int) -> list[Frame]:
 
 
 def topic(frame: dict[str, Any]) -> str | None:
-    """The contract of a frame; answers to a client have none."""
+    """The contract of a frame; responses to a client have none."""
     result = frame.get("result")
     first = result[0] if isinstance(result, list) and result else result
     return str(first["contract"]) if isinstance(first, dict) and "contract" in first else None
 
 
 def reply(connection: Connection, text: str) -> str:
-    """The answer to ping, subscribe and unsubscribe."""
+    """The response to ping, subscribe and unsubscribe."""
     asked = message(text)
     channel, event = asked.get("channel"), asked.get("event")
     now_ms = time.time_ns() // 1_000_000
-    answer: dict[str, Any] = {"time": now_ms // 1000, "time_ms": now_ms, "channel": channel, "event": event,
+    response: dict[str, Any] = {"time": now_ms // 1000, "time_ms": now_ms, "channel": channel, "event": event,
                               "payload": asked.get("payload"), "result": {"status": "success"}}  # fmt: skip
     if channel == "futures.ping":
-        answer = {"time": now_ms // 1000, "time_ms": now_ms, "channel": "futures.pong", "event": "", "result": None}
+        response = {"time": now_ms // 1000, "time_ms": now_ms, "channel": "futures.pong", "event": "", "result": None}
     elif channel != CHANNEL or event not in ("subscribe", "unsubscribe") or not asked.get("payload"):
-        answer |= {"error": {"code": 2, "message": f"unknown channel or invalid argument: {channel}"}, "result": None}
+        response |= {"error": {"code": 2, "message": f"unknown channel or invalid argument: {channel}"}, "result": None}
     else:
         topics = {"*" if name == EVERYTHING else str(name) for name in asked["payload"]}
         connection.topics = connection.topics | topics if event == "subscribe" else connection.topics - topics
-    return orjson.dumps(answer).decode()
+    return orjson.dumps(response).decode()
 
 
 def sockets(app: Sanic[Any, Any], sandbox: Sandbox) -> None:

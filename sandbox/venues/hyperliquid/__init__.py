@@ -15,7 +15,7 @@ from sandbox.venues.hyperliquid import wallets
 from sandbox.venues.hyperliquid.spot import spot_contexts, spot_meta
 from sandbox.venues.hyperliquid.wallets import HyperliquidWallets, annotations, wallets_of
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import pointed
 from sandbox.wire.settlements import settlements
 
@@ -26,9 +26,9 @@ _LEVERAGE = ((3, 3), (10, 52), (20, 54), (40, 56))  # (max leverage, margin tabl
 _UNREADABLE = b"Failed to deserialize the JSON body into the target type"
 
 
-def unreadable() -> Answer:
-    """The venue's answer to a body that it cannot read."""
-    return Answer(_UNREADABLE, 422, content_type="text/plain; charset=utf-8")
+def unreadable() -> Response:
+    """The venue's response to a body that it cannot read."""
+    return Response(_UNREADABLE, 422, content_type="text/plain; charset=utf-8")
 
 
 def _address(name: str) -> str:
@@ -47,33 +47,33 @@ class Hyperliquid:
         # A universe only grows: its order is the order of listing, and the contexts match it by position.
         perps.sort(key=lambda row: (world.universe.listings[row].listed_ms, world.universe.listings[row].symbol))
         self.dexes = {dex: [row for row in perps if world.universe.listings[row].group == dex] for dex in ("", *DEXES)}
-        self.types: dict[str, Callable[[Request], Answer]] = {
+        self.types: dict[str, Callable[[Request], Response]] = {
             "metaAndAssetCtxs": self.meta_and_contexts,
             "meta": self.meta,
             "perpDexs": self.perp_dexs,
-            "spotMeta": lambda request: json_answer(spot_meta(world, request.now_ms), weight=20),
-            "spotMetaAndAssetCtxs": lambda request: json_answer(
+            "spotMeta": lambda request: json_response(spot_meta(world, request.now_ms), weight=20),
+            "spotMetaAndAssetCtxs": lambda request: json_response(
                 [spot_meta(world, request.now_ms), spot_contexts(world, request.now_ms)], weight=20
             ),
             "candleSnapshot": self.candle_snapshot,
             "allMids": self.all_mids,
             "fundingHistory": self.funding_history,
-            "perpConciseAnnotations": lambda request: json_answer(annotations(world, request.now_ms), weight=20),
-            "perpCategories": lambda request: json_answer(
+            "perpConciseAnnotations": lambda request: json_response(annotations(world, request.now_ms), weight=20),
+            "perpCategories": lambda request: json_response(
                 [[coin, note["category"]] for coin, note in annotations(world, request.now_ms)], weight=20
             ),
         }
         self.of_wallets = HyperliquidWallets(world).types
 
-    def info(self, request: Request) -> Answer:
+    def info(self, request: Request) -> Response:
         """POST /info."""
         kind = request.body.get("type") if isinstance(request.body, dict) else None
         if not isinstance(kind, str):
             return unreadable()
         if (of_wallet := self.of_wallets.get(kind)) is not None:
             return of_wallet(request) or unreadable()
-        answer = self.types.get(kind)
-        return answer(request) if answer else unreadable()
+        handler = self.types.get(kind)
+        return handler(request) if handler else unreadable()
 
     def _rows(self, request: Request) -> list[int] | None:
         rows = self.dexes.get(request.body.get("dex") or "")
@@ -105,17 +105,17 @@ class Hyperliquid:
         collateral = DEXES[dex][1] if dex else 0
         return {"universe": universe, "marginTables": tables, "collateralToken": collateral}
 
-    def meta(self, request: Request) -> Answer:
+    def meta(self, request: Request) -> Response:
         """The universe of one dex."""
         rows = self._rows(request)
-        return Answer(b"null", 500) if rows is None else json_answer(
+        return Response(b"null", 500) if rows is None else json_response(
             self._meta(rows, request.body.get("dex") or "", request.now_ms), weight=20)  # fmt: skip
 
-    def meta_and_contexts(self, request: Request) -> Answer:
+    def meta_and_contexts(self, request: Request) -> Response:
         """The universe of one dex with the live context of each position."""
         rows = self._rows(request)
         if rows is None:
-            return Answer(b"null", 500)
+            return Response(b"null", 500)
         state, last = self.world.minute(request.now_ms // 60_000), self.world.last(request.now_ms).tolist()
         columns = (state.price_24h, state.mark, state.index, state.premium, state.oi, state.rate, state.quote_24h,
                    state.base_24h, state.listed)  # fmt: skip
@@ -136,9 +136,9 @@ class Hyperliquid:
                 shown |= {"funding": "0.0", "openInterest": "0.0", "dayNtlVlm": "0.0", "premium": None,
                           "midPx": None, "impactPxs": None, "dayBaseVlm": "0.0"}  # fmt: skip
             contexts.append(shown)
-        return json_answer([self._meta(rows, request.body.get("dex") or "", request.now_ms), contexts], weight=20)
+        return json_response([self._meta(rows, request.body.get("dex") or "", request.now_ms), contexts], weight=20)
 
-    def perp_dexs(self, request: Request) -> Answer:
+    def perp_dexs(self, request: Request) -> Response:
         """The HIP-3 dexes; the first entry, the core, is null."""
         out: list[dict[str, Any] | None] = [None]
         for dex, (full_name, _, _, _) in DEXES.items():
@@ -153,22 +153,22 @@ class Hyperliquid:
                 "assetToFundingMultiplier": [[symbol, "0.5"] for symbol in live[:3]],
                 "assetToFundingInterestRate": [],
             })  # fmt: skip
-        return json_answer(out, weight=20)
+        return json_response(out, weight=20)
 
-    def all_mids(self, request: Request) -> Answer:
+    def all_mids(self, request: Request) -> Response:
         """The mid price of every listed market of one dex; the core has the spot pairs too."""
         rows = self._rows(request)
         if rows is None:
-            return Answer(b"null", 500)
+            return Response(b"null", 500)
         if not request.body.get("dex"):
             rows = rows + self.world.universe.rows("hyperliquid", "spot").tolist()
         state, last = self.world.minute(request.now_ms // 60_000), self.world.last(request.now_ms)
         listings = self.world.universe.listings
         mids = {listings[row].symbol: pointed(last[row], listings[row].decimals + 1)
                 for row in rows if state.listed[row]}  # fmt: skip
-        return json_answer(mids, weight=2)
+        return json_response(mids, weight=2)
 
-    def funding_history(self, request: Request) -> Answer:
+    def funding_history(self, request: Request) -> Response:
         """Settlements of one coin from a time on, oldest first."""
         coin, start = request.body.get("coin"), request.body.get("startTime")
         end = request.body.get("endTime", request.now_ms)
@@ -176,7 +176,7 @@ class Hyperliquid:
             return unreadable()
         row = self.by_symbol.get(coin)
         if row is None or self.world.universe.listings[row].type != "perp":
-            return Answer(b"null", 500)
+            return Response(b"null", 500)
         last = min(end, request.now_ms, start + MOST_SETTLEMENTS * 3_600_000)
         found = [one for one in settlements(self.world, row, last, MOST_SETTLEMENTS + 1) if one[0] >= start][::-1]
         minutes = np.array([at // 60_000 - 1 for at, _, _ in found], dtype=np.int64)
@@ -186,9 +186,9 @@ class Hyperliquid:
              "time": at + int(fraction("settled", coin, at) * 80)}
             for (at, rate, _), premium in zip(found, premiums, strict=True)
         ]  # fmt: skip
-        return json_answer(shown[:MOST_SETTLEMENTS], weight=20 + len(shown) // 20)
+        return json_response(shown[:MOST_SETTLEMENTS], weight=20 + len(shown) // 20)
 
-    def candle_snapshot(self, request: Request) -> Answer:
+    def candle_snapshot(self, request: Request) -> Response:
         """Candles of one coin between two times, oldest first; only the newest 5,000 exist."""
         req = request.body.get("req")
         if not isinstance(req, dict) or not isinstance(req.get("startTime"), int) or "coin" not in req:
@@ -198,10 +198,10 @@ class Hyperliquid:
             return unreadable()
         row = self.by_symbol.get(req["coin"])
         if row is None:
-            return Answer(b"null", 500)
+            return Response(b"null", 500)
         step = INTERVALS[req["interval"]]
         start = max(req["startTime"], (request.now_ms // (step * 60_000) - NEWEST_CANDLES + 1) * step * 60_000)
-        # The candle that contains startTime is part of the answer.
+        # The candle that contains startTime is part of the response.
         start = start // (step * 60_000) * step * 60_000
         found = candles(self.world, row, step, start, end, NEWEST_CANDLES, request.now_ms)
         one = self.world.universe.listings[row]
@@ -211,7 +211,7 @@ class Hyperliquid:
              "l": pointed(low, one.decimals), "v": pointed(v, one.lot_decimals), "n": n}
             for at, o, h, low, c, v, _, n, _ in found.rows()
         ]  # fmt: skip
-        return json_answer(rows, weight=20 + len(rows) // 60)
+        return json_response(rows, weight=20 + len(rows) // 60)
 
 
 def endpoints(world: World) -> list[Endpoint]:
@@ -223,9 +223,9 @@ def endpoints(world: World) -> list[Endpoint]:
     ]
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 with the body null."""
-    return Answer(b"null", 429)
+    return Response(b"null", 429)
 
 
 SIMULATED = SimulatedVenue(

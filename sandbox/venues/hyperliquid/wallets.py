@@ -15,7 +15,7 @@ from sandbox.market.listings.hyperliquid import DEXES
 from sandbox.market.noise import Floats, fraction, key, keys, uniform
 from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import pointed
 
 API, STATS = "api.hyperliquid.xyz", "stats-data.hyperliquid.xyz"
@@ -48,7 +48,7 @@ class HyperliquidWallets:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.types: dict[str, Callable[[Request], Answer | None]] = {
+        self.types: dict[str, Callable[[Request], Response | None]] = {
             "clearinghouseState": self.state,
             "batchClearinghouseStates": self.states,
             "userFills": self.fills,
@@ -100,37 +100,37 @@ class HyperliquidWallets:
             "withdrawable": pointed(value - used, 10), "assetPositions": shown, "time": now_ms,
         }  # fmt: skip
 
-    def state(self, request: Request) -> Answer | None:
+    def state(self, request: Request) -> Response | None:
         """clearinghouseState of one wallet on one dex."""
         user, dex = request.body.get("user"), request.body.get("dex") or ""
         if not isinstance(user, str):
             return None
-        return json_answer(self._state(user, dex, request.now_ms), weight=2) if dex in ("", *DEXES) else _NOTHING
+        return json_response(self._state(user, dex, request.now_ms), weight=2) if dex in ("", *DEXES) else _NOTHING
 
-    def states(self, request: Request) -> Answer | None:
+    def states(self, request: Request) -> Response | None:
         """batchClearinghouseStates: the same in the order of the request, without the addresses."""
         users, dex = request.body.get("users"), request.body.get("dex") or ""
         if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
             return None
         if dex not in ("", *DEXES):
             return _NOTHING
-        return json_answer([self._state(user, dex, request.now_ms) for user in users], weight=20)
+        return json_response([self._state(user, dex, request.now_ms) for user in users], weight=20)
 
-    def fills(self, request: Request) -> Answer | None:
+    def fills(self, request: Request) -> Response | None:
         """userFills: the newest, newest first."""
         if not isinstance(user := request.body.get("user"), str):
             return None
         found = self.fills_of(user.lower(), request.now_ms - _LATELY_MS, request.now_ms)[::-1][:MOST_FILLS]
-        return json_answer(found, weight=20 + len(found) // 20)
+        return json_response(found, weight=20 + len(found) // 20)
 
-    def fills_by_time(self, request: Request) -> Answer | None:
+    def fills_by_time(self, request: Request) -> Response | None:
         """userFillsByTime: oldest first from a time."""
         user, start = request.body.get("user"), request.body.get("startTime")
         end = request.body.get("endTime") or request.now_ms
         if not isinstance(user, str) or not isinstance(start, int) or not isinstance(end, int):
             return None
         found = self.fills_of(user.lower(), start, min(end, request.now_ms))[:MOST_FILLS]
-        return json_answer(found, weight=20 + len(found) // 20)
+        return json_response(found, weight=20 + len(found) // 20)
 
     def fills_of(self, address: str, start_ms: int, end_ms: int) -> list[dict[str, Any]]:
         """The fills of a wallet or a liquidator within a span, oldest first."""
@@ -174,10 +174,10 @@ class HyperliquidWallets:
             }  # fmt: skip
         return shown
 
-    def leaderboard(self, request: Request) -> Answer:
+    def leaderboard(self, request: Request) -> Response:
         """GET the leaderboard: every wallet that ever traded much, in no order that could be relied on."""
         body = self.world.remembered("hyperliquid leaderboard", request.now_ms // 3_600_000, self._leaderboard, 1)
-        return Answer(body)
+        return Response(body)
 
     def _leaderboard(self, hour: int) -> bytes:
         wallets, now_ms = self.wallets, hour * 3_600_000
@@ -207,7 +207,7 @@ class HyperliquidWallets:
         return orjson.dumps({"leaderboardRows": rows})
 
 
-_NOTHING = Answer(b"null", 500)
+_NOTHING = Response(b"null", 500)
 
 
 def annotations(world: World, now_ms: int) -> list[list[Any]]:
@@ -228,12 +228,12 @@ def annotations(world: World, now_ms: int) -> list[list[Any]]:
 
 def frames(world: World, minute: int) -> list[Frame]:
     """What the liquidators take over, a moment later."""
-    answers = HyperliquidWallets(world)
+    responses = HyperliquidWallets(world)
     found = wallets_of(world).liquidated_in(minute)
     out: list[Frame] = []
     for one in found.where(found.backstop).each():
         user = taken_over_by(one)
-        text = {"channel": "userFills", "data": {"user": user, "fills": [answers.fill(one, "taken")]}}
+        text = {"channel": "userFills", "data": {"user": user, "fills": [responses.fill(one, "taken")]}}
         out.append((one["closed_ms"] + 300, user, orjson.dumps(text)))
     return out
 

@@ -4,17 +4,17 @@ from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.venues.kucoin import archive, futures, open_interest, spot
-from sandbox.wire.endpoint import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Endpoint, Response, json_response
 
 _PUBLIC = Pool(2000, 30_000)  # futures and spot together
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the window is over."""
     text = "Too many requests in a short period of time, please retry later"
-    answer = json_answer({"code": "429000", "msg": text}, 429)
+    response = json_response({"code": "429000", "msg": text}, 429)
     left_ms = pool.window_ms - now_ms % pool.window_ms
-    return Answer(answer.body, 429, {"gw-ratelimit-remaining": "0", "gw-ratelimit-reset": str(left_ms)})
+    return Response(response.body, 429, {"gw-ratelimit-remaining": "0", "gw-ratelimit-reset": str(left_ms)})
 
 
 def headers(pool: str, used: int) -> dict[str, str]:

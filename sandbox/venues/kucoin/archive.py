@@ -11,7 +11,7 @@ from functools import lru_cache
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.files import NOT_FOUND, checksum, day_of, list_objects, pack, start_of
 from sandbox.wire.settlements import settlements
 
@@ -36,7 +36,7 @@ class Archive:
         }
         self.file = lru_cache(64)(self._file)
 
-    def list_files(self, request: Request) -> Answer:
+    def list_files(self, request: Request) -> Response:
         """GET of the bucket."""
         prefix = request.query.get("prefix", "")
 
@@ -50,11 +50,11 @@ class Archive:
 
         return list_objects(request, "historical-data", names())
 
-    def send_file(self, tree: str) -> Callable[[Request], Answer]:
+    def send_file(self, tree: str) -> Callable[[Request], Response]:
         """GET of a file or its checksum."""
         kind = self.trees[tree][0]
 
-        def answer(request: Request) -> Answer:
+        def respond(request: Request) -> Response:
             name, file = request.query["name"], request.query["file"]
             zipped, _, rest = file.partition(".CHECKSUM")
             day = zipped.removeprefix(f"{name}-{kind}-").removesuffix(".zip")
@@ -62,11 +62,11 @@ class Archive:
                 return NOT_FOUND
             content = self.file(tree, name, day)
             if file == zipped:
-                return Answer(content, content_type="application/zip")
+                return Response(content, content_type="application/zip")
             wrong = fraction("kucoin checksum", name, day) < WRONG_CHECKSUM
             return checksum(b"" if wrong else content, zipped, "md5")
 
-        return answer
+        return respond
 
     def endpoints(self) -> list[Endpoint]:
         """The list and the files."""

@@ -7,7 +7,7 @@ from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
 from sandbox.market.listing import DAY_MS, HOUR_MS, Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
 
@@ -18,14 +18,14 @@ _MOST_CANDLES, _MOST_SETTLEMENTS = 500, 100
 _PERPETUAL = "FFWCSX"
 
 
-def success(data: Any) -> Answer:
+def success(data: Any) -> Response:
     """Data in KuCoin's envelope."""
-    return json_answer({"code": "200000", "data": data})
+    return json_response({"code": "200000", "data": data})
 
 
-def failure(code: int, text: str, status: int = 400) -> Answer:
+def failure(code: int, text: str, status: int = 400) -> Response:
     """An error in KuCoin's envelope."""
-    return json_answer({"code": str(code), "msg": text}, status)
+    return json_response({"code": str(code), "msg": text}, status)
 
 
 def index_symbol(one: Listing) -> str:
@@ -48,7 +48,7 @@ class Futures:
         self.by_symbol = {listings[row].symbol: row for row in self.rows}
         self.by_index = {index_symbol(listings[row]): row for row in self.rows}
 
-    def active(self, request: Request) -> Answer:
+    def active(self, request: Request) -> Response:
         """GET contracts/active; a contract whose end has come is there for another day, being settled."""
         world, listings = self.world, self.world.universe.listings
         state, last = world.minute(request.now_ms // MINUTE_MS), world.last(request.now_ms).tolist()
@@ -81,7 +81,7 @@ class Futures:
             })  # fmt: skip
         return success(out)
 
-    def kline(self, request: Request) -> Answer:
+    def kline(self, request: Request) -> Response:
         """GET kline/query, oldest first; the last one is running. Minutes are those of the granularity."""
         row = self._row(request)
         if row is None:
@@ -100,7 +100,7 @@ class Futures:
             for at, o, h, low, c, v, _, _, _ in found.rows() if end is None or at <= end
         ])  # fmt: skip
 
-    def index(self, request: Request) -> Answer:
+    def index(self, request: Request) -> Response:
         """GET index/query: the newest values of an index with what it is made of."""
         row = self.by_index.get(request.query.get("symbol", ""))
         if row is None:
@@ -116,7 +116,7 @@ class Futures:
         }  # fmt: skip
         return success({"dataList": [value], "hasMore": True})
 
-    def settled(self, request: Request) -> Answer:
+    def settled(self, request: Request) -> Response:
         """GET contract/funding-rates between two times, newest first; null if there is none."""
         row = self._row(request)
         if row is None:

@@ -5,7 +5,7 @@ import numpy as np
 from sandbox.market.derivatives import open_interest
 from sandbox.market.world import World
 from sandbox.venues.kucoin.futures import MINUTE_MS, POOL, failure, lots, success
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.numbers import whole
 
 HOST = "api.kucoin.com"
@@ -21,7 +21,7 @@ class OpenInterest:
         listings = world.universe.listings
         self.by_symbol = {listings[row].symbol: row for row in world.universe.rows("kucoin", "perp").tolist()}
 
-    def open_interest(self, request: Request) -> Answer:
+    def open_interest(self, request: Request) -> Response:
         """GET /api/ua/v1/market/open-interest, newest first: lots at the start of each bucket."""
         row, step = (
             self.by_symbol.get(request.query.get("symbol", "")),

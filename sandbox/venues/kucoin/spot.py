@@ -4,7 +4,7 @@ from sandbox.derived.ladder import ladder
 from sandbox.market.world import World
 from sandbox.venues.kucoin.futures import POOL, failure, success
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.kucoin.com"
@@ -25,7 +25,7 @@ class Spot:
         self.rows = world.universe.rows("kucoin", "spot").tolist()
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET market/allTickers."""
         world = self.world
         state, last = world.minute(request.now_ms // MINUTE_MS), world.last(request.now_ms).tolist()
@@ -47,7 +47,7 @@ class Spot:
             })  # fmt: skip
         return success({"time": request.now_ms, "ticker": out})
 
-    def symbols(self, request: Request) -> Answer:
+    def symbols(self, request: Request) -> Response:
         """GET symbols: what trades, and for a day what has ceased to."""
         listings = [self.world.universe.listings[row] for row in self.rows]
         out = []
@@ -65,7 +65,7 @@ class Spot:
             })  # fmt: skip
         return success(out)
 
-    def book(self, request: Request) -> Answer:
+    def book(self, request: Request) -> Response:
         """GET market/orderbook/level2_100."""
         row = self.by_symbol.get(request.query.get("symbol", ""))
         if row is None or not self.world.minute(request.now_ms // MINUTE_MS).listed[row]:
@@ -76,8 +76,8 @@ class Spot:
                       for side in ladder(self.world, row, _BOOK_LEVELS, request.now_ms))  # fmt: skip
         return success({"time": request.now_ms, "sequence": str(request.now_ms // 10), "bids": bids, "asks": asks})
 
-    def candles(self, request: Request) -> Answer:
-        """GET market/candles, newest first; the end, in seconds as the start, does not belong to the answer."""
+    def candles(self, request: Request) -> Response:
+        """GET market/candles, newest first; the end, in seconds as the start, does not belong to the response."""
         row = self.by_symbol.get(request.query.get("symbol", ""))
         if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
             return failure(400100, "This pair is not provided at present")

@@ -3,12 +3,12 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.venues.lighter import market, streams
-from sandbox.wire.endpoint import Answer, json_answer
+from sandbox.wire.endpoint import Response, json_response
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the minute's requests have passed."""
-    return json_answer({"code": 23000, "message": "Too Many Requests!"}, 429)
+    return json_response({"code": 23000, "message": "Too Many Requests!"}, 429)
 
 
 SIMULATED = SimulatedVenue(

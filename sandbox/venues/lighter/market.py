@@ -7,7 +7,7 @@ import numpy as np
 from sandbox.market.listing import Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
 
@@ -17,9 +17,9 @@ _STEPS = {name: minutes for name, minutes in INTERVALS.items() if name in ("1m",
 _OTHERS = ("binance", "bybit", "hyperliquid")
 
 
-def failure(message: str) -> Answer:
+def failure(message: str) -> Response:
     """An error body as Lighter writes it."""
-    return json_answer({"code": 20001, "message": f"invalid param : {message}"}, 400)
+    return json_response({"code": 20001, "message": f"invalid param : {message}"}, 400)
 
 
 def percent(rate: float) -> float:
@@ -88,7 +88,7 @@ class Lighter:
             "index_price": world.price_format[row] % state.index[row],
         }  # fmt: skip
 
-    def details(self, request: Request) -> Answer:
+    def details(self, request: Request) -> Response:
         """GET orderBookDetails: all markets, or one by its number; what ended stays, inactive."""
         try:
             market = whole(request.query, "market_id")
@@ -105,9 +105,9 @@ class Lighter:
             ]
             for perp, rows in ((True, self.perps), (False, self.spot))
         }
-        return json_answer({"code": 200, "order_book_details": shown[True], "spot_order_book_details": shown[False]})
+        return json_response({"code": 200, "order_book_details": shown[True], "spot_order_book_details": shown[False]})
 
-    def funding_rates(self, request: Request) -> Answer:
+    def funding_rates(self, request: Request) -> Response:
         """GET funding-rates: of this venue and of three others, all scaled up to 8 hours."""
         state, listings = self.world.minute(request.now_ms // 60_000), self.world.universe.listings
         shown = []
@@ -122,7 +122,7 @@ class Lighter:
                     shown.append({"market_id": one.index, "exchange": venue, "symbol": one.symbol, "rate": rate})
             rate = percent(float(state.rate[row])) / 100 * 8
             shown.append({"market_id": one.index, "exchange": "lighter", "symbol": one.symbol, "rate": rate})
-        return json_answer({"code": 200, "funding_rates": shown})
+        return json_response({"code": 200, "funding_rates": shown})
 
     def _window(self, request: Request) -> tuple[int, int, int, int]:
         """(row, start, end, count_back) of a request; ValueError says what is wrong."""
@@ -135,7 +135,7 @@ class Lighter:
             raise ValueError("start_timestamp, end_timestamp and count_back are required")
         return row, start, end, count
 
-    def candles(self, request: Request) -> Answer:
+    def candles(self, request: Request) -> Response:
         """GET candles, oldest first; null where there are none."""
         resolution = request.query.get("resolution", "")
         if resolution not in _STEPS:
@@ -154,9 +154,9 @@ class Lighter:
              "v": round(v, lots), "V": round(q, 6), "i": at // 1000 + n}
             for at, o, h, low, c, v, q, n, _ in found.rows()
         ]  # fmt: skip
-        return json_answer({"code": 200, "r": resolution, "c": shown or None})
+        return json_response({"code": 200, "r": resolution, "c": shown or None})
 
-    def fundings(self, request: Request) -> Answer:
+    def fundings(self, request: Request) -> Response:
         """GET fundings: hourly settlements, oldest first; seconds, percent without a sign, and who pays."""
         if request.query.get("resolution") not in ("1h", "1d"):
             return failure("resolution")
@@ -174,7 +174,7 @@ class Lighter:
              "direction": "short" if paid < 0 else "long"}
             for (at, paid), price in zip(found, prices, strict=True)
         ]  # fmt: skip
-        return json_answer({"code": 200, "resolution": request.query["resolution"], "fundings": shown})
+        return json_response({"code": 200, "resolution": request.query["resolution"], "fundings": shown})
 
 
 def endpoints(world: World) -> list[Endpoint]:

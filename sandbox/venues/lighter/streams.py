@@ -17,7 +17,7 @@ from sandbox.venues.lighter.market import HOST
 MESSAGES = "lighter_messages"
 """The pool of what clients send; the venue counts by address."""
 MOST_CHANNELS = 100  # of one connection
-_OLD_LIQUIDATIONS, _LONGEST_SEARCH = 5, 30  # in the answer to a subscription: events, minutes
+_OLD_LIQUIDATIONS, _LONGEST_SEARCH = 5, 30  # in the response to a subscription: events, minutes
 
 
 def trade(world: World, row: int, kind: str, ts: int, size: float, price: float, maker_asks: bool) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def frames(world: World, minute: int) -> list[Frame]:
 
 
 def topic(frame: dict[str, Any]) -> str | None:
-    """The channel of a frame; answers to a client have none."""
+    """The channel of a frame; responses to a client have none."""
     found = frame.get("channel")
     return None if found is None else str(found)
 
@@ -101,7 +101,7 @@ class Channels:
         self._rows = {listings[row].index: row for row in rows}
 
     def __call__(self, connection: Connection, text: str) -> str:
-        """The answers to ping, subscribe and unsubscribe; a subscription is answered with old trades."""
+        """The responses to ping, subscribe and unsubscribe; a subscription is answered with old trades."""
         asked = message(text)
         if self._sandbox and self._too_many(self._sandbox):
             return _error(30009, "Too Many Websocket Messages!")

@@ -5,16 +5,16 @@ from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
 from sandbox.venues.mexc.contract import Contracts, failure
 from sandbox.venues.mexc.spot import Spot
-from sandbox.wire.endpoint import Answer, Endpoint, json_answer
+from sandbox.wire.endpoint import Endpoint, Response, json_response
 
 HOST = "api.mexc.com"
 _SPOT_WEIGHT = 300
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
-    """429 on spot; the contract API says so in an answer of status 200."""
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
+    """429 on spot; the contract API says so in a response of status 200."""
     if pool.limit == _SPOT_WEIGHT:
-        return json_answer({"code": 429, "msg": "Too Many Requests"}, 429)
+        return json_response({"code": 429, "msg": "Too Many Requests"}, 429)
     return failure(510, "Requests are too frequent, please try again later")
 
 

@@ -8,7 +8,7 @@ from sandbox.market.derivatives import next_funding_ms
 from sandbox.market.listing import DAY_MS, Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
 
@@ -20,14 +20,14 @@ _DOLLARS = ("USDT", "USDC", "USD")
 _STEPS = {f"Min{n}": f"{n}m" for n in (1, 5, 15, 30)} | {"Min60": "1h", "Hour4": "4h", "Hour8": "8h", "Day1": "1d"}
 
 
-def envelope(data: Any) -> Answer:
+def envelope(data: Any) -> Response:
     """A result in the contract API's envelope."""
-    return json_answer({"success": True, "code": 0, "data": data})
+    return json_response({"success": True, "code": 0, "data": data})
 
 
-def failure(code: int, text: str) -> Answer:
+def failure(code: int, text: str) -> Response:
     """An error; the status stays 200."""
-    return json_answer({"success": False, "code": code, "message": text})
+    return json_response({"success": False, "code": code, "message": text})
 
 
 class Contracts:
@@ -46,7 +46,7 @@ class Contracts:
         listed = self.world.minute(request.now_ms // 60_000).listed
         return None if rows is None else [row for row in rows if listed[row]]
 
-    def ticker(self, request: Request) -> Answer:
+    def ticker(self, request: Request) -> Response:
         """GET ticker: one row, or all of them without a symbol."""
         rows = self._wanted(request)
         if rows is None:
@@ -71,7 +71,7 @@ class Contracts:
             })  # fmt: skip
         return envelope(out[0] if request.query.get("symbol") else out)
 
-    def funding(self, request: Request) -> Answer:
+    def funding(self, request: Request) -> Response:
         """GET funding_rate without a symbol: all contracts."""
         rows = self._wanted(request) or []
         state = self.world.minute(request.now_ms // 60_000)
@@ -83,7 +83,7 @@ class Contracts:
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
         ])  # fmt: skip
 
-    def funding_history(self, request: Request) -> Answer:
+    def funding_history(self, request: Request) -> Response:
         """GET funding_rate/history, newest first, in pages."""
         symbol = request.query.get("symbol", "")
         if symbol not in self.by_symbol:
@@ -103,7 +103,7 @@ class Contracts:
                            for at, rate, hours in found[size * (page - 1) :]],
         })  # fmt: skip
 
-    def kline(self, request: Request) -> Answer:
+    def kline(self, request: Request) -> Response:
         """GET kline/{symbol}, oldest first, as columns; times in seconds. The newest rows of a window win."""
         row = self.by_symbol.get(request.query.get("symbol", ""))
         if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
@@ -128,7 +128,7 @@ class Contracts:
             "amount": found.volume if one.inverse else found.quote,
         })  # fmt: skip
 
-    def detail(self, request: Request) -> Answer:
+    def detail(self, request: Request) -> Response:
         """GET detail: all contracts, those announced and those just delisted among them."""
         listings, state = self.world.universe.listings, self.world.minute(request.now_ms // 60_000)
         sources = self._sources(state.listed)

@@ -6,7 +6,7 @@ from sandbox.derived.ladder import ladder, texts
 from sandbox.market.listing import DAY_MS, Listing
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole
 
 LONGEST = 1000
@@ -14,9 +14,9 @@ _GONE_MS = 7 * DAY_MS
 _STEPS = {f"{n}m": f"{n}m" for n in (1, 5, 15, 30)} | {"60m": "1h", "4h": "4h", "1d": "1d"}
 
 
-def failure(code: int, text: str) -> Answer:
+def failure(code: int, text: str) -> Response:
     """An error of the spot API."""
-    return json_answer({"code": code, "msg": text}, 400)
+    return json_response({"code": code, "msg": text}, 400)
 
 
 class Spot:
@@ -27,17 +27,17 @@ class Spot:
         self.rows = world.universe.rows("mexc", "spot").tolist()
         self.by_symbol = {world.universe.listings[row].symbol: row for row in self.rows}
 
-    def exchange_info(self, request: Request) -> Answer:
+    def exchange_info(self, request: Request) -> Response:
         """GET exchangeInfo; a pair that has gone is offline for a while."""
         listings = self.world.universe.listings
         shown = [listings[row] for row in self.rows]
-        return json_answer({
+        return json_response({
             "timezone": "CST", "serverTime": request.now_ms, "rateLimits": [], "exchangeFilters": [],
             "symbols": [_pair(one, request.now_ms) for one in shown
                         if one.listed_ms <= request.now_ms < one.delisted_ms + _GONE_MS],
         })  # fmt: skip
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET ticker/24hr: one object, or a list of all without a symbol."""
         symbol, world = request.query.get("symbol"), self.world
         if symbol and symbol not in self.by_symbol:
@@ -60,9 +60,9 @@ class Spot:
                 "quoteVolume": trimmed(quote, 8), "openTime": request.now_ms - DAY_MS, "closeTime": request.now_ms,
                 "count": None,
             })  # fmt: skip
-        return json_answer(out[0] if symbol and out else out, weight=1 if symbol else 40)
+        return json_response(out[0] if symbol and out else out, weight=1 if symbol else 40)
 
-    def depth(self, request: Request) -> Answer:
+    def depth(self, request: Request) -> Response:
         """GET depth."""
         row = self.by_symbol.get(request.query.get("symbol", ""))
         if row is None or not self.world.minute(request.now_ms // 60_000).listed[row]:
@@ -73,11 +73,11 @@ class Spot:
             return failure(700004, "Param limit error")
         formats = self.world.price_format[row], self.world.lot_format[row]
         bids, asks = (texts(side, *formats) for side in ladder(self.world, row, levels, request.now_ms))
-        return json_answer(
+        return json_response(
             {"lastUpdateId": request.now_ms // 10, "bids": bids, "asks": asks, "timestamp": request.now_ms}
         )
 
-    def klines(self, request: Request) -> Answer:
+    def klines(self, request: Request) -> Response:
         """GET klines, oldest first; the seventh value is the end of the candle, not its last millisecond."""
         row = self.by_symbol.get(request.query.get("symbol", ""))
         if row is None or self.world.universe.listed[row] * 60_000 > request.now_ms:
@@ -91,7 +91,7 @@ class Spot:
         count, step = min(max(1, limit or 500), LONGEST), INTERVALS[_STEPS[interval]]
         found = candles(self.world, row, step, start, None if end is None else end - 1, count, request.now_ms)
         price, lot = self.world.price_format[row], self.world.lot_format[row]
-        return json_answer([
+        return json_response([
             [at, price % o, price % h, price % low, price % c, lot % v, at + step * 60_000, trimmed(q, 2)]
             for at, o, h, low, c, v, q, _, _ in found.rows()
         ])  # fmt: skip

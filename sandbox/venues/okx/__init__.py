@@ -9,9 +9,9 @@ from sandbox.venues.okx import archive, derivatives, statistics, streams
 from sandbox.venues.okx.derivatives import OkxDerivatives
 from sandbox.venues.okx.market import HOST, Okx, failure
 from sandbox.venues.okx.options import OkxOptions
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 
-Answering = Callable[[Request], Answer]
+Handler = Callable[[Request], Response]
 # Requests in two seconds (https://www.okx.com/docs-v5/en/).
 _LIMITS = {
     "instruments": 20, "tickers": 20, "candles": 40, "history_candles": 20, "books": 40, "funding": 10,
@@ -21,12 +21,12 @@ _LIMITS = {
 }  # fmt: skip
 
 
-def refusal(use: Use, pool: Pool, now_ms: int) -> Answer:
+def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
     """429 until the two seconds are over."""
     return failure("50011", "Too Many Requests", 429)
 
 
-def _by_kind(options: Answering, others: Answering) -> Answering:
+def _by_kind(options: Handler, others: Handler) -> Handler:
     return lambda request: (options if request.query.get("instType") == "OPTION" else others)(request)
 
 
@@ -34,9 +34,9 @@ def endpoints(world: World) -> list[Endpoint]:
     """The endpoints of OKX."""
     market, options = Okx(world), OkxOptions(world)
     swaps = OkxDerivatives(market)
-    paths: dict[str, tuple[Answering, str]] = (
-        derivatives.answers(swaps)
-        | statistics.answers(market)
+    paths: dict[str, tuple[Handler, str]] = (
+        derivatives.handlers(swaps)
+        | statistics.handlers(market)
         | {
             "/api/v5/public/instruments": (_by_kind(options.instruments, market.instruments), "instruments"),
             "/api/v5/public/open-interest": (_by_kind(options.open_interest, swaps.open_interest), "open_interest"),
@@ -47,7 +47,7 @@ def endpoints(world: World) -> list[Endpoint]:
             "/api/v5/market/books": (market.books, "books"),
         }
     )
-    own = [Endpoint("okx", HOST, path, answer, f"okx_{pool}") for path, (answer, pool) in paths.items()]
+    own = [Endpoint("okx", HOST, path, handler, f"okx_{pool}") for path, (handler, pool) in paths.items()]
     return [*own, *archive.endpoints(world)]
 
 

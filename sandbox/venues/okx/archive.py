@@ -10,7 +10,7 @@ from functools import lru_cache
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
-from sandbox.wire.endpoint import Answer, Endpoint, Request
+from sandbox.wire.endpoint import Endpoint, Request, Response
 from sandbox.wire.files import NOT_FOUND, day_of, pack, start_of
 from sandbox.wire.numbers import trimmed
 from sandbox.wire.settlements import settlements
@@ -40,8 +40,8 @@ class Archive:
             for folder, name, lines in types
         ]
 
-    def _send(self, name: str, lines: Callable[[int, int], Iterator[str]]) -> Callable[[Request], Answer]:
-        def answer(request: Request) -> Answer:
+    def _send(self, name: str, lines: Callable[[int, int], Iterator[str]]) -> Callable[[Request], Response]:
+        def respond(request: Request) -> Response:
             text = request.query["file"].removeprefix(f"allswap-{name}-").removesuffix(".zip")
             try:
                 day = date.fromisoformat(text)
@@ -50,9 +50,9 @@ class Archive:
             published = day_of(request.now_ms + ZONE_MS - PUBLISHED_DAYS * DAY_MS)
             if request.query["day"] != f"{day:%Y%m%d}" or day > published or fraction(name, text) < MISSING:
                 return NOT_FOUND
-            return Answer(self.file(name, day, lines), content_type="application/zip")
+            return Response(self.file(name, day, lines), content_type="application/zip")
 
-        return answer
+        return respond
 
     def _file(self, name: str, day: date, lines: Callable[[int, int], Iterator[str]]) -> bytes:
         begin, end = start_of(day) - ZONE_MS, start_of(day + timedelta(days=1)) - ZONE_MS

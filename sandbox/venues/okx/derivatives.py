@@ -9,7 +9,7 @@ from sandbox.market.derivatives import FUNDING_CAP, HOUR_MS, funding_rate, next_
 from sandbox.market.noise import Floats
 from sandbox.market.universe import MINUTE_MS
 from sandbox.venues.okx.market import NO_INSTRUMENT, Okx, contracts, envelope, failure, missing, wrong
-from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.endpoint import Request, Response
 from sandbox.wire.numbers import trimmed, whole
 from sandbox.wire.settlements import settlements
 
@@ -24,7 +24,7 @@ class OkxDerivatives:
         self.market = market
         self.world = market.world
 
-    def funding(self, request: Request) -> Answer:
+    def funding(self, request: Request) -> Response:
         """GET /api/v5/public/funding-rate of one swap or of ANY."""
         wanted, world = request.query.get("instId"), self.world
         if not wanted:
@@ -67,7 +67,7 @@ class OkxDerivatives:
 
         return self.world.remembered("okx settled", now_ms // HOUR_MS, make, 1)
 
-    def funding_history(self, request: Request) -> Answer:
+    def funding_history(self, request: Request) -> Response:
         """GET /api/v5/public/funding-rate-history: three months, newest first."""
         row = self.market.row.get(request.query.get("instId", ""))
         if row is None or self.world.universe.listings[row].type != "perp":
@@ -86,7 +86,7 @@ class OkxDerivatives:
             for at, rate, _ in found if at > oldest
         ])  # fmt: skip
 
-    def open_interest(self, request: Request) -> Answer:
+    def open_interest(self, request: Request) -> Response:
         """GET /api/v5/public/open-interest of swaps, with the noise of binary fractions that OKX shows."""
         state, listings, out = self.world.minute(request.now_ms // MINUTE_MS), self.world.universe.listings, []
         for row in self.market.listed("SWAP", request.now_ms):
@@ -96,7 +96,7 @@ class OkxDerivatives:
                         "oiUsd": _plain(coins * mark), "ts": str(request.now_ms)})  # fmt: skip
         return envelope(out)
 
-    def mark_price(self, request: Request) -> Answer:
+    def mark_price(self, request: Request) -> Response:
         """GET /api/v5/public/mark-price of swaps."""
         if request.query.get("instType") != "SWAP":
             return wrong("instType")
@@ -107,7 +107,7 @@ class OkxDerivatives:
             for row in self.market.listed("SWAP", request.now_ms)
         ])  # fmt: skip
 
-    def index_tickers(self, request: Request) -> Answer:
+    def index_tickers(self, request: Request) -> Response:
         """GET /api/v5/market/index-tickers of a quote: the indices of swaps, and those of spot pairs without one."""
         quote = request.query.get("quoteCcy")
         if not quote:
@@ -127,7 +127,7 @@ class OkxDerivatives:
             out.append({"instId": name, **prices, "ts": str(request.now_ms)})
         return envelope(out)
 
-    def index_components(self, request: Request) -> Answer:
+    def index_components(self, request: Request) -> Response:
         """GET /api/v5/market/index-components: an object, not a list."""
         name = request.query.get("index", "")
         row = self.market.trading(f"{name}-SWAP", request.now_ms)
@@ -149,8 +149,8 @@ def _plain(value: float) -> str:
     return text if "e" not in text else f"{value:.12f}".rstrip("0").rstrip(".")
 
 
-def answers(swaps: OkxDerivatives) -> dict[str, tuple[Callable[[Request], Answer], str]]:
-    """Path → (answer, name of its limit)."""
+def handlers(swaps: OkxDerivatives) -> dict[str, tuple[Callable[[Request], Response], str]]:
+    """Path → (handler, name of its limit)."""
     return {
         "/api/v5/public/funding-rate": (swaps.funding, "funding"),
         "/api/v5/public/funding-rate-history": (swaps.funding_history, "funding_history"),

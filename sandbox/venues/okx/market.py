@@ -10,7 +10,7 @@ from sandbox.market.noise import Floats
 from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
-from sandbox.wire.endpoint import Answer, Request, json_answer
+from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole
 
 HOST = "www.okx.com"
@@ -28,21 +28,21 @@ _UNSTATED = (
 NO_INSTRUMENT = "Instrument ID, Instrument ID code, or Spread ID doesn't exist."
 
 
-def envelope(data: Any) -> Answer:
+def envelope(data: Any) -> Response:
     """Data in OKX's envelope."""
-    return json_answer({"code": "0", "msg": "", "data": data})
+    return json_response({"code": "0", "msg": "", "data": data})
 
 
-def failure(code: str, message: str, status: int = 200) -> Answer:
+def failure(code: str, message: str, status: int = 200) -> Response:
     """An error in OKX's envelope; what the client asked wrongly is a 400."""
-    return json_answer({"code": code, "data": [], "msg": message}, status)
+    return json_response({"code": code, "data": [], "msg": message}, status)
 
 
-def missing(name: str) -> Answer:
+def missing(name: str) -> Response:
     return failure("50014", f"Parameter {name} can not be empty.", 400)
 
 
-def wrong(name: str) -> Answer:
+def wrong(name: str) -> Response:
     return failure("51000", f"Parameter {name}  error", 400)
 
 
@@ -66,7 +66,7 @@ class Okx:
         row = self.row.get(symbol)
         return row if row is not None and self.world.minute(now_ms // MINUTE_MS).listed[row] else None
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET /api/v5/market/tickers of swaps and spot pairs."""
         kind = request.query.get("instType", "")
         if kind not in self.rows:
@@ -105,7 +105,7 @@ class Okx:
         prices = self.world.remembered("okx day starts", sum(starts), make, 1)
         return prices[:, 0], prices[:, 1]
 
-    def instruments(self, request: Request) -> Answer:
+    def instruments(self, request: Request) -> Response:
         """GET /api/v5/public/instruments of swaps and spot pairs."""
         kind, symbol = request.query.get("instType", ""), request.query.get("instId")
         if kind not in self.rows:
@@ -118,15 +118,15 @@ class Okx:
                 found.append(instrument(one, state))
         return envelope(found) if found or symbol is None else failure("51001", NO_INSTRUMENT)
 
-    def candles(self, request: Request) -> Answer:
+    def candles(self, request: Request) -> Response:
         """GET /api/v5/market/candles: the newest 1,440."""
         return self._candles(request, NEWEST_CANDLES)
 
-    def history_candles(self, request: Request) -> Answer:
+    def history_candles(self, request: Request) -> Response:
         """GET /api/v5/market/history-candles: all years."""
         return self._candles(request, None)
 
-    def _candles(self, request: Request, newest: int | None) -> Answer:
+    def _candles(self, request: Request, newest: int | None) -> Response:
         """Newest first; `after` and `before` exclude their own time."""
         row = self.row.get(request.query.get("instId", ""))
         if row is None or self.world.universe.listed[row] * MINUTE_MS > request.now_ms:
@@ -150,7 +150,7 @@ class Okx:
                 shown.append([str(at), *prices, *(trimmed(volume, 8) for volume in volumes), finished])
         return envelope(shown[::-1])
 
-    def books(self, request: Request) -> Answer:
+    def books(self, request: Request) -> Response:
         """GET /api/v5/market/books; sizes of swaps are in contracts."""
         row = self.trading(request.query.get("instId", ""), request.now_ms)
         if row is None:

@@ -7,7 +7,7 @@ from sandbox.derived.chain import Chain, chain
 from sandbox.market.universe import MINUTE_MS
 from sandbox.market.world import World
 from sandbox.venues.okx.market import envelope, failure, missing
-from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.endpoint import Request, Response
 from sandbox.wire.numbers import trimmed
 
 # Family: coins of one contract (ctVal by ctMult), coins open in all.
@@ -30,7 +30,7 @@ class OkxOptions:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def _chain(self, request: Request) -> tuple[Chain, float] | Answer:
+    def _chain(self, request: Request) -> tuple[Chain, float] | Response:
         family = request.query.get("instFamily") or request.query.get("uly")
         if not family:
             return missing("instFamily or uly")
@@ -39,10 +39,10 @@ class OkxOptions:
         size, held = FAMILIES[family]
         return chain(self.world, "okx", family.partition("-")[0], request.now_ms // MINUTE_MS, held), size
 
-    def summary(self, request: Request) -> Answer:
+    def summary(self, request: Request) -> Response:
         """GET /api/v5/public/opt-summary: the greeks of the coin payout, and (BS) those in dollars."""
         found = self._chain(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         options, _ = found
         columns = (options.forward, options.atm_iv, options.mark_iv, options.bid_iv, options.ask_iv, options.price,
@@ -63,10 +63,10 @@ class OkxOptions:
             })  # fmt: skip
         return envelope(out)
 
-    def open_interest(self, request: Request) -> Answer:
+    def open_interest(self, request: Request) -> Response:
         """GET /api/v5/public/open-interest of options, in whole contracts."""
         found = self._chain(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         options, size = found
         held = [round(coins / size) for coins in options.open_interest.tolist()]
@@ -76,10 +76,10 @@ class OkxOptions:
             for name, count in zip(_named(options), held, strict=True)
         ])  # fmt: skip
 
-    def tickers(self, request: Request) -> Answer:
+    def tickers(self, request: Request) -> Response:
         """GET /api/v5/market/tickers of options: prices in coins."""
         found = self._chain(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         options, size = found
         columns = (options.price.tolist(), options.bid_iv.tolist(), options.volume_24h.tolist())
@@ -97,10 +97,10 @@ class OkxOptions:
             })  # fmt: skip
         return envelope(out)
 
-    def instruments(self, request: Request) -> Answer:
+    def instruments(self, request: Request) -> Response:
         """GET /api/v5/public/instruments of options: a contract is ctVal times ctMult coins."""
         found = self._chain(request)
-        if isinstance(found, Answer):
+        if isinstance(found, Response):
             return found
         options, size = found
         columns = (options.expiry_ms.tolist(), options.listed_ms.tolist(), options.strike.tolist())

@@ -8,7 +8,7 @@ from sandbox.derived.positioning import long_of_late, takers
 from sandbox.market.derivatives import open_interest
 from sandbox.market.universe import MINUTE_MS
 from sandbox.venues.okx.market import NO_INSTRUMENT, Okx, contracts, envelope, failure, wrong
-from sandbox.wire.endpoint import Answer, Request
+from sandbox.wire.endpoint import Request, Response
 from sandbox.wire.numbers import trimmed, whole
 
 _PERIODS = {"5m": 5, "15m": 15, "30m": 30, "1H": 60, "2H": 120, "4H": 240, "6Hutc": 360, "12Hutc": 720, "1Dutc": 1440}
@@ -22,21 +22,21 @@ class OkxStatistics:
         self.market = market
         self.world = market.world
 
-    def accounts(self, request: Request) -> Answer:
+    def accounts(self, request: Request) -> Response:
         """GET …/long-short-account-ratio-contract."""
         return self._ratio(request, "accounts")
 
-    def top_accounts(self, request: Request) -> Answer:
+    def top_accounts(self, request: Request) -> Response:
         """GET …/long-short-account-ratio-contract-top-trader."""
         return self._ratio(request, "top_accounts")
 
-    def top_positions(self, request: Request) -> Answer:
+    def top_positions(self, request: Request) -> Response:
         """GET …/long-short-position-ratio-contract-top-trader."""
         return self._ratio(request, "top_positions")
 
-    def _ratio(self, request: Request, kind: str) -> Answer:
+    def _ratio(self, request: Request, kind: str) -> Response:
         buckets = self._buckets(request)
-        if isinstance(buckets, Answer):
+        if isinstance(buckets, Response):
             return buckets
         row, first, count, step = buckets
         minutes = first + np.arange(count) * step
@@ -44,13 +44,13 @@ class OkxStatistics:
         pairs = zip((minutes * MINUTE_MS).tolist(), (share / (1.0 - share)).tolist(), strict=True)
         return envelope([[str(at), trimmed(ratio, 4)] for at, ratio in pairs][::-1])
 
-    def taker_volume(self, request: Request) -> Answer:
+    def taker_volume(self, request: Request) -> Response:
         """GET /api/v5/rubik/stat/taker-volume-contract: [start, sold, bought] in coins, contracts or dollars."""
         unit = request.query.get("unit", "1")
         if unit not in ("0", "1", "2"):
             return wrong("unit")
         buckets = self._buckets(request)
-        if isinstance(buckets, Answer):
+        if isinstance(buckets, Response):
             return buckets
         row, first, count, step = buckets
         found = takers(self.world, np.array([row]), first, count, step)
@@ -61,10 +61,10 @@ class OkxStatistics:
         rows = zip(starts.tolist(), sold, bought, strict=True)
         return envelope([[str(at), trimmed(a, 4), trimmed(b, 4)] for at, a, b in rows][::-1])
 
-    def open_interest_history(self, request: Request) -> Answer:
+    def open_interest_history(self, request: Request) -> Response:
         """GET /api/v5/rubik/stat/contracts/open-interest-history: [start, contracts, coins, dollars]."""
         buckets = self._buckets(request)
-        if isinstance(buckets, Answer):
+        if isinstance(buckets, Response):
             return buckets
         row, first, count, step = buckets
         market, rows, minutes = self.world.market, np.array([row]), first + np.arange(count) * step
@@ -77,7 +77,7 @@ class OkxStatistics:
             for at, held, worth in zip(*columns, strict=True)
         ][::-1])  # fmt: skip
 
-    def _buckets(self, request: Request) -> tuple[int, int, int, int] | Answer:
+    def _buckets(self, request: Request) -> tuple[int, int, int, int] | Response:
         """(row, first minute, buckets, minutes of one) of what is asked: the newest finished ones of the 1,440."""
         symbol = request.query.get("instId", "")
         row = self.market.trading(symbol, request.now_ms)
@@ -102,8 +102,8 @@ class OkxStatistics:
         return row, (newest - count + 1) * step, count, step
 
 
-def answers(market: Okx) -> dict[str, tuple[Callable[[Request], Answer], str]]:
-    """Path → (answer, name of its limit)."""
+def handlers(market: Okx) -> dict[str, tuple[Callable[[Request], Response], str]]:
+    """Path → (handler, name of its limit)."""
     statistics = OkxStatistics(market)
     return {
         "/api/v5/rubik/stat/contracts/long-short-account-ratio-contract": (statistics.accounts, "accounts"),

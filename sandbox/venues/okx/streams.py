@@ -39,7 +39,7 @@ def frames(world: World, minute: int) -> list[Frame]:
 
 
 def topic(frame: Any) -> str | None:
-    """The channel and kind of a frame with data; answers to a client have none."""
+    """The channel and kind of a frame with data; responses to a client have none."""
     if not isinstance(frame, dict) or "data" not in frame:
         return None
     argument = frame.get("arg") or {}
@@ -47,7 +47,7 @@ def topic(frame: Any) -> str | None:
 
 
 def reply(connection: Connection, text: str) -> str:
-    """`pong`, or one answer per argument of a subscription: the last is returned, those before it wait in the queue."""
+    """`pong`, or one response per argument of a subscription: the last is returned, the others wait in the queue."""
     if text == "ping":
         return "pong"
     asked = message(text)
@@ -55,7 +55,7 @@ def reply(connection: Connection, text: str) -> str:
     known = operation in ("subscribe", "unsubscribe") and isinstance(arguments, list) and arguments
     if not known or not all(isinstance(one, dict) for one in arguments or []):
         return _error("60012", f"Illegal request: {text}", connection)
-    answers = []
+    responses = []
     for argument in arguments or []:
         name = f"{argument.get('channel')}:{argument.get('instType')}"
         if argument.get("channel") != _CHANNEL or argument.get("instType") not in (
@@ -65,15 +65,15 @@ def reply(connection: Connection, text: str) -> str:
             "OPTION",
         ):
             named = ",".join(f"{key}:{value}" for key, value in argument.items())
-            answers.append(_error("60018", f"Wrong URL or {named} doesn't exist.", connection))
+            responses.append(_error("60018", f"Wrong URL or {named} doesn't exist.", connection))
             continue
         connection.topics = connection.topics | {name} if operation == "subscribe" else connection.topics - {name}
         # What else was asked for is ignored: the channel is that of all instruments of a kind.
         shown = {"channel": _CHANNEL, "instType": argument["instType"]}
-        answers.append(orjson.dumps({"event": operation, "arg": shown, "connId": connection.id[:8]}).decode())
-    for earlier in answers[:-1]:
+        responses.append(orjson.dumps({"event": operation, "arg": shown, "connId": connection.id[:8]}).decode())
+    for earlier in responses[:-1]:
         connection.waiting.put_nowait(earlier)
-    return answers[-1]
+    return responses[-1]
 
 
 def _error(code: str, text: str, connection: Connection) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
-TICK = 1_750_149_480_000
+AT_MS = 1_750_149_480_000
 HOUR = 3_600_000
 # What a bar becomes, and the tiers that it reaches.
 BARS = (
@@ -39,23 +39,23 @@ def klines(price: float, *opened: int, step: int = MINUTE) -> str:
 def test_a_backfilled_minute_never_replaces_a_recorded_one(warehouse: Warehouse) -> None:
     """Whichever came first, and in one window too; a later history replaces an earlier one."""
     bars = "select minute_ms, close, source from int_market_bars order by 1"
-    recorded = response(TICK, "binance", "perp_bars", klines(1.0, TICK - MINUTE), key="BTCUSDT")
-    later = TICK + HOUR
-    history = klines(9.0, TICK - 2 * MINUTE, TICK - MINUTE)
+    recorded = response(AT_MS, "binance", "perp_bars", klines(1.0, AT_MS - MINUTE), key="BTCUSDT")
+    later = AT_MS + HOUR
+    history = klines(9.0, AT_MS - 2 * MINUTE, AT_MS - MINUTE)
     backfilled = response(later, "binance", "history_perp_bars", history, key="BTCUSDT")
-    expected = [(TICK - 2 * MINUTE, 9.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
+    expected = [(AT_MS - 2 * MINUTE, 9.0, "backfilled"), (AT_MS - MINUTE, 1.0, "recorded")]
     for order in ([[recorded], [backfilled]], [[backfilled], [recorded]], [[recorded, backfilled]]):
         warehouse.reset()
         for rows in order:
             warehouse.build(rows, *BARS)
         assert warehouse.rows(bars) == expected
-    history = klines(8.0, TICK - 2 * MINUTE, TICK - MINUTE)
+    history = klines(8.0, AT_MS - 2 * MINUTE, AT_MS - MINUTE)
     warehouse.build([response(later + MINUTE, "binance", "history_perp_bars", history, key="BTCUSDT")], *BARS)
-    assert warehouse.rows(bars) == [(TICK - 2 * MINUTE, 8.0, "backfilled"), (TICK - MINUTE, 1.0, "recorded")]
+    assert warehouse.rows(bars) == [(AT_MS - 2 * MINUTE, 8.0, "backfilled"), (AT_MS - MINUTE, 1.0, "recorded")]
 
 
 DAY = 86_400_000
-DAY_START = TICK - TICK % DAY
+DAY_START = AT_MS - AT_MS % DAY
 # Hours before the recorder's first, of the same day and of the day before.
 EARLY, BEFORE = DAY_START + HOUR, DAY_START - 2 * HOUR
 SERIES = [f"series_{subject}_{step}" for step in ("1m", "1h", "4h", "1d") for subject in ("market", "base")]
@@ -63,17 +63,17 @@ SERIES = [f"series_{subject}_{step}" for step in ("1m", "1h", "4h", "1d") for su
 
 def recorded_minute() -> list[dict[str, Any]]:
     """A minute of one perp, and the bar of the minute before."""
-    ticker = {"symbol": "BTCUSDT", "lastPrice": "100", "quoteVolume": "1000", "closeTime": TICK}
+    ticker = {"symbol": "BTCUSDT", "lastPrice": "100", "quoteVolume": "1000", "closeTime": AT_MS}
     return [
-        response(TICK, "binance", "perp_tickers", [ticker]),
-        response(TICK, "binance", "perp_bars", klines(100.0, TICK - MINUTE), key="BTCUSDT"),
+        response(AT_MS, "binance", "perp_tickers", [ticker]),
+        response(AT_MS, "binance", "perp_bars", klines(100.0, AT_MS - MINUTE), key="BTCUSDT"),
     ]
 
 
 def past(asked: int) -> list[list[dict[str, Any]]]:
     """A market's history as separate loads: hours and days (with the recorded hour and day), settlements, two minutes
     of an hour, and the open interest of one of them."""
-    hours = klines(50.0, BEFORE, EARLY, TICK - TICK % HOUR, step=HOUR)
+    hours = klines(50.0, BEFORE, EARLY, AT_MS - AT_MS % HOUR, step=HOUR)
     days = klines(70.0, DAY_START - 2 * DAY, DAY_START - DAY, DAY_START, step=DAY)
     paid = [
         {"symbol": "BTCUSDT", "fundingTime": DAY_START - ago * HOUR, "fundingRate": "0.0001", "markPrice": "1"}
@@ -96,7 +96,7 @@ def past(asked: int) -> list[list[dict[str, Any]]]:
 
 
 def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(warehouse: Warehouse) -> None:
-    loads_of_past = past(TICK + DAY)
+    loads_of_past = past(AT_MS + DAY)
     results = []
     for loads in ([recorded_minute(), *loads_of_past], [*reversed(loads_of_past), recorded_minute()]):
         warehouse.reset()
@@ -105,7 +105,7 @@ def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(wareho
         results.append(warehouse.snapshot(SERIES))
     assert results[0] == results[1]
     columns = "t, price, volume_usd, round(funding_8h, 12), funding_n, source"
-    hour = TICK - TICK % HOUR
+    hour = AT_MS - AT_MS % HOUR
     assert warehouse.rows(f"select {columns} from series_market_1h order by 1") == [
         (DAY_START - 9 * HOUR, None, None, 0.0001, 60, "backfilled"),
         (BEFORE, 50.0, 100.0, 0.0001, 60, "backfilled"),
@@ -135,7 +135,7 @@ TIERS = ("series_market_*", "series_ratios_*", "series_venue_ratios_1h")
 
 def history_of_hours() -> list[list[dict[str, Any]]]:
     """Ratios and open interest of past hours, on Binance and OKX; before them what Binance said while recorded."""
-    hour, period = TICK - TICK % HOUR, '{"period": "1h"}'
+    hour, period = AT_MS - AT_MS % HOUR, '{"period": "1h"}'
     shares = [(BEFORE, 0.75), (EARLY, 0.5), (hour, 0.125)]
     # Binance's timestamps are the ends of the buckets.
     accounts = [{"symbol": "BTCUSDT", "longAccount": str(v), "timestamp": str(t + HOUR)} for t, v in shares]
@@ -153,12 +153,12 @@ def history_of_hours() -> list[list[dict[str, Any]]]:
         "state": "live",
     }
     okx = {"data": [[str(BEFORE), "3"], [str(EARLY), "1"]]}
-    asked = TICK + DAY
+    asked = AT_MS + DAY
     return [
         [
             *recorded_minute(),
-            response(TICK, "binance", "long_short_accounts", fresh, key="BTCUSDT", params='{"period": "5m"}'),
-            response(TICK, "okx", "instruments", {"data": [swap]}),
+            response(AT_MS, "binance", "long_short_accounts", fresh, key="BTCUSDT", params='{"period": "5m"}'),
+            response(AT_MS, "okx", "instruments", {"data": [swap]}),
         ],
         [response(asked, "binance", "history_long_short_accounts", accounts, key="BTCUSDT", params=period)],
         [response(asked + MINUTE, "binance", "open_interest_history", held, key="BTCUSDT", params=period)],
@@ -180,7 +180,7 @@ def test_ratios_include_hours_of_history_in_any_order(warehouse: Warehouse) -> N
     """Hours of history are served next to recorded ones, which they do not replace, and not at finer steps; net
     positioning takes the backfilled open interest of the same hour, whichever came first."""
     recorded, *history = history_of_hours()
-    hour, results = TICK - TICK % HOUR, []
+    hour, results = AT_MS - AT_MS % HOUR, []
     for loads in ([recorded, *history], [recorded, *reversed(history)]):
         warehouse.reset()
         for rows in [*loads, loads[0]]:

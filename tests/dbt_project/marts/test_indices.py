@@ -271,11 +271,11 @@ def test_triggers() -> None:
         more = replace(window(T0), more=True)
         assert "after_history" not in triggers_of(con, more, {"history_perp_bars"}, fetched=True)
 
-        def after(built: int, tick: int, *endpoints: str, before: str = "none", fetched: bool = False) -> set[str]:
+        def after(built: int, at: int, *endpoints: str, before: str = "none", fetched: bool = False) -> set[str]:
             con.execute("delete from pipeline.builds; delete from pipeline.settings")
             con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
             con.execute("insert into pipeline.settings values ('history', ?)", [before])
-            return triggers_of(con, window(T0 + tick * MINUTE), set(endpoints), fetched)
+            return triggers_of(con, window(T0 + at * MINUTE), set(endpoints), fetched)
 
         assert after(59, 60) == {"every_5m"}
         assert after(60, 64) == set()

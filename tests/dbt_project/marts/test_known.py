@@ -35,9 +35,9 @@ class Editions:
         self.warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
         self.served: dict[int, dict[tuple[str, str], list[tuple[Any, ...]]]] = {}
 
-    def build(self, as_of_ms: int, *ticks: int) -> None:
+    def build(self, as_of_ms: int, *minutes: int) -> None:
         self.warehouse.write(f"insert or replace into pipeline.settings values ('as_of_ms', '{as_of_ms}')")
-        self.warehouse.window(ticks)
+        self.warehouse.window(minutes)
         self.warehouse.dbt("run", "--select", *ONLY, "--exclude", "config.materialized:view_in_place")
         with self.warehouse.connect() as con:
             self.served[as_of_ms] = {
@@ -48,22 +48,22 @@ class Editions:
 
     def minute(self, n: int, without: str = "") -> int:
         """Observations of every market in the minute, and the bars of the one before of those that trade much."""
-        tick = T0 + n * MINUTE
+        at = T0 + n * MINUTE
         add = self.warehouse.add
-        add("int_response_minutes", [response(tick, "binance", "perp_tickers")])
-        add("int_stream_minutes", [stream(tick, venue, MINUTE) for venue in ("binance", "bybit")])
+        add("int_response_minutes", [response(at, "binance", "perp_tickers")])
+        add("int_stream_minutes", [stream(at, venue, MINUTE) for venue in ("binance", "bybit")])
         for rank, identity in enumerate(MARKETS):
             if identity["venue"] != without:
-                add("int_market_minutes", [{"minute_ms": tick, **identity, **observed(n, rank)}])
+                add("int_market_minutes", [{"minute_ms": at, **identity, **observed(n, rank)}])
                 if identity is not QUIET and n:
-                    self.bar(identity, n - 1, tick, 100.0 * (rank + n))
-        return tick
+                    self.bar(identity, n - 1, at, 100.0 * (rank + n))
+        return at
 
-    def bar(self, identity: dict[str, Any], n: int, tick: int, volume: float) -> None:
+    def bar(self, identity: dict[str, Any], n: int, at: int, volume: float) -> None:
         where = f"market_id = '{identity['market_id']}' and minute_ms = {T0 + n * MINUTE}"
         self.warehouse.write(f"delete from int_market_bars where {where}")
         flows = {"volume_usd": volume, "taker_buy_usd": volume / 4, "taker_sell_usd": volume * 3 / 4}
-        row = {"minute_ms": T0 + n * MINUTE, "tick_ms": tick, **identity, **flows, "source": "recorded"}
+        row = {"minute_ms": T0 + n * MINUTE, "tick_ms": at, **identity, **flows, "source": "recorded"}
         self.warehouse.add("int_market_bars", [row])
 
 
@@ -91,29 +91,29 @@ def editions(tmp_path_factory: pytest.TempPathFactory) -> Editions:
     add, built = made.warehouse.add, 1200
     made.build(made.minute(0) + built, T0)
     made.build(made.minute(4, without="bybit") + built, T0 + 4 * MINUTE)
-    tick = made.minute(5)
+    at = made.minute(5)
     event = {key: BTC[key] for key in ("market_id", "venue", "symbol", "base", "aggregated")}
-    add("int_liquidations", [{"tick_ms": tick, "ts": tick - 9, "side": "long", "usd": 7.0, **event}])
-    made.build(tick + built, tick)
+    add("int_liquidations", [{"tick_ms": at, "ts": at - 9, "side": "long", "usd": 7.0, **event}])
+    made.build(at + built, at)
     # The rest of minute 4 has come, and with it bars of a quiet market and one that says something else than before.
     rest = {"minute_ms": T0 + 4 * MINUTE, **OTHER, **observed(4, 2)}
     add("int_market_minutes", [rest])
-    tick = made.minute(6)
+    at = made.minute(6)
     for n in (0, 4, 5):
-        made.bar(QUIET, n, tick, 3.0)
-    made.bar(BTC, 4, tick, 999.0)
-    made.build(tick + built, T0 + 4 * MINUTE, tick)
+        made.bar(QUIET, n, at, 3.0)
+    made.bar(BTC, 4, at, 999.0)
+    made.build(at + built, T0 + 4 * MINUTE, at)
     # Hours of history of two markets, one of which has recorded minutes in one of them; then another number.
     for ago, close in ((7, 50.0), (8, 51.0)):
-        tick = T0 + ago * MINUTE
-        add("int_response_minutes", [response(tick, "binance", "history_perp_bars")])
+        at = T0 + ago * MINUTE
+        add("int_response_minutes", [response(at, "binance", "history_perp_bars")])
         made.warehouse.write("delete from int_history_bars")
-        hours = {"step": "1h", "close": close, "volume_usd": 5.0, "source": "backfilled", "tick_ms": tick}
+        hours = {"step": "1h", "close": close, "volume_usd": 5.0, "source": "backfilled", "tick_ms": at}
         add(
             "int_history_bars",
             [{"t": T0 - hour * HOUR, **hours, **without_quote(row)} for hour in (0, 1, 2) for row in (BTC, QUIET)],
         )
-        made.build(tick + built, tick)
+        made.build(at + built, at)
     # A market leaves the coin: its minutes of now are another coin's.
     made.warehouse.write(
         f"update int_market_minutes set base = 'BTC@bybit' where venue = 'bybit' and minute_ms = {T0 + 6 * MINUTE}"

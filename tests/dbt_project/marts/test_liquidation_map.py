@@ -50,7 +50,7 @@ def minutes(identity: Row, start: int, prices: list[float], coins: list[float | 
 
 
 def moved_on(warehouse: Warehouse, first: int, last: int) -> None:
-    """Build the map with a window of these ticks."""
+    """Build the map with a window of these minutes."""
     warehouse.window(range(first, last + 1, MINUTE))
     warehouse.dbt("run", "--select", MAPS)
 

@@ -29,12 +29,12 @@ def observe(warehouse: Warehouse, minutes: list[int], identity: dict[str, Any] =
         warehouse.add("int_response_minutes", [response(T0 + m * MINUTE, identity["venue"], "perp_tickers")])
 
 
-def bar(minute: int, tick: int, volume: float, identity: dict[str, Any] = BTC) -> dict[str, Any]:
-    when = {"minute_ms": T0 + minute * MINUTE, "tick_ms": T0 + tick * MINUTE}
+def bar(minute: int, at: int, volume: float, identity: dict[str, Any] = BTC) -> dict[str, Any]:
+    when = {"minute_ms": T0 + minute * MINUTE, "tick_ms": T0 + at * MINUTE}
     return {**when, **identity, "volume_usd": volume, "source": "recorded"}
 
 
-def ticks(*minutes: int) -> list[int]:
+def at_minutes(*minutes: int) -> list[int]:
     return [T0 + minute * MINUTE for minute in minutes]
 
 
@@ -47,8 +47,8 @@ def test_built_models_pass_their_dbt_tests(warehouse: Warehouse) -> None:
     observe(warehouse, [0, 1, 2])
     observe(warehouse, [0, 1, 2], HYPE, oi_usd=30.0)
     warehouse.add("int_market_bars", [bar(0, 1, 5.0), bar(1, 2, 7.0)])
-    warehouse.build(ticks(0, 1))
-    warehouse.build(ticks(2))
+    warehouse.build(at_minutes(0, 1))
+    warehouse.build(at_minutes(2))
     # Marks that move, and open interest that Binance published of every five minutes, at the marks of its instants.
     marks = {minute: 100 + 7 * ((minute // 5) ** 2 % 11) for minute in range(5, 90, 5)}
     warehouse.add(
@@ -96,14 +96,14 @@ def test_a_venue_keeps_its_last_good_totals(warehouse: Warehouse) -> None:
     observe(warehouse, [0, 1], HYPE, oi_usd=30.0)
     observe(warehouse, list(range(9)))
     totals = ("path:models/marts,+venue_totals",)
-    warehouse.build(ticks(*range(9)), models=totals)
+    warehouse.build(at_minutes(*range(9)), models=totals)
     query = "select venue, (observed_ms - ?) // 60000, oi_usd, oi_partial from venue_totals order by venue"
     known = [("binance", 8, 50.0, False), ("hyperliquid", 1, 30.0, False)]
     assert warehouse.rows(query, T0) == known
-    warehouse.build(ticks(0), models=totals)
+    warehouse.build(at_minutes(0), models=totals)
     assert warehouse.rows(query, T0) == known
     observe(warehouse, [9], HYPE, oi_usd=None)
-    warehouse.build(ticks(9), models=totals)
+    warehouse.build(at_minutes(9), models=totals)
     assert warehouse.rows(query, T0) == [known[0], ("hyperliquid", 9, None, True)]
 
 
@@ -112,17 +112,17 @@ def test_a_late_bar_restates_one_market_and_nothing_else(warehouse: Warehouse) -
     warehouse.add("instruments", [instrument(BTC), instrument(other)])
     for identity in (BTC, other):
         observe(warehouse, list(range(6)), identity)
-    warehouse.build(ticks(*range(6)), folder="series")
+    warehouse.build(at_minutes(*range(6)), folder="series")
     with warehouse.connect() as con:
         for mark, table in enumerate(SERIES):
             con.execute(f"update {table} set price = -{mark}")
     warehouse.add("int_market_bars", [bar(2, 70, 9.0)])
     warehouse.add("int_response_minutes", [response(T0 + 70 * MINUTE, "binance", "perp_bars")])
-    warehouse.build(ticks(70), folder="series")
+    warehouse.build(at_minutes(70), folder="series")
     for mark, table in enumerate(SERIES):
         sql = f"select distinct (t - {T0}) // {MINUTE}, base from {table} where price <> -{mark} and t < ?"
         rewritten = set(warehouse.rows(sql, T0 + 60 * MINUTE))
-        # Buckets that hold the window's own tick are rebuilt as a whole, elsewhere the one coin.
+        # Buckets that hold the window's own minute are rebuilt as a whole, elsewhere the one coin.
         whole = table.endswith(("_4h", "_1d"))
         minute = 2 if table.endswith("_1m") else 0
         assert rewritten == ({(0, "BTC"), (0, "ETH")} if whole else {(minute, "BTC")}), table
@@ -134,10 +134,10 @@ def test_a_restated_minute_drops_values_that_are_no_longer_observed(warehouse: W
     warehouse.add("instruments", [instrument(BTC), instrument(HYPE)])
     observe(warehouse, [0, 1])
     observe(warehouse, [0, 1], HYPE)
-    warehouse.build(ticks(0, 1), folder="series")
+    warehouse.build(at_minutes(0, 1), folder="series")
     with warehouse.connect() as con:
         con.execute("delete from int_market_minutes where minute_ms = ? and venue = 'hyperliquid'", [T0 + MINUTE])
-    warehouse.build(ticks(1), folder="series")
+    warehouse.build(at_minutes(1), folder="series")
     assert warehouse.rows("select market_id from series_market_1m where t = ?", T0 + MINUTE) == [(BTC["market_id"],)]
     assert warehouse.rows("select funding_n from series_market_1d order by market_id") == [(2,), (1,)]
     counted = "select n_markets from series_base_1m where t = ? and type = 'all'"
@@ -148,7 +148,7 @@ def test_gaps_of_all_reasons_and_their_healing(warehouse: Warehouse) -> None:
     def record(minute: int, *outcomes: Any) -> None:
         warehouse.add("int_response_minutes", outcomes)
         warehouse.add("int_stream_minutes", [stream(T0 + minute * MINUTE, "binance")])
-        warehouse.build(ticks(minute), folder="gaps")
+        warehouse.build(at_minutes(minute), folder="gaps")
 
     def gaps() -> set[tuple[Any, ...]]:
         found = warehouse.rows("select start_ms, end_ms, venue, endpoint, reason from gaps")
@@ -189,13 +189,13 @@ def test_gaps_built_minute_by_minute_equal_gaps_built_at_once(warehouse: Warehou
         for kind in ("perp_tickers", "perp_bars", "instruments")
     ])  # fmt: skip
     warehouse.add("int_market_bars", [bar(m, m + 1, 1.0) for m in (0, 2, 6, 7, 10)])
-    warehouse.build([tick for tick in ticks(*range(14)) if tick not in ticks(4, 5, 9)], folder="gaps")
+    warehouse.build([at for at in at_minutes(*range(14)) if at not in at_minutes(4, 5, 9)], folder="gaps")
     everything = "select * from gaps order by all"
     at_once = warehouse.rows(everything)
     with warehouse.connect() as con:
         con.execute("delete from recording_runs")
     for window in ((12, 13), (0,), (6, 7, 8), (2, 3), (10,), (1,), (11,), (6,)):
-        warehouse.build(ticks(*window), folder="gaps")
+        warehouse.build(at_minutes(*window), folder="gaps")
     assert warehouse.rows(everything) == at_once
 
 
@@ -205,17 +205,17 @@ def test_live_tables_follow_the_newest_minute(warehouse: Warehouse) -> None:
     observe(warehouse, [60])
     observe(warehouse, [60], HYPE, oi_usd=None)
     live = ("path:models/marts,+markets", "path:models/marts,+market_index")
-    warehouse.build(ticks(0, 60), models=live)
+    warehouse.build(at_minutes(0, 60), models=live)
     [row] = warehouse.records("from markets")
     assert (row["base"], row["venues"], row["spots"]) == ("BTC", ["binance", "hyperliquid"], [])
     assert row["cat"] == ["Layer-1"]
     assert [entry["venue"] for entry in row["perps"]] == ["binance", "hyperliquid"]
     assert row["perps"][0]["px_1h"] == 0.25
     assert row["perps"][0]["url"] == "https://www.binance.com/en/futures/BTCUSDT"
-    warehouse.build(ticks(0), models=live)
+    warehouse.build(at_minutes(0), models=live)
     assert warehouse.records("from markets") == [row], "a late window does not move the clock back"
     observe(warehouse, [66], HYPE)
-    warehouse.build(ticks(66), models=live)
+    warehouse.build(at_minutes(66), models=live)
     assert [row["venues"] for row in warehouse.records("from markets")] == [["hyperliquid"]]
     index = "select market_id, first_ms, last_ms from market_index order by market_id"
     assert warehouse.rows(index) == [
@@ -225,15 +225,15 @@ def test_live_tables_follow_the_newest_minute(warehouse: Warehouse) -> None:
 
 
 def test_a_changed_column_list_is_an_error_and_not_a_wrong_table(warehouse: Warehouse) -> None:
-    warehouse.build(ticks(0), folder="series")
+    warehouse.build(at_minutes(0), folder="series")
     with warehouse.connect() as con:
         con.execute("alter table series_market_1d add column stray double")
     for words in ((), ("--full-refresh",)):
         with pytest.raises(AssertionError, match="tidemark build --rebuild"):
-            warehouse.build(ticks(1), *words, folder="series")
+            warehouse.build(at_minutes(1), *words, folder="series")
     with warehouse.connect() as con:
         con.execute("alter table series_market_1d drop column stray")
-    warehouse.build(ticks(1), folder="series")
+    warehouse.build(at_minutes(1), folder="series")
 
 
 def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) -> None:
@@ -254,8 +254,8 @@ def test_a_year_of_history_costs_a_build_no_more_than_a_month(tmp_path: Path) ->
         kinds = ("spot_bars", "order_books", "instruments")
         reported = {"tick_ms": T0, "venue": "binance", "key": "BTCUSDT"}
         warehouse.add("raw_window", ({**reported, "endpoint": kind} for kind in kinds))
-        warehouse.build(ticks(0))
-        warehouse.build(ticks(1))
+        warehouse.build(at_minutes(0))
+        warehouse.build(at_minutes(1))
         scanned[days] = rows_scanned(warehouse)
     # DuckDB reads in row groups of 122,880: which of them hold the newest rows depends on where the history ends.
     for model, rows in scanned[365].items():

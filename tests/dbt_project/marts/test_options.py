@@ -123,10 +123,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return seeded(tmp_path_factory.mktemp("options"))
 
 
-def built(warehouse: Warehouse, tick: int, reported: dict[str, Any]) -> None:
+def built(warehouse: Warehouse, at_ms: int, reported: dict[str, Any]) -> None:
     warehouse.reset()
-    index = response(tick, "deribit", "option_index", {"result": {"index_price": 50_000.0}}, key="btc_usd")
-    warehouse.build([response(tick, "deribit", "option_tickers", reported, key="BTC"), index], *MODELS)
+    index = response(at_ms, "deribit", "option_index", {"result": {"index_price": 50_000.0}}, key="btc_usd")
+    warehouse.build([response(at_ms, "deribit", "option_tickers", reported, key="BTC"), index], *MODELS)
 
 
 def model() -> Any:
@@ -158,13 +158,13 @@ def test_black76_by_hand() -> None:
 def test_prices_give_the_venues_own_volatilities(warehouse: Warehouse, recordings: Path, year: str) -> None:
     """From the mark prices alone, where an option is not all but worthless or certain: half of them to 0.0001 (a
     hundredth of a point, as the venue rounds), all to 0.006. The chain of 2021 took minutes to collect."""
-    tick, options = CHAINS[year](recordings / "deribit")
-    built(warehouse, tick, body(options, with_iv=False))
+    at_ms, options = CHAINS[year](recordings / "deribit")
+    built(warehouse, at_ms, body(options, with_iv=False))
     found = dict(warehouse.rows("select instrument, iv from int_option_implied"))
     assert len(found) == len(options)
     errors = []
     for one in options:
-        years = (one.expiry_ms - tick) / YEAR_MS
+        years = (one.expiry_ms - at_ms) / YEAR_MS
         deviation = one.iv * years**0.5
         d1 = np.log(one.forward / one.strike) / deviation + deviation / 2
         if 0.02 < ndtr(d1) < 0.98 and years > 3 / 365:
@@ -179,13 +179,13 @@ def test_prices_give_the_venues_own_volatilities(warehouse: Warehouse, recording
 def test_the_venues_own_deltas(warehouse: Warehouse, recordings: Path) -> None:
     """N(d1) is the venue's delta of every option to 0.0002, and the smile's points of 25 lie, to 0.001, between the
     volatilities of the listed options whose own deltas are on either side."""
-    tick, options = chain_2021(recordings / "deribit")
-    built(warehouse, tick, body(options, with_iv=True))
+    at_ms, options = chain_2021(recordings / "deribit")
+    built(warehouse, at_ms, body(options, with_iv=True))
     query = "select expiry_ms, call25_iv, put25_iv from option_expiries where fly25 is not null"
     found = {row[0]: row[1:] for row in warehouse.rows(query)}
     assert len(found) >= 7
     for one in options:
-        deviation = one.iv * ((one.expiry_ms - tick) / YEAR_MS) ** 0.5
+        deviation = one.iv * ((one.expiry_ms - at_ms) / YEAR_MS) ** 0.5
         d1 = np.log(one.forward / one.strike) / deviation + deviation / 2
         assert one.delta == pytest.approx(ndtr(d1) - (0 if one.call else 1), abs=2e-4)
     for expiry, points in found.items():
@@ -196,9 +196,9 @@ def test_the_venues_own_deltas(warehouse: Warehouse, recordings: Path) -> None:
             assert any(min(pair) - 0.001 < iv < max(pair) + 0.001 for pair in around), (expiry, target, iv, around)
 
 
-def smile(tick: int, options: list[Option]) -> tuple[Any, Any, float]:
+def smile(at_ms: int, options: list[Option]) -> tuple[Any, Any, float]:
     """Log-moneyness, total variance and years of an expiry's options out of the money, by strike."""
-    years = (options[0].expiry_ms - tick) / YEAR_MS
+    years = (options[0].expiry_ms - at_ms) / YEAR_MS
     points = sorted(
         (float(np.log(one.strike / one.forward)), one.iv**2 * years)
         for one in options
@@ -222,8 +222,8 @@ def at_delta(k: Any, w: Any, years: float, target: float) -> float | None:
 @pytest.mark.requirement("options:real", "options:shape", "options:iv")
 @pytest.mark.parametrize("year", list(CHAINS))
 def test_a_real_chain(warehouse: Warehouse, recordings: Path, year: str) -> None:
-    tick, options = CHAINS[year](recordings / "deribit")
-    built(warehouse, tick, body(options, with_iv=True))
+    at_ms, options = CHAINS[year](recordings / "deribit")
+    built(warehouse, at_ms, body(options, with_iv=True))
     assert warehouse.rows("select * from int_option_implied") == []
     by_expiry: dict[int, list[Option]] = defaultdict(list)
     for one in options:
@@ -236,9 +236,9 @@ def test_a_real_chain(warehouse: Warehouse, recordings: Path, year: str) -> None
     for expiry, of in by_expiry.items():
         day, days, forward, atm, call, put, rr, fly, pain, calls, puts, held, traded, notional = rows[expiry]
         assert day == f"{datetime.fromtimestamp(expiry / 1000, UTC):%Y-%m-%d}"
-        assert days == pytest.approx((expiry - tick) / DAY_MS)
+        assert days == pytest.approx((expiry - at_ms) / DAY_MS)
         assert forward == pytest.approx(np.mean([one.forward for one in of]))
-        k, w, years = smile(tick, of)
+        k, w, years = smile(at_ms, of)
         middle = float((np.interp(0, k, w) / years) ** 0.5) if k[0] <= 0 <= k[-1] else None
         expected = [middle, *(at_delta(k, w, years, x) for x in (0.25, 0.75))]
         assert [atm, call, put] == [None if x is None else pytest.approx(x, abs=1e-9) for x in expected], day
@@ -270,7 +270,7 @@ def test_a_real_chain(warehouse: Warehouse, recordings: Path, year: str) -> None
     # them to 0.001 and all to 0.004. (The venue's marks of 2021 are steps.)
     left_out = []
     for of in by_expiry.values():
-        k, w, years = smile(tick, of)
+        k, w, years = smile(at_ms, of)
         for at in range(1, len(k) - 1):
             own = (w[at] / years) ** 0.5
             delta = ndtr(w[at] ** 0.5 / 2 - k[at] / w[at] ** 0.5)
@@ -287,8 +287,8 @@ def test_a_recorded_summary_without_volatilities(warehouse: Warehouse, recording
     its smile."""
     file = recordings / "deribit/deribit_book.option_api.jhabermas2024.json.gz"
     reported = json.loads(gzip.decompress(file.read_bytes()))
-    tick = max(one["creation_timestamp"] for one in reported["result"]) // MINUTE * MINUTE
-    built(warehouse, tick, reported)
+    at_ms = max(one["creation_timestamp"] for one in reported["result"]) // MINUTE * MINUTE
+    built(warehouse, at_ms, reported)
     rows = warehouse.rows("select days, atm_iv, call25_iv, put25_iv, excluded from option_expiries order by days")
     assert len(rows) == 11
     for _, atm, call, put, excluded in rows:

@@ -21,20 +21,20 @@ KINDS = ("accounts", "top_acct", "top_pos", "taker_buy")
 STEPS = {"5m": 5 * MINUTE, "15m": 15 * MINUTE, "1h": HOUR, "4h": 4 * HOUR, "1d": DAY, "3d": 3 * DAY}
 # Buckets on both sides of the bounds of all steps, and when they are reported: within minutes, or much later.
 REPORTED_AT = {5 * MINUTE: (0, 5, 10, 15, 55, 60, 235, 240, 1435, 1440), HOUR: (0, 60, 240, 1380, 1440), DAY: (0, 1440)}
-TICKS = (10, 60, 240, 1441, 1500, 9000, 9001)
+MINUTES = (10, 60, 240, 1441, 1500, 9000, 9001)
 COLUMNS = ("accounts", "top_acct", "top_pos", "taker_buy_size", "taker_sell_size")
 TABLES = ("--exclude", "config.materialized:view_in_place", "series_base_*")
 Row = dict[str, Any]
 
 
 class Fact(NamedTuple):
-    """A reported row: `period`, `t` and `tick` in ms; a long fraction, or the taker buy and sell sizes."""
+    """A reported row: `period`, `t` and `minute` in ms; a long fraction, or the taker buy and sell sizes."""
 
     market_id: str
     kind: str
     period: int
     t: int
-    tick: int
+    at: int
     values: tuple[float, float]
 
     @property
@@ -48,7 +48,7 @@ class Fact(NamedTuple):
             "venue": identity["venue"],
             "symbol": identity["symbol"],
             "base": identity["base"],
-            "tick_ms": self.tick,
+            "tick_ms": self.at,
         }
         row["source"] = "recorded" if self.period < HOUR else "backfilled"
         if self.kind == "taker_buy":
@@ -81,13 +81,13 @@ def reported(draw: st.DrawFn) -> tuple[list[Fact], list[tuple[int, str, float, f
     for period, minutes in REPORTED_AT.items():
         which = st.tuples(st.sampled_from(minutes), st.sampled_from(MARKETS), st.sampled_from(KINDS))
         for minute, identity, kind in draw(st.lists(which, min_size=4, max_size=16)):
-            tick = draw(st.sampled_from(TICKS))
+            at = draw(st.sampled_from(MINUTES))
             place = (identity["market_id"], kind, period, T0 + minute * MINUTE)
-            facts.append(Fact(*place, T0 + tick * MINUTE, draw(sizes)))
-    books = st.tuples(st.sampled_from(TICKS), st.sampled_from(MARKETS))
+            facts.append(Fact(*place, T0 + at * MINUTE, draw(sizes)))
+    books = st.tuples(st.sampled_from(MINUTES), st.sampled_from(MARKETS))
     chosen = draw(st.lists(books, max_size=8, unique_by=lambda book: (book[0], book[1]["market_id"])))
-    found = [(T0 + tick * MINUTE, identity["market_id"], *draw(sizes)) for tick, identity in chosen]
-    order = [T0 + tick * MINUTE for tick in draw(st.permutations(TICKS))]
+    found = [(T0 + at * MINUTE, identity["market_id"], *draw(sizes)) for at, identity in chosen]
+    order = [T0 + at * MINUTE for at in draw(st.permutations(MINUTES))]
     cuts = sorted(draw(st.sets(st.integers(1, len(order) - 1), max_size=3)) | {0, len(order)})
     windows = [order[start:end] for start, end in pairwise(cuts)]
     return facts, found, [*windows, draw(st.sampled_from(windows))]
@@ -107,12 +107,12 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
     built: set[int] = set()
     for window in windows:
         fresh = set(window) - built
-        insert_ratios(warehouse, [fact for fact in facts if fact.tick in fresh])
+        insert_ratios(warehouse, [fact for fact in facts if fact.at in fresh])
         shelve(warehouse, [book for book in books if book[0] in fresh])
         built.update(window)
         warehouse.window(window)
         warehouse.dbt("run", "--select", "series_ratios_*", "series_depth_*", *TABLES)
-    stands = {fact.key: fact for fact in sorted(facts, key=lambda fact: fact.tick)}.values()
+    stands = {fact.key: fact for fact in sorted(facts, key=lambda fact: fact.at)}.values()
     for step, width in STEPS.items():
         found = warehouse.records(f"from series_ratios_{step}")
         assert {(row["t"], row["market_id"]): {name: row[name] for name in COLUMNS} for row in found} == {
@@ -120,7 +120,7 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
         }, step
         assert len(found) == len(ratios_of(stands, width))
         assert all(row["aggregated"] == (row["venue"] == "binance") for row in found)
-        last = {(tick - tick % width, market_id): rest for tick, market_id, *rest in sorted(books)}
+        last = {(at - at % width, market_id): rest for at, market_id, *rest in sorted(books)}
         depth = warehouse.rows(f"select t, market_id, bid_usd, ask_usd from series_depth_{step}")
         assert sorted(depth) == sorted((*place, *rest) for place, rest in last.items()), step
 
@@ -128,9 +128,9 @@ def test_tiers_equal_a_recomputation_in_any_order_of_builds(
 def insert_ratios(warehouse: Warehouse, facts: Iterable[Fact]) -> None:
     """Ratios as int_ratios has them after a window: of a bucket that was reported twice, the later row counts."""
     with warehouse.connect() as con:
-        for fact in sorted(facts, key=lambda fact: fact.tick):
+        for fact in sorted(facts, key=lambda fact: fact.at):
             where = "where market_id = ? and kind = ? and period_ms = ? and t = ?"
-            if con.execute(f"select 1 from int_ratios {where} and tick_ms > ?", [*fact.key, fact.tick]).fetchone():
+            if con.execute(f"select 1 from int_ratios {where} and tick_ms > ?", [*fact.key, fact.at]).fetchone():
                 continue
             con.execute(f"delete from int_ratios {where}", list(fact.key))
             row = fact.row()
@@ -143,11 +143,11 @@ def shelve(warehouse: Warehouse, books: Iterable[tuple[int, str, float, float]])
     known = ("band_pct: ?::double", "bid_usd: ?::double", "ask_usd: ?::double")
     band = f"{{{', '.join(known)}, bid_truncated: true, ask_truncated: true}}"
     with warehouse.connect() as con:
-        for tick, market_id, bid, ask in books:
+        for at, market_id, bid, ask in books:
             con.execute(
                 "insert into int_book_depth (tick_ms, market_id, venue, symbol, base, depth) "
                 f"values (?, ?, ?, ?, 'A', [{band}, {band}])",
-                [tick, market_id, *market_id.split(":")[::2], 0.5, 99, 99, 1, bid, ask],
+                [at, market_id, *market_id.split(":")[::2], 0.5, 99, 99, 1, bid, ask],
             )
 
 
@@ -180,13 +180,13 @@ def test_open_interest_that_comes_late_restates_its_buckets(tmp_path: Path, empt
     """A long fraction of a 5-minute bucket arrives before the minutes of that bucket."""
     warehouse = beginning(empty, tmp_path)
     insert_ratios(warehouse, [Fact(MARKETS[0]["market_id"], "accounts", 5 * MINUTE, T0, T0 + 5 * MINUTE, (0.75, 0))])
-    for tick, held in ((5, None), (1, 100.0), (3, 300.0), (2, 200.0)):
-        observed = {"minute_ms": T0 + tick * MINUTE, **MARKETS[0], "oi_usd": held}
+    for at, held in ((5, None), (1, 100.0), (3, 300.0), (2, 200.0)):
+        observed = {"minute_ms": T0 + at * MINUTE, **MARKETS[0], "oi_usd": held}
         warehouse.add("int_market_minutes", [observed] if held else [])
-        warehouse.build([T0 + tick * MINUTE], *TABLES, folder="series")
-        newest = 300.0 if tick == 2 else held
+        warehouse.build([T0 + at * MINUTE], *TABLES, folder="series")
+        newest = 300.0 if at == 2 else held
         for step in STEPS:
-            assert warehouse.rows(f"select oi_usd from series_ratios_{step}") == [(newest,)], (tick, step)
+            assert warehouse.rows(f"select oi_usd from series_ratios_{step}") == [(newest,)], (at, step)
 
 
 @pytest.mark.requirement("series:positioning:kept")

@@ -21,21 +21,21 @@ NAMES = ("market_id", "venue", "type", "symbol", "base")
 COLUMNS = "t, minute_ms, price, reference_price, usd_rate, rate_ms, premium"
 
 
-def insert_bars(warehouse: Warehouse, closes: dict[int, float], identity: dict[str, Any], tick: int) -> None:
+def insert_bars(warehouse: Warehouse, closes: dict[int, float], identity: dict[str, Any], at_ms: int) -> None:
     with warehouse.connect() as con:
         con.execute(
             "insert into int_market_bars (minute_ms, close, market_id, venue, type, symbol, base, source, tick_ms) "
             "select unnest(?::bigint[]), unnest(?::double[]), ?, ?, ?, ?, ?, 'recorded', ?",
-            [list(closes), list(closes.values()), *(identity[name] for name in NAMES), tick],
+            [list(closes), list(closes.values()), *(identity[name] for name in NAMES), at_ms],
         )
 
 
-def build(warehouse: Warehouse, tick: int, endpoint: str) -> None:
-    """One window of this tick: what it holds decides whether the model runs."""
+def build(warehouse: Warehouse, at_ms: int, endpoint: str) -> None:
+    """One window of this minute: what it holds decides whether the model runs."""
     with warehouse.connect() as con:
         con.execute("delete from raw_window")
-    warehouse.add("raw_window", [{"tick_ms": tick, "venue": "upbit", "endpoint": endpoint}])
-    warehouse.build([tick], "touched_markets", folder="premiums")
+    warehouse.add("raw_window", [{"tick_ms": at_ms, "venue": "upbit", "endpoint": endpoint}])
+    warehouse.build([at_ms], "touched_markets", folder="premiums")
 
 
 def ms(text: str) -> int:
@@ -159,12 +159,12 @@ def test_history_of_hours_and_days_fills_unrecorded_time(tmp_path: Path) -> None
     insert_bars(warehouse, {start + DAY: 104_000.0}, WON, now)
     insert_bars(warehouse, {start + DAY: 100.0}, DOLLAR, now)
     build(warehouse, now, "spot_bars")
-    tick = now + MINUTE
+    at_ms = now + MINUTE
     for identity, closes in ((WON, (101_000.0, 102_000.0, 103_000.0)), (DOLLAR, (100.0, 100.0, 100.0))):
         for step, t, close in zip(("1d", "1h", "1h"), (start, start + 5 * HOUR, start + DAY), closes, strict=True):
             row = {"market_id": identity["market_id"], "step": step, "t": t, "close": close, "source": "backfilled"}
-            warehouse.add("int_history_bars", [row | {"tick_ms": tick, "base": "BTC"}])
-    build(warehouse, tick, "history_spot_bars")
+            warehouse.add("int_history_bars", [row | {"tick_ms": at_ms, "base": "BTC"}])
+    build(warehouse, at_ms, "history_spot_bars")
     assert warehouse.rows("select (t - ?) // 3600000, round(premium, 6), source from premiums order by t", start) == [
         (5, 2, "history"), (23, 1, "history"), (24, 4, "minutes"),
     ]  # fmt: skip

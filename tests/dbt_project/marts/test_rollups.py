@@ -40,32 +40,32 @@ def recorded(draw: st.DrawFn) -> tuple[Facts, list[list[int]]]:
     facts: Facts = defaultdict(list)
     minutes = draw(st.lists(st.sampled_from(MINUTES), min_size=4, max_size=9, unique=True))
     for minute in minutes:
-        tick = T0 + minute * MINUTE
-        facts["int_response_minutes"].append(response(tick, "binance", "perp_tickers"))
+        at = T0 + minute * MINUTE
+        facts["int_response_minutes"].append(response(at, "binance", "perp_tickers"))
         for venue in draw(st.sets(st.sampled_from(FEEDS))):
-            facts["int_stream_minutes"].append(stream(tick, venue, draw(st.sampled_from([0, 1, MINUTE]))))
+            facts["int_stream_minutes"].append(stream(at, venue, draw(st.sampled_from([0, 1, MINUTE]))))
         for identity in draw(st.lists(st.sampled_from(MARKETS), unique_by=lambda row: row["market_id"])):
             seen = {name: draw(amounts) for name in OBSERVED}
-            facts["int_market_minutes"].append({"minute_ms": tick, **identity, **seen})
-    ticks = [*minutes, *(LATER + n for n in range(draw(st.integers(0, 3))))]
-    for tick in ticks[len(minutes) :]:
-        facts["int_response_minutes"].append(response(T0 + tick * MINUTE, "binance", "perp_bars"))
+            facts["int_market_minutes"].append({"minute_ms": at, **identity, **seen})
+    instants = [*minutes, *(LATER + n for n in range(draw(st.integers(0, 3))))]
+    for at in instants[len(minutes) :]:
+        facts["int_response_minutes"].append(response(T0 + at * MINUTE, "binance", "perp_bars"))
     bars = st.tuples(st.sampled_from(MINUTES), st.sampled_from(MARKETS))
     for minute, identity in draw(st.lists(bars, max_size=8, unique_by=lambda bar: (bar[0], bar[1]["market_id"]))):
-        # A bar comes with any later tick of the list: one minute after, or by the hourly catch-up.
-        if later := [tick for tick in ticks if tick > minute]:
+        # A bar comes with any later minute of the list: one minute after, or by the hourly catch-up.
+        if later := [at for at in instants if at > minute]:
             asked = draw(st.sampled_from(later))
             flows = {name: draw(amounts) for name in FLOWS[:3]}
             when = {"minute_ms": T0 + minute * MINUTE, "tick_ms": T0 + asked * MINUTE}
             facts["int_market_bars"].append({**when, **identity, **flows})
     perps = [identity for identity in MARKETS if identity["type"] == "perp"]
-    for tick in draw(st.lists(st.sampled_from(ticks), max_size=6)):
+    for at in draw(st.lists(st.sampled_from(instants), max_size=6)):
         identity = draw(st.sampled_from(perps))
         keys = {key: identity[key] for key in ("market_id", "venue", "symbol", "base", "aggregated")}
-        ts = T0 + tick * MINUTE + draw(st.integers(-MINUTE, MINUTE - 1))
-        event = {"tick_ms": T0 + tick * MINUTE, "ts": ts, "side": draw(st.sampled_from(["long", "short"]))}
+        ts = T0 + at * MINUTE + draw(st.integers(-MINUTE, MINUTE - 1))
+        event = {"tick_ms": T0 + at * MINUTE, "ts": ts, "side": draw(st.sampled_from(["long", "short"]))}
         facts["int_liquidations"].append({**event, **keys, "usd": draw(amounts)})
-    order = draw(st.permutations(ticks))
+    order = draw(st.permutations(instants))
     cuts = sorted(draw(st.sets(st.integers(1, len(order)), max_size=3)) | {0, len(order)})
     windows = [list(order[start:end]) for start, end in pairwise(cuts)]
     again = draw(st.sampled_from(windows))
@@ -83,7 +83,7 @@ def side_by_side(cases: list[tuple[Facts, list[list[int]]]]) -> tuple[Facts, lis
             for row in rows:
                 moved = {time: row[time] + later * MINUTE for time in TIMES if time in row}
                 together[table].append({**row, **moved})
-        orders.append([[tick + later for tick in window] for window in windows])
+        orders.append([[at + later for at in window] for window in windows])
     return together, [list(chain(*windows)) for windows in zip_longest(*orders, fillvalue=[])]
 
 
@@ -120,15 +120,15 @@ def tiers_equal_a_recomputation(warehouse: Warehouse, facts: Facts, windows: lis
     warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
     built: set[int] = set()
     for window in windows:
-        # A window finds what its ticks and those before it brought, as the intermediate layer leaves it.
+        # A window finds what its minutes and those before it brought, as the intermediate layer leaves it.
         for table, rows in facts.items():
             key = "minute_ms" if table == "int_market_minutes" else "tick_ms"
-            fresh = {T0 + tick * MINUTE for tick in window if tick not in built}
+            fresh = {T0 + at * MINUTE for at in window if at not in built}
             warehouse.add(table, [row for row in rows if row[key] in fresh])
         built.update(window)
         # Ratios and books have tiers of their own (test_positioning.py).
         others = ("series_ratios_*", "series_venue_ratios_*", "series_depth_*")
-        warehouse.build([T0 + tick * MINUTE for tick in window], folder="series", without=others)
+        warehouse.build([T0 + at * MINUTE for at in window], folder="series", without=others)
     tier = minutes_of(facts)
     for step, width in STEPS.items():
         tier = tier if step == "1m" else rolled_up(minutes_of(facts), width * MINUTE)

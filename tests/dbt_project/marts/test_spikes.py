@@ -119,21 +119,21 @@ def test_stored_spikes_and_outcomes_never_change(tmp_path: Path) -> None:
     made = bars(3)
     warehouse = Warehouse(tmp_path)
     warehouse.add_many("int_market_bars", made.values())
-    ticks = [T0 + minute * MINUTE for minute in range(DAY, LENGTH)]
-    warehouse.build(ticks, folder="spikes")
+    minutes = [T0 + minute * MINUTE for minute in range(DAY, LENGTH)]
+    warehouse.build(minutes, folder="spikes")
     before = warehouse.rows("from spikes order by id"), warehouse.rows("from spike_outcomes order by all")
     assert all(before)
     assert warehouse.rows("select count(*) > 0 from spike_outcomes where state = 'unavailable'") == [(True,)]
-    warehouse.write(f"update int_market_bars set volume_usd = 70000, close = close * 2 where minute_ms < {ticks[-1]}")
+    warehouse.write(f"update int_market_bars set volume_usd = 70000, close = close * 2 where minute_ms < {minutes[-1]}")
     late = [
-        {**identity, "minute_ms": T0 + minute * MINUTE, "tick_ms": ticks[-1], "open": 1.0, "close": 1.0,
+        {**identity, "minute_ms": T0 + minute * MINUTE, "tick_ms": minutes[-1], "open": 1.0, "close": 1.0,
          "volume_usd": 1.0, "source": "recorded"}
         for identity in MARKETS
         for minute in range(LENGTH)
         if (identity["market_id"], minute) not in made
     ]  # fmt: skip
     warehouse.add_many("int_market_bars", late)
-    warehouse.build(ticks, folder="spikes")
+    warehouse.build(minutes, folder="spikes")
     assert warehouse.rows("from spikes order by id") == before[0]
     later = warehouse.rows("from spike_outcomes order by all")
     assert set(before[1]) <= set(later)

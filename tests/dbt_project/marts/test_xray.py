@@ -81,9 +81,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     made.add_many(
         "int_index_depth",
         [
-            {"tick_ms": tick, "market_id": f"{venue}:spot:{symbol}", "venue": venue, "type": "spot", "symbol": symbol,
+            {"tick_ms": minute, "market_id": f"{venue}:spot:{symbol}", "venue": venue, "type": "spot", "symbol": symbol,
              "base": base, "quote": "USDT", "depth": of}
-            for venue, symbol, base, tick, of in BOOKS
+            for venue, symbol, base, minute, of in BOOKS
         ],
     )  # fmt: skip
     made.add_many(

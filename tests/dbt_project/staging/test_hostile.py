@@ -12,7 +12,7 @@ from tests.dbt_project.staging.hostile import HOSTILE, changed
 from tests.support.pipeline.recorder_minutes import recorder
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
-TICK = ANCHOR_MS + 7 * 3_600_000
+AT_MS = ANCHOR_MS + 7 * 3_600_000
 TIMES = (1_230_768_000_000, 4_102_444_800_000)
 # Of requests for one market each, as many as are enough for every field of a list.
 REQUESTS = 12
@@ -20,8 +20,8 @@ MARKETS = "select market_id, * exclude (market_id, observed_ms) from int_market_
 
 
 async def _recorded() -> list[dict[str, Any]]:
-    async with recorder(now_ms=TICK + 1000) as (_, minute):
-        return [row._asdict() for row in await minute(TICK, 120)]
+    async with recorder(now_ms=AT_MS + 1000) as (_, minute):
+        return [row._asdict() for row in await minute(AT_MS, 120)]
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +102,10 @@ def bar(start_ms: int) -> list[Any]:
 
 def test_a_bar_at_the_end_of_time_costs_itself(warehouse: Warehouse) -> None:
     """A time of 2^63 - 1 overflowed when the length of the bar was added to it, and failed all venues' minutes."""
-    bars = {"code": "200000", "data": [bar(TICK - MINUTE), bar(9_223_372_036_854_775_807)]}
+    bars = {"code": "200000", "data": [bar(AT_MS - MINUTE), bar(9_223_372_036_854_775_807)]}
     params = '{"granularity": 1}'
-    warehouse.reset().build([response(TICK, "kucoin", "perp_bars", bars, key="XBTUSDTM", params=params)])
-    assert warehouse.rows("select minute_ms, close from int_market_bars") == [(TICK - MINUTE, 10.5)]
+    warehouse.reset().build([response(AT_MS, "kucoin", "perp_bars", bars, key="XBTUSDTM", params=params)])
+    assert warehouse.rows("select minute_ms, close from int_market_bars") == [(AT_MS - MINUTE, 10.5)]
     assert warehouse.rows("select venue, endpoint, dropped_rows, rows_read from int_rejected") == [
         ("kucoin", "perp_bars", 1, 2)
     ]
@@ -121,7 +121,7 @@ def test_an_infinite_forward_costs_its_option_alone(warehouse: Warehouse) -> Non
             ("271230", 90_000, "90000"),
         )
     ]
-    warehouse.reset().build([response(TICK, "okx", "option_tickers", {"code": "0", "data": options}, key="BTC-USD")])
+    warehouse.reset().build([response(AT_MS, "okx", "option_tickers", {"code": "0", "data": options}, key="BTC-USD")])
     found = "select instrument, forward, mark_iv from int_option_snapshots order by instrument"
     assert warehouse.rows(found) == [
         ("BTC-USD-271230-90000-C", 90_000.0, 0.5),

@@ -21,7 +21,7 @@ from tests.support.recordings.index_books import VENUES, needed, reported
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 2_500
 COVERS = 0.06
 """What of a price Coinbase's books are kept to."""
@@ -57,11 +57,11 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 def test_recorded_books_are_read_by_the_documents(warehouse: Warehouse, recordings: Path) -> None:
     all_of = bodies(recordings)
     rows = [
-        response(TICK + n * MINUTE, venue, "index_books", body, key="PAIR")
+        response(AT_MS + n * MINUTE, venue, "index_books", body, key="PAIR")
         for venue, of in all_of.items()
         for n, body in enumerate(of)
     ]
-    broken = TICK + 60 * MINUTE
+    broken = AT_MS + 60 * MINUTE
     for venue in VENUES:
         rows += [response(broken, venue, "index_books", body, key=body[:1]) for body in ('{"bids":[["1', "<html>")]
     warehouse.build(rows, "raw_window")

@@ -16,7 +16,7 @@ from tests.support.recordings.real_bodies import UNUSED, USED
 from tests.support.recordings.recorded import kept, read
 
 TESTS = Path(__file__).parents[2]
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 APART = ("INDEX.md", "sealed.bin")
 
 
@@ -85,11 +85,11 @@ def test_bodies_that_no_venue_s_own_test_reads(recordings: Path, tmp_path: Path)
     ]
     warehouse: Warehouse = seeded(tmp_path)
     warehouse.build([
-        response(TICK, "binance", "funding", [premium]),
-        response(TICK, "binance", "open_interest", held, key="BTCUSDT"),
-        *(response(TICK, "binance", "order_books", body, key=symbol) for symbol, body in books.items()),
-        response(TICK, "bybit", "perp_tickers", {"retCode": 0, "result": {"list": [ticker]}}),
-        *(response(TICK + n * MINUTE, "hyperliquid", "settlements", body, key="BTC") for n, body in enumerate(settled)),
+        response(AT_MS, "binance", "funding", [premium]),
+        response(AT_MS, "binance", "open_interest", held, key="BTCUSDT"),
+        *(response(AT_MS, "binance", "order_books", body, key=symbol) for symbol, body in books.items()),
+        response(AT_MS, "bybit", "perp_tickers", {"retCode": 0, "result": {"list": [ticker]}}),
+        *(response(AT_MS + n * MINUTE, "hyperliquid", "settlements", one, key="BTC") for n, one in enumerate(settled)),
     ], "raw_window")  # fmt: skip
 
     parsed = ccxt.binanceusdm().parse_funding_rate(premium)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.pipeline.warehouse import Warehouse, response, seeded
 
-TICK = 1_795_000_020_000
+AT_MS = 1_795_000_020_000
 Line = list[str]
 
 
@@ -119,7 +119,7 @@ def warehouse(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Wareh
     made.build(
         [
             response(
-                TICK,
+                AT_MS,
                 one.file.partition("/")[0],
                 one.endpoint,
                 (archives / one.file).read_text(),

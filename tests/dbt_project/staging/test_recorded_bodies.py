@@ -16,7 +16,7 @@ FIELDS = ("price", "mark_price", "index_price", "vol24h_usd", "oi_base", "oi_usd
 
 @pytest.fixture(scope="module")
 def built(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Recorded, Warehouse]:
-    """The recordings landed as three ticks and built in one window."""
+    """The recordings landed as three minutes and built in one window."""
     warehouse = seeded(tmp_path_factory.mktemp("recorded"))
     expected = recorded(recordings)
     warehouse.build(expected.rows)

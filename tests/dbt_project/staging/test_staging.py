@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 
-TICK = 1_750_149_480_000
+AT_MS = 1_750_149_480_000
 TABLES = (
     "instruments",
     "int_market_minutes",
@@ -32,35 +32,35 @@ def warehouse(empty: Warehouse) -> Warehouse:
     return empty.reset()
 
 
-def minute(tick: int, price: float = 100.0, *, intervals: bool = True) -> list[dict[str, Any]]:
-    """One tick of two venues: tickers, funding with intervals, OI, a closed and an open bar, a liquidation."""
-    open_bar, closed_bar = tick - tick % MINUTE, tick - tick % MINUTE - MINUTE
+def minute(at: int, price: float = 100.0, *, intervals: bool = True) -> list[dict[str, Any]]:
+    """One minute of two venues: tickers, funding with intervals, OI, a closed and an open bar, a liquidation."""
+    open_bar, closed_bar = at - at % MINUTE, at - at % MINUTE - MINUTE
     text = str(price)
     klines = [
         [start, text, text, text, text, "2", start + 59_999, str(2 * price), 3, "1", text, "0"]
         for start in (closed_bar, open_bar)
     ]
-    oi = {"symbol": "BTCUSDT", "openInterest": "7", "time": tick}
-    rate = {"markPrice": text, "indexPrice": "1", "lastFundingRate": "0.0001", "nextFundingTime": tick + 3_600_000}
-    order = {"s": "BTCUSDT", "S": "SELL", "q": "9", "p": "99", "ap": str(price), "z": "2", "l": "1", "T": tick + 500}
+    oi = {"symbol": "BTCUSDT", "openInterest": "7", "time": at}
+    rate = {"markPrice": text, "indexPrice": "1", "lastFundingRate": "0.0001", "nextFundingTime": at + 3_600_000}
+    order = {"s": "BTCUSDT", "S": "SELL", "q": "9", "p": "99", "ap": str(price), "z": "2", "l": "1", "T": at + 500}
     rows = [
         response(
-            tick,
+            at,
             "binance",
             "perp_tickers",
-            [{"symbol": "BTCUSDT", "lastPrice": str(price), "quoteVolume": "1000", "closeTime": tick}],
+            [{"symbol": "BTCUSDT", "lastPrice": str(price), "quoteVolume": "1000", "closeTime": at}],
         ),
         response(
-            tick,
+            at,
             "binance",
             "funding",
             [{"symbol": symbol, **rate} for symbol in ("BTCUSDT", "LPTUSDT")],
         ),
-        response(tick, "binance", "open_interest", oi, key="BTCUSDT"),
-        response(tick, "binance", "perp_bars", klines, key="BTCUSDT"),
-        span(tick, "binance", [{"e": "forceOrder", "E": tick + 500, "o": order}], key="all"),
+        response(at, "binance", "open_interest", oi, key="BTCUSDT"),
+        response(at, "binance", "perp_bars", klines, key="BTCUSDT"),
+        span(at, "binance", [{"e": "forceOrder", "E": at + 500, "o": order}], key="all"),
         response(
-            tick,
+            at,
             "bybit",
             "perp_tickers",
             {
@@ -83,7 +83,7 @@ def minute(tick: int, price: float = 100.0, *, intervals: bool = True) -> list[d
         ),
     ]
     if intervals:
-        rows.append(response(tick, "binance", "funding_intervals", [{"symbol": "LPTUSDT", "fundingIntervalHours": 4}]))
+        rows.append(response(at, "binance", "funding_intervals", [{"symbol": "LPTUSDT", "fundingIntervalHours": 4}]))
     return rows
 
 
@@ -99,7 +99,7 @@ def test_unit_tests_and_seed_tests_of_the_layer_pass(warehouse: Warehouse) -> No
 
 def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehouse) -> None:
     """A repeated build, and a load that repeats rows landed before, leave every table as it was."""
-    rows = minute(TICK) + minute(TICK + MINUTE, 101.0)
+    rows = minute(AT_MS) + minute(AT_MS + MINUTE, 101.0)
     first = warehouse.build(rows)
     before = warehouse.snapshot((*TABLES, "int_touched_minutes"))
     assert len(before["int_market_minutes"]) == 6
@@ -107,7 +107,7 @@ def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehou
     warehouse.dbt("run", "--select", "path:models/intermediate")
     assert warehouse.snapshot((*TABLES, "int_touched_minutes")) == before
     again = warehouse.land("again", rows[:7])
-    warehouse.window([first, again], [TICK, TICK + MINUTE])
+    warehouse.window([first, again], [AT_MS, AT_MS + MINUTE])
     warehouse.dbt("run", "--select", "path:models/intermediate")
     assert warehouse.snapshot((*TABLES, "int_touched_minutes")) == before
 
@@ -115,11 +115,11 @@ def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehou
 def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> None:
     """A late minute is added and changes no other; of a bar that two minutes report, the later version is kept. A
     market that the second minute lacks is lost, also where the first one comes late."""
-    first, second = minute(TICK), minute(TICK + MINUTE, 101.0)
+    first, second = minute(AT_MS), minute(AT_MS + MINUTE, 101.0)
     second[1]["body"] = json.dumps(json.loads(second[1]["body"])[:1])
     # The second minute reports the first one's bar again.
-    bars = second[3]["body"].replace(str(TICK), str(TICK - MINUTE))
-    second[3]["body"] = bars.replace(str(TICK + 59_999), str(TICK - 1))
+    bars = second[3]["body"].replace(str(AT_MS), str(AT_MS - MINUTE))
+    second[3]["body"] = bars.replace(str(AT_MS + 59_999), str(AT_MS - 1))
     results = []
     for order in ((first, second), (second, first)):
         warehouse.reset()
@@ -128,9 +128,9 @@ def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> N
         tables = warehouse.snapshot(table for table in TABLES if table != "instruments")
         tables["instruments"] = warehouse.rows("select * exclude (seen_ms) from instruments order by all")
         results.append(tables)
-        assert warehouse.rows("select close from int_market_bars where minute_ms = ?", [TICK - MINUTE]) == [(101.0,)]
+        assert warehouse.rows("select close from int_market_bars where minute_ms = ?", [AT_MS - MINUTE]) == [(101.0,)]
         lost = "select market_id, family, lost_ms, markets, back_ms from int_lost_markets"
-        assert warehouse.rows(lost) == [("binance:perp:LPTUSDT", "funding", TICK + MINUTE, 2, None)]
+        assert warehouse.rows(lost) == [("binance:perp:LPTUSDT", "funding", AT_MS + MINUTE, 2, None)]
     assert results[0] == results[1]
 
 
@@ -142,7 +142,7 @@ def test_an_empty_window_builds_nothing(warehouse: Warehouse) -> None:
 
 def test_a_broken_body_fails_its_own_rows_alone_and_visibly(warehouse: Warehouse) -> None:
     """Truncated, changed and refused bodies: the other kinds and venues keep their rows; counts say what happened."""
-    rows = minute(TICK)
+    rows = minute(AT_MS)
     rows[0]["body"] = rows[0]["body"][:40]
     rows[2]["body"] = rows[2]["body"].replace("openInterest", "oi")
     warehouse.build(rows)
@@ -164,14 +164,14 @@ def test_a_broken_body_fails_its_own_rows_alone_and_visibly(warehouse: Warehouse
 
 def test_an_interval_is_carried_five_minutes_and_never_further(warehouse: Warehouse) -> None:
     """Minutes built one by one: a carried interval is not carried on; a list that was not read is not 8 hours."""
-    warehouse.build(minute(TICK))
+    warehouse.build(minute(AT_MS))
     for n in (3, 5, 6):
-        warehouse.build(minute(TICK + n * MINUTE, intervals=False))
+        warehouse.build(minute(AT_MS + n * MINUTE, intervals=False))
     intervals = """
         select (minute_ms - ?) // 60000, funding_interval_h, funding_8h from int_market_minutes
         where venue = 'binance' and symbol = 'LPTUSDT' order by 1
     """
-    assert warehouse.rows(intervals, [TICK]) == [(0, 4.0, 0.0002), (3, 4.0, 0.0002), (5, 4.0, 0.0002), (6, None, None)]
+    assert warehouse.rows(intervals, [AT_MS]) == [(0, 4.0, 0.0002), (3, 4.0, 0.0002), (5, 4.0, 0.0002), (6, None, None)]
 
 
 def test_source_freshness_is_the_age_of_the_newest_built_minute(warehouse: Warehouse) -> None:

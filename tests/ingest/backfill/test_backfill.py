@@ -196,13 +196,13 @@ def test_recorder_and_past_together_pass_no_limit() -> None:
     async def both(folder: Path) -> None:
         async with serving(app) as url:
             loop = asyncio.get_running_loop()
-            tick = start_ms()
+            at_ms = start_ms()
             clients = [await Client(venue, url).__aenter__() for venue in venues]
             minutes = [
-                record_minute(client, Schedule(client.venue, MINUTE), tick, loop.time() + 20, lambda row: None)
+                record_minute(client, Schedule(client.venue, MINUTE), at_ms, loop.time() + 20, lambda row: None)
                 for client in clients
             ]
-            request = Wanted(begin_ms=tick - 3 * DAY_MS, within_s=15)
+            request = Wanted(begin_ms=at_ms - 3 * DAY_MS, within_s=15)
             places = folder / "home", str(folder / "landing")
             work = asyncio.create_task(backfill(*places, url, request, venues=venues))
             await asyncio.gather(*minutes)
@@ -283,7 +283,7 @@ def test_a_load_holds_one_minute_and_no_more_than_its_bytes(tmp_path: Path) -> N
     for load in committed_loads(str(tmp_path / "landing")):
         with duckdb.connect() as con:
             query = "select count(distinct tick_ms), sum(length(body)) from read_parquet($files)"
-            [(ticks, size)] = con.execute(query, {"files": list(load.files)}).fetchall()
-        assert ticks == 1
+            [(instants, size)] = con.execute(query, {"files": list(load.files)}).fetchall()
+        assert instants == 1
         assert size <= 2_000 + 2 * loopback_past.BODY_BYTES
     assert len(committed_loads(str(tmp_path / "landing"))) > 3

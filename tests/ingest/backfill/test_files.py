@@ -355,8 +355,8 @@ def test_real_files_are_read(name: str, archives: Path, tmp_path: Path) -> None:
     body = (archives / "binance" / name).read_text()
     params = json.dumps({"day": day, "file": name, "sha256": ""})
     warehouse = seeded(tmp_path)
-    tick = 1_795_000_020_000
-    warehouse.build([response(tick, "binance", "metrics_history", body, key=symbol, params=params)], "raw_window")
+    minute = 1_795_000_020_000
+    warehouse.build([response(minute, "binance", "metrics_history", body, key=symbol, params=params)], "raw_window")
     instant = int(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp()) * 1000
     rows = warehouse.rows(
         "select t, symbol, open_interest, open_interest_usd, reject from stg_binance__open_interest_files order by t"

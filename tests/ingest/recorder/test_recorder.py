@@ -154,5 +154,5 @@ def test_minutes_follow_each_other_without_a_hole(tmp_path: Path) -> None:
         until(lambda: len({row["tick_ms"] for row in landed(tmp_path / "landing")}) >= 4)
         process.terminate()
         process.wait(30)
-    ticks = sorted({row["tick_ms"] for row in landed(tmp_path / "landing")})
-    assert ticks == list(range(ticks[0], ticks[-1] + 1, FAST.minute_ms))
+    minutes = sorted({row["tick_ms"] for row in landed(tmp_path / "landing")})
+    assert minutes == list(range(minutes[0], minutes[-1] + 1, FAST.minute_ms))

@@ -26,9 +26,9 @@ def test_cadence() -> None:
     schedule = Schedule(Venue("test", (POOL,), (TICKERS, hourly)), MINUTE)
     start = 10_000 * 3_600_000 + 17 * MINUTE
     asked = [
-        tick
-        for tick in range(17, 130)
-        if "instruments" in [endpoint.name for endpoint in schedule.due(start + (tick - 17) * MINUTE)]
+        minute
+        for minute in range(17, 130)
+        if "instruments" in [endpoint.name for endpoint in schedule.due(start + (minute - 17) * MINUTE)]
     ]
     assert asked == [17, 60, 120]
     schedule.done(Row(0, "test", "instruments", "", "{}", 500, 0, 1, 1, "HTTP 500", None))
@@ -41,7 +41,7 @@ def test_other_keys_are_requested_once_an_hour_evenly() -> None:
     keys = [f"k{n:03d}" for n in range(302)]
     ranked = [{"symbol": key, "volume": 1000 - n} for n, key in enumerate(keys)]
     schedule.catalogue.learn(answered("perp_tickers", "", 0, ranked))
-    minutes = [[request.key for request in schedule.requests(BARS, tick * MINUTE)] for tick in range(1, 61)]
+    minutes = [[request.key for request in schedule.requests(BARS, minute * MINUTE)] for minute in range(1, 61)]
     assert all(asked[:2] == keys[:2] and len(asked) == 7 for asked in minutes)
     assert Counter(key for asked in minutes for key in asked[2:]) == Counter(keys[2:])
 
@@ -54,13 +54,13 @@ def test_other_keys_requested_every_five_minutes_rotate_within_an_hour() -> None
         answered("perp_tickers", "", 0, [{"symbol": key, "volume": 1000 - n} for n, key in enumerate(keys)])
     )
     asked = []
-    for tick in range(60, 120):
-        due = [endpoint.name for endpoint in schedule.due(tick * MINUTE)]
-        assert ("ratios" in due) == (tick % 5 == 0)
+    for minute in range(60, 120):
+        due = [endpoint.name for endpoint in schedule.due(minute * MINUTE)]
+        assert ("ratios" in due) == (minute % 5 == 0)
         if "ratios" in due:
-            asked.append([request.key for request in schedule.requests(ratios, tick * MINUTE)])
+            asked.append([request.key for request in schedule.requests(ratios, minute * MINUTE)])
         # A key that never answers does not have all of them asked every minute.
-        schedule.done(Row(tick * MINUTE, "test", "ratios", "k005", "{}", 400, 0, 1, 1, "HTTP 400", None))
+        schedule.done(Row(minute * MINUTE, "test", "ratios", "k005", "{}", 400, 0, 1, 1, "HTTP 400", None))
     assert all(len(one) == 12 for one in asked)
     assert Counter(key for one in asked for key in one[2:]) == Counter(keys[2:])
 
@@ -81,8 +81,8 @@ def test_bars_catch_up_after_a_start_and_after_failures() -> None:
     schedule = Schedule(Venue("test", (POOL,), (TICKERS, BARS)), MINUTE)
     schedule.catalogue.learn(answered("perp_tickers", "", 0, [{"symbol": "a", "volume": 1}]))
 
-    def bars(tick: int) -> int:
-        (request,) = schedule.requests(BARS, tick * MINUTE)
+    def bars(minute: int) -> int:
+        (request,) = schedule.requests(BARS, minute * MINUTE)
         return request.bars
 
     assert bars(100) == 99

@@ -34,7 +34,7 @@ from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
 NOW_MS = ANCHOR_MS + 12_345
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NO_END = 4_133_404_800_000
 Row = tuple[str, dict[str, Any]]
 
@@ -75,7 +75,7 @@ def recorded(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[Row]]]:
     tickers, spot_ticker = sample(folder, docs + "GetTickers.txt"), sample(folder, spot + "GetTicker.txt")
     # A ticker that closed a day before its receipt is out of date: the documents' examples are moved to the present.
     for row in (*tickers, spot_ticker):
-        row["closeTime"] = TICK
+        row["closeTime"] = AT_MS
     klines, spot_klines = sample(folder, docs + "GetKlines.txt"), sample(folder, spot + "GetKlines.txt")
     oi = next(
         entry["message"]["data"]
@@ -84,17 +84,17 @@ def recorded(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[Row]]]:
     )
     events = [frame["data"] for frame in frames(folder)]
     rows = [
-        response(TICK, "aster", "funding", premium),
-        response(TICK, "aster", "instruments", info),
-        response(TICK, "aster", "spot_instruments", spot_info),
-        response(TICK, "aster", "funding_intervals", intervals),
-        response(TICK, "aster", "settlements", settled),
-        response(TICK, "aster", "perp_tickers", tickers),
-        response(TICK, "aster", "spot_tickers", [spot_ticker]),
-        response(TICK, "aster", "perp_bars", klines, key="BTCUSDT"),
-        response(TICK, "aster", "spot_bars", spot_klines, key="BTCUSDT"),
-        response(TICK, "aster", "open_interest", oi, key="BTCUSDT"),
-        span(TICK, "aster", [{"result": None, "id": 1}, *events, *frames(folder)]),
+        response(AT_MS, "aster", "funding", premium),
+        response(AT_MS, "aster", "instruments", info),
+        response(AT_MS, "aster", "spot_instruments", spot_info),
+        response(AT_MS, "aster", "funding_intervals", intervals),
+        response(AT_MS, "aster", "settlements", settled),
+        response(AT_MS, "aster", "perp_tickers", tickers),
+        response(AT_MS, "aster", "spot_tickers", [spot_ticker]),
+        response(AT_MS, "aster", "perp_bars", klines, key="BTCUSDT"),
+        response(AT_MS, "aster", "spot_bars", spot_klines, key="BTCUSDT"),
+        response(AT_MS, "aster", "open_interest", oi, key="BTCUSDT"),
+        span(AT_MS, "aster", [{"result": None, "id": 1}, *events, *frames(folder)]),
     ]
     parser = ccxt.aster()
     funding = []
@@ -184,16 +184,16 @@ def test_index_components_and_bodies_that_must_be_rejected(staged: Warehouse) ->
             {"exchange": "mxc", "symbol": "BTCUSDT", "weight": "0.06756756"},
         ],
     }  # fmt: skip
-    old = {"symbol": "OLDUSDT", "lastPrice": "1", "quoteVolume": "0", "closeTime": TICK - 86_400_001, "count": 0}
+    old = {"symbol": "OLDUSDT", "lastPrice": "1", "quoteVolume": "0", "closeTime": AT_MS - 86_400_001, "count": 0}
     rows = [
-        response(TICK, "aster", "index_components", references, key="BTCUSDT"),
-        response(TICK, "aster", "perp_tickers", [old, old | {"symbol": "BTCUSDT", "closeTime": TICK},
-                                                old | {"symbol": "TESTUSDT", "closeTime": TICK}]),
-        response(TICK, "aster", "funding", [
+        response(AT_MS, "aster", "index_components", references, key="BTCUSDT"),
+        response(AT_MS, "aster", "perp_tickers", [old, old | {"symbol": "BTCUSDT", "closeTime": AT_MS},
+                                                old | {"symbol": "TESTUSDT", "closeTime": AT_MS}]),
+        response(AT_MS, "aster", "funding", [
             {"symbol": "HALTUSDT", "markPrice": "1", "indexPrice": "1", "lastFundingRate": "0", "nextFundingTime": 0},
             {"symbol": "BTCUSDT", "markPrice": "", "indexPrice": "1", "lastFundingRate": "0", "nextFundingTime": 9}]),
-        response(TICK, "aster", "open_interest", {"code": -1121, "msg": "Invalid symbol."}, key="BTCUSDT"),
-        response(TICK, "aster", "instruments", "<html>"),
+        response(AT_MS, "aster", "open_interest", {"code": -1121, "msg": "Invalid symbol."}, key="BTCUSDT"),
+        response(AT_MS, "aster", "instruments", "<html>"),
     ]  # fmt: skip
     staged.reset().build(rows, "raw_window")
     assert staged.rows(
@@ -282,7 +282,7 @@ def test_history_of_past_years_and_the_venues_refusals() -> None:
     by_path = {endpoint.path: endpoint for endpoint in endpoints(world)}
 
     def asked(path: str, **query: Any) -> Any:
-        return json.loads(by_path[path].answer(Request({k: str(v) for k, v in query.items()}, None, NOW_MS)).body)
+        return json.loads(by_path[path].respond(Request({k: str(v) for k, v in query.items()}, None, NOW_MS)).body)
 
     year = 365 * 86_400_000
     old = asked("/fapi/v1/fundingRate", symbol="BTCUSDT", startTime=NOW_MS - 2 * year, limit=1000)

@@ -18,7 +18,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import kept
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 HOUR = 3_600_000
 PERIODS = {"5m": 300_000, "4h": 14_400_000, "1d": 86_400_000}
 FILES = {
@@ -99,12 +99,12 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def real(warehouse: Warehouse, recordings: Path) -> Warehouse:
-    """All recorded bodies, each in a tick of its own."""
-    rows = [response(TICK, "binance", "index_components", constituents(recordings), key="BTCUSDT")]
+    """All recorded bodies, each in a minute of its own."""
+    rows = [response(AT_MS, "binance", "index_components", constituents(recordings), key="BTCUSDT")]
     for kind in FILES:
         for n, (params, body) in enumerate(bodies(recordings, kind)):
             key = "" if kind == "settlements" else params["symbol"]
-            rows.append(response(TICK + n * MINUTE, "binance", kind, body, key=key, params=json.dumps(params)))
+            rows.append(response(AT_MS + n * MINUTE, "binance", kind, body, key=key, params=json.dumps(params)))
     warehouse.build(rows, "raw_window")
     return warehouse
 
@@ -121,7 +121,7 @@ def test_every_recorded_share_is_read(real: Warehouse, recordings: Path) -> None
                 share = parsed["longShortRatio"] / (1 + parsed["longShortRatio"])
                 # Their timestamps, of before 2026-06-25, are the ends of the buckets.
                 period = PERIODS[params["period"]]
-                want[TICK + n * MINUTE, params["symbol"], parsed["timestamp"] - period, period] = share
+                want[AT_MS + n * MINUTE, params["symbol"], parsed["timestamp"] - period, period] = share
         assert {row[:4] for row in got} == set(want)
         assert len(got) == len(want)
         assert all(row[5] is None and math.isclose(row[4], want[row[:4]], abs_tol=1e-4) for row in got)
@@ -147,7 +147,7 @@ def test_every_recorded_book_is_read(real: Warehouse, recordings: Path) -> None:
     assert len(got) == len(want) == 3
     for n, (params, body) in enumerate(want):
         parsed = exchange.parse_order_book(body, params["symbol"], body["T"])
-        symbol, ts, bids, asks, reject = got[TICK + n * MINUTE]
+        symbol, ts, bids, asks, reject = got[AT_MS + n * MINUTE]
         assert (symbol, ts, reject) == (params["symbol"], parsed["timestamp"], None)
         assert [list(level) for level in bids] == parsed["bids"]
         assert [list(level) for level in asks] == parsed["asks"]
@@ -156,7 +156,7 @@ def test_every_recorded_book_is_read(real: Warehouse, recordings: Path) -> None:
 def test_every_recorded_settlement_and_constituent_is_read(real: Warehouse, recordings: Path) -> None:
     got = real.rows("select tick_ms, symbol, settled_ms, funding_rate, reject from stg_binance__settlements")
     want = [
-        (TICK + n * MINUTE, one["symbol"], one["fundingTime"], float(one["fundingRate"]), None)
+        (AT_MS + n * MINUTE, one["symbol"], one["fundingTime"], float(one["fundingRate"]), None)
         for n, (_, body) in enumerate(bodies(recordings, "settlements"))
         for one in body
     ]
@@ -174,7 +174,7 @@ def test_every_recorded_settlement_and_constituent_is_read(real: Warehouse, reco
 
 def test_coin_margined_perps_are_in_contracts_and_coins(warehouse: Warehouse, recordings: Path) -> None:
     """Real bodies of COIN-M: a contract is worth 100 USD (BTC) or 10 USD, and dated futures are left out."""
-    folder, tick = recordings / "binance", TICK + 80 * MINUTE
+    folder, at = recordings / "binance", AT_MS + 80 * MINUTE
     of = {kind: dict(kept(folder / f"dapi_v1_{file}.gct.json")) for kind, file in COIN_M_FILES.items()}
     perp = "symbol=BTCUSD_PERP"
     bars = next(body for query, body in of["perp_bars"].items() if "interval=1d" in query and perp in query)
@@ -182,26 +182,26 @@ def test_coin_margined_perps_are_in_contracts_and_coins(warehouse: Warehouse, re
     [listed], [held] = of["instruments"].values(), of["open_interest"].values()
     tickers, marks = of["perp_tickers"][""], of["funding"][""]
     # The recorded tickers are of 2021: those that closed a day before they arrived are out of date.
-    now = [{**one, "closeTime": tick} for one in tickers]
-    names = {"pair": "BTCUSD", "timestamp": TICK}
+    now = [{**one, "closeTime": at} for one in tickers]
+    names = {"pair": "BTCUSD", "timestamp": AT_MS}
     shares = [{**names, "longShortRatio": "1.5", "longPosition": "0.6", "shortPosition": "0.4"}]
     taken = [{**names, "takerBuyVol": "7", "takerSellVol": "3", "takerBuyVolValue": "0.1", "takerSellVolValue": "0.04"}]
     past = [{**names, "sumOpenInterest": "20", "sumOpenInterestValue": "0.1", "contractType": "PERPETUAL"}]
     key, period = "BTCUSD_PERP", '{"period":"1h"}'
-    order = {"s": key, "S": "SELL", "z": "12", "ap": "50000", "T": tick}
+    order = {"s": key, "S": "SELL", "z": "12", "ap": "50000", "T": at}
     events = [{"e": "forceOrder", "st": 2, "o": {**order, "s": symbol}} for symbol in (key, "BTCUSD_261225")]
     warehouse.build(
         [
-            response(tick, "binance", "instruments", listed, key="COIN-M"),
-            response(tick, "binance", "perp_tickers", now, key="COIN-M"),
-            response(tick, "binance", "funding", marks, key="COIN-M"),
-            response(tick, "binance", "open_interest", held, key=key),
-            response(tick, "binance", "perp_bars", bars, key=key),
-            response(tick, "binance", "settlements", paid, key=key),
-            response(tick, "binance", "long_short_top_positions", shares, key=key, params=period),
-            response(tick, "binance", "taker_ratio", taken, key=key, params=period),
-            response(tick, "binance", "open_interest_history", past, key=key, params=period),
-            span(tick, "binance", events),
+            response(at, "binance", "instruments", listed, key="COIN-M"),
+            response(at, "binance", "perp_tickers", now, key="COIN-M"),
+            response(at, "binance", "funding", marks, key="COIN-M"),
+            response(at, "binance", "open_interest", held, key=key),
+            response(at, "binance", "perp_bars", bars, key=key),
+            response(at, "binance", "settlements", paid, key=key),
+            response(at, "binance", "long_short_top_positions", shares, key=key, params=period),
+            response(at, "binance", "taker_ratio", taken, key=key, params=period),
+            response(at, "binance", "open_interest_history", past, key=key, params=period),
+            span(at, "binance", events),
         ],
         "raw_window",
     )
@@ -250,7 +250,7 @@ async def test_the_simulated_coin_margined_perps_use_the_venues_wire_format(reco
 
 def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
     kinds = (*FILES, "index_components")
-    later = TICK + 90 * MINUTE
+    later = AT_MS + 90 * MINUTE
     warehouse.build(
         [response(later, "binance", kind, body, key=key) for kind in kinds for key, body in
          (("A", '[{"symbol":"A","longAcc'), ("B", "<html>"), ("C", '{"code":-1121,"msg":"Invalid symbol."}'))],
@@ -350,8 +350,8 @@ def at_eight(text: str, form: str) -> int:
 
 def test_option_bodies_of_the_documents_are_read(tmp_path: Path) -> None:
     keys = {"option_open_interest": "ETH-221119", "option_index": "BTCUSDT"}
-    rows = [response(TICK, "binance", kind, body, key=keys.get(kind, "")) for kind, body in OPTION_BODIES.items()]
-    later = TICK + MINUTE
+    rows = [response(AT_MS, "binance", kind, body, key=keys.get(kind, "")) for kind, body in OPTION_BODIES.items()]
+    later = AT_MS + MINUTE
     for kind in OPTION_BODIES:
         rows.append(response(later, "binance", kind, '[{"symbol": "BT', key="x"))
     warehouse = seeded(tmp_path)

@@ -18,13 +18,13 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = 1_795_000_020_000 + 7_000
 FIVE = json.dumps({"period": "5m"})
 
 
 def enveloped(rows: list[Any]) -> dict[str, Any]:
-    return {"code": "00000", "msg": "success", "requestTime": TICK, "data": rows}
+    return {"code": "00000", "msg": "success", "requestTime": AT_MS, "data": rows}
 
 
 class Bodies:
@@ -48,15 +48,15 @@ class Bodies:
 
     def rows(self) -> list[dict[str, Any]]:
         return [
-            response(TICK, "bitget", "perp_tickers", self.tickers, key="USDT-FUTURES"),
-            response(TICK + MINUTE, "bitget", "perp_tickers", self.live, key="USDT-FUTURES"),
-            response(TICK, "bitget", "instruments", self.instruments, key="USDT-FUTURES"),
-            response(TICK, "bitget", "funding", self.funding, key="USDT-FUTURES"),
-            response(TICK, "bitget", "settlements", self.settled, key="BTCUSDT"),
-            response(TICK, "bitget", "index_components", self.components, key="BTCUSDT"),
-            response(TICK, "bitget", "perp_bars", self.candles, key="BTCUSDT", params='{"granularity":"5m"}'),
-            response(TICK, "bitget", "spot_bars", self.spot_candles, key="BTCUSDT", params='{"granularity":"1min"}'),
-            span(TICK, "bitget", [{"event": "subscribe", "arg": {}}, *self.liquidations]),
+            response(AT_MS, "bitget", "perp_tickers", self.tickers, key="USDT-FUTURES"),
+            response(AT_MS + MINUTE, "bitget", "perp_tickers", self.live, key="USDT-FUTURES"),
+            response(AT_MS, "bitget", "instruments", self.instruments, key="USDT-FUTURES"),
+            response(AT_MS, "bitget", "funding", self.funding, key="USDT-FUTURES"),
+            response(AT_MS, "bitget", "settlements", self.settled, key="BTCUSDT"),
+            response(AT_MS, "bitget", "index_components", self.components, key="BTCUSDT"),
+            response(AT_MS, "bitget", "perp_bars", self.candles, key="BTCUSDT", params='{"granularity":"5m"}'),
+            response(AT_MS, "bitget", "spot_bars", self.spot_candles, key="BTCUSDT", params='{"granularity":"1min"}'),
+            span(AT_MS, "bitget", [{"event": "subscribe", "arg": {}}, *self.liquidations]),
         ]
 
 
@@ -81,7 +81,7 @@ def test_real_tickers_are_read_as_ccxt_reads_them(built: tuple[Bodies, Warehouse
     bodies, warehouse = built
     exchange = ccxt.bitget()
     columns = "last_price, mark_price, index_price, vol24h_quote, open_interest, funding_rate"
-    for tick, body in ((TICK, bodies.tickers), (TICK + MINUTE, bodies.live)):
+    for minute, body in ((AT_MS, bodies.tickers), (AT_MS + MINUTE, bodies.live)):
         rows = []
         for row in body["data"]:
             market = {"symbol": row["symbol"], "contract": True, "swap": True}
@@ -89,9 +89,9 @@ def test_real_tickers_are_read_as_ccxt_reads_them(built: tuple[Bodies, Warehouse
             held = exchange.parse_open_interest({"list": [row]}, market)["openInterestAmount"]
             rows.append((row["symbol"], parsed["last"], parsed["markPrice"], parsed["indexPrice"],
                          parsed["quoteVolume"], held, rate["fundingRate"]))  # fmt: skip
-        assert column(warehouse, "perp_tickers", columns, f"tick_ms = {tick}") == sorted(rows)
+        assert column(warehouse, "perp_tickers", columns, f"tick_ms = {minute}") == sorted(rows)
     # Sizes are coins, not contracts and not money: turnover is volume times a price of the day.
-    ((_, last, *_, turnover, _, _),) = column(warehouse, "perp_tickers", columns, f"tick_ms = {TICK + MINUTE}")
+    ((_, last, *_, turnover, _, _),) = column(warehouse, "perp_tickers", columns, f"tick_ms = {AT_MS + MINUTE}")
     assert turnover == pytest.approx(float(bodies.live["data"][0]["volume24h"]) * last, rel=0.02)
 
 
@@ -149,9 +149,9 @@ def test_ratios_are_read_as_a_fraction_also_from_an_empty_response(warehouse: Wa
     taken = {"buyVolume": "25.93", "sellVolume": "12.5", "ts": "1758603000000"}
     none = {"code": "40054", "msg": "The data fetched by SUIUSDT is empty", "requestTime": 1, "data": None}
     for n, (kind, row) in enumerate((("long_short_accounts", share), ("taker_ratio", taken))):
-        tick = TICK + n * MINUTE
-        rows = [response(tick, "bitget", kind, enveloped([row]), key="BTCUSDT", params=FIVE)]
-        warehouse.build([*rows, response(tick, "bitget", kind, none, key="SUIUSDT", params=FIVE)], "raw_window")
+        minute = AT_MS + n * MINUTE
+        rows = [response(minute, "bitget", kind, enveloped([row]), key="BTCUSDT", params=FIVE)]
+        warehouse.build([*rows, response(minute, "bitget", kind, none, key="SUIUSDT", params=FIVE)], "raw_window")
         columns = "long_fraction" if "accounts" in kind else "taker_buy, taker_sell, unit"
         values = (0.7724,) if "accounts" in kind else (25.93, 12.5, "base")
         query = f"select symbol, t, period_ms, {columns}, reject from stg_bitget__{kind}"

@@ -22,7 +22,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import SandboxClient, sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 37_500
 NINE_HOURS = 9 * 3_600_000
 HOST = "/api.bithumb.com"
@@ -50,16 +50,16 @@ def bodies(folder: Path) -> list[Any]:
 
 def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, bithumb: Warehouse) -> None:
     recorded = bodies(recordings / "bithumb")
-    rows = [response(TICK + n * MINUTE, "bithumb", "spot_tickers", body) for n, body in enumerate(recorded)]
+    rows = [response(AT_MS + n * MINUTE, "bithumb", "spot_tickers", body) for n, body in enumerate(recorded)]
     bithumb.build(rows, "raw_window")
     parser, priced = ccxt.bithumb(), []
     for n, body in enumerate(recorded[:2]):
         for coin, row in body["data"].items():
             if coin != "date":
                 one = parser.parse_ticker(row)
-                priced.append((TICK + n * MINUTE, f"KRW-{coin}", one["last"], one["quoteVolume"]))
+                priced.append((AT_MS + n * MINUTE, f"KRW-{coin}", one["last"], one["quoteVolume"]))
     newest = recorded[2][0]
-    priced.append((TICK + 2 * MINUTE, "KRW-BTC", newest["trade_price"], newest["acc_trade_price_24h"]))
+    priced.append((AT_MS + 2 * MINUTE, "KRW-BTC", newest["trade_price"], newest["acc_trade_price_24h"]))
     query = "select tick_ms, symbol, last_price, vol24h_quote from stg_bithumb__spot_tickers order by all"
     assert bithumb.rows(query) == sorted(priced)
     assert len(priced) > 250

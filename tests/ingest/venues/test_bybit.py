@@ -18,7 +18,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 HOUR = 3_600_000
 MARKET = "/api.bybit.com/v5/market"
 # The document's example, shortened (https://bybit-exchange.github.io/docs/v5/market/index-components): no body of it
@@ -79,10 +79,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def real(warehouse: Warehouse, bodies: Bodies) -> Warehouse:
-    """All bodies, those of a kind each in a tick of its own."""
+    """All bodies, those of a kind each in a minute of its own."""
     warehouse.build(
         [
-            response(TICK + n * MINUTE, "bybit", kind, body, key=key, params=json.dumps(params))
+            response(AT_MS + n * MINUTE, "bybit", kind, body, key=key, params=json.dumps(params))
             for kind, all_of in bodies.of.items()
             for n, (key, params, body) in enumerate(all_of)
         ],
@@ -95,7 +95,7 @@ def test_every_recorded_row_is_read(real: Warehouse, bodies: Bodies) -> None:
     exchange = ccxt.bybit()
     got = real.rows("select tick_ms, symbol, t, period_ms, long_fraction, reject from stg_bybit__long_short_accounts")
     for n, (key, params, body) in enumerate(bodies.of["long_short_accounts"]):
-        (row,) = [row for row in got if row[0] == TICK + n * MINUTE]
+        (row,) = [row for row in got if row[0] == AT_MS + n * MINUTE]
         parsed = exchange.parse_long_short_ratio(body["result"]["list"][0])
         share = parsed["longShortRatio"] / (1 + parsed["longShortRatio"])
         assert row[1:4] == (key, parsed["timestamp"], {"1h": HOUR, "5min": 300_000}[params["period"]])
@@ -104,7 +104,7 @@ def test_every_recorded_row_is_read(real: Warehouse, bodies: Bodies) -> None:
     got = real.rows("select tick_ms, symbol, ts, bids, asks, reject, size_unit from stg_bybit__order_books")
     assert len(got) == 3
     for n, (key, _, body) in enumerate(bodies.of["order_books"]):
-        (row,) = [row for row in got if row[0] == TICK + n * MINUTE]
+        (row,) = [row for row in got if row[0] == AT_MS + n * MINUTE]
         parsed = exchange.parse_order_book(body["result"], key, body["result"]["ts"], "b", "a")
         assert row[1:3] == (key, parsed["timestamp"])
         assert row[5:] == (None, "base")
@@ -124,10 +124,10 @@ def test_every_recorded_row_is_read(real: Warehouse, bodies: Bodies) -> None:
 
 def test_sizes_of_inverse_perps_are_in_dollars(warehouse: Warehouse, bodies: Bodies) -> None:
     """Real tickers: open interest is what the venue itself says in coins; dated futures are left out."""
-    at = TICK + 80 * MINUTE
+    at = AT_MS + 80 * MINUTE
     held = json.dumps({"category": "inverse", "intervalTime": "5min"})
     bar = {"result": {"list": [["1672324800000", "100", "110", "90", "100", "5000", "51"]]}}
-    event = {"T": TICK, "s": "BTCUSD", "S": "Buy", "v": "300", "p": "100"}
+    event = {"T": AT_MS, "s": "BTCUSD", "S": "Buy", "v": "300", "p": "100"}
     listed = {"symbol": "BTCUSD", "contractType": "InversePerpetual", "status": "Trading", "baseCoin": "BTC",
               "quoteCoin": "USD", "settleCoin": "BTC", "launchTime": "1542326400000", "deliveryTime": "0"}  # fmt: skip
     dated = {**listed, "symbol": "BTCUSDZ26", "contractType": "InverseFutures"}
@@ -159,7 +159,7 @@ def test_sizes_of_inverse_perps_are_in_dollars(warehouse: Warehouse, bodies: Bod
 
 def test_a_broken_body_is_one_rejected_row(warehouse: Warehouse) -> None:
     broken = (("A", '{"result":{"list":[{"symb'), ("B", "<html>"), ("C", '{"retCode":10001,"result":{}}'))
-    later = TICK + 90 * MINUTE
+    later = AT_MS + 90 * MINUTE
     warehouse.build([response(later, "bybit", kind, body, key=key) for kind in KINDS for key, body in broken],
                     "raw_window")  # fmt: skip
     for kind in KINDS:
@@ -243,9 +243,9 @@ def at_eight(text: str, form: str) -> int:
 def test_option_bodies_of_the_documents_are_read(tmp_path: Path, recordings: Path) -> None:
     ticker = sample(recordings / "bybit", "GetOptionTickers.txt")
     suffixed = ticker["result"]["list"][0] | {"symbol": "ETH-27MAR26-1234.5-P-USDT", "bid1Iv": "0.51"}
-    rows = [response(TICK, "bybit", "option_tickers", ticker, key="BTC")]
-    rows.append(response(TICK, "bybit", "option_tickers", {"result": {"list": [suffixed]}}, key="ETH"))
-    later = TICK + MINUTE
+    rows = [response(AT_MS, "bybit", "option_tickers", ticker, key="BTC")]
+    rows.append(response(AT_MS, "bybit", "option_tickers", {"result": {"list": [suffixed]}}, key="ETH"))
+    later = AT_MS + MINUTE
     rows.append(response(later, "bybit", "option_tickers", "<html>", key="BTC"))
     warehouse = seeded(tmp_path)
     warehouse.build(rows, "raw_window")

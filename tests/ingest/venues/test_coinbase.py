@@ -21,7 +21,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import SandboxClient, sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 37_500
 HOST = "/api.exchange.coinbase.com"
 NEWER = {"fx_stablecoin", "max_slippage_percentage", "auction_mode", "high_bid_limit_percentage"}
@@ -50,12 +50,12 @@ def bodies(folder: Path) -> tuple[list[Any], dict[str, Any]]:
 
 def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, coinbase: Warehouse) -> None:
     lists, tickers = bodies(recordings / "coinbase")
-    rows = [response(TICK + n * MINUTE, "coinbase", "spot_instruments", body) for n, body in enumerate(lists)]
-    rows += [response(TICK, "coinbase", "product_tickers", body, key=key) for key, body in tickers.items()]
+    rows = [response(AT_MS + n * MINUTE, "coinbase", "spot_instruments", body) for n, body in enumerate(lists)]
+    rows += [response(AT_MS, "coinbase", "product_tickers", body, key=key) for key, body in tickers.items()]
     coinbase.build(rows, "raw_window")
     parser = ccxt.coinbaseexchange()
     expected = [
-        (TICK + n * MINUTE, one["id"], one["base_currency"], one["quote_currency"], "trading", None)
+        (AT_MS + n * MINUTE, one["id"], one["base_currency"], one["quote_currency"], "trading", None)
         for n, body in enumerate(lists)
         for one in body
     ]

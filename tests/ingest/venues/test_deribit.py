@@ -21,7 +21,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 37_500
 PUBLIC = "https://www.deribit.com/api/v2/public"
 HOST = "/www.deribit.com/api/v2/public"
@@ -63,9 +63,9 @@ def test_recorded_summaries_are_read_by_the_documents(recordings: Path, deribit:
     rows, expected = [], []
     for currency, bodies in summaries(recordings / "deribit").items():
         for n, body in enumerate(bodies):
-            rows.append(response(TICK + n * MINUTE, "deribit", "option_tickers", body, key=currency))
+            rows.append(response(AT_MS + n * MINUTE, "deribit", "option_tickers", body, key=currency))
             options = [row for row in body["result"] if NAME.fullmatch(row["instrument_name"])]
-            expected += [(TICK + n * MINUTE, *reported(row)) for row in options]
+            expected += [(AT_MS + n * MINUTE, *reported(row)) for row in options]
     deribit.build(rows, "raw_window")
     found = deribit.rows(f"select tick_ms, {COLUMNS} from stg_deribit__option_tickers order by all")
     assert found == sorted(expected)
@@ -87,7 +87,7 @@ def test_a_recorded_chain_with_volatilities_is_read(recordings: Path, deribit: W
         }
         for one in table
     ]  # fmt: skip
-    deribit.build([response(TICK, "deribit", "option_tickers", {"result": rows}, key="BTC")], "raw_window")
+    deribit.build([response(AT_MS, "deribit", "option_tickers", {"result": rows}, key="BTC")], "raw_window")
     found = deribit.rows(f"select {COLUMNS} from stg_deribit__option_tickers order by all")
     assert found == sorted(reported(row) for row in rows)
     assert any(str(one["underlying_index"]).startswith("SYN.") for one in rows)
@@ -107,7 +107,7 @@ def test_recorded_instruments_are_read_by_the_documents(recordings: Path, deribi
         if one["file"] == "http_get_instrument_option.json"
     )]}  # fmt: skip
     for key, body in bodies.items():
-        rows.append(response(TICK, "deribit", "option_instruments", body, key=key))
+        rows.append(response(AT_MS, "deribit", "option_instruments", body, key=key))
         for one in body["result"]:
             if one["kind"] == "option" and one["base_currency"] in ("BTC", "ETH"):
                 settled = one.get("settlement_currency", one["quote_currency"])

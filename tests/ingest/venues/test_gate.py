@@ -13,7 +13,7 @@ from sandbox.market.listing import ANCHOR_MS
 from sandbox.venues.gate import SIMULATED
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 from tests.support.recordings.conformance import differences
-from tests.support.recordings.recorded_gate import TICK, Bodies
+from tests.support.recordings.recorded_gate import AT_MS, Bodies
 from tests.support.servers.sandbox_client import sandbox
 
 HOUR = 60 * MINUTE
@@ -56,11 +56,11 @@ def staged(bodies: Bodies, tmp_path_factory: pytest.TempPathFactory) -> Warehous
 def test_tickers_are_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
     exchange = ccxt.gate()
     expected = {}
-    for tick, rows in ((TICK, bodies.tickers + bodies.inverse_tickers), (TICK + MINUTE, bodies.older_tickers)):
+    for minute, rows in ((AT_MS, bodies.tickers + bodies.inverse_tickers), (AT_MS + MINUTE, bodies.older_tickers)):
         for row in rows:
             market = {"symbol": row["contract"], "contract": True, "linear": True}
             parsed = exchange.parse_ticker(row, market)
-            expected[tick, row["contract"]] = (
+            expected[minute, row["contract"]] = (
                 parsed["last"], parsed["markPrice"], parsed["indexPrice"], float(row["volume_24h_quote"]),
                 float(row["total_size"]), float(row["funding_rate"]),
             )  # fmt: skip
@@ -86,7 +86,7 @@ def test_contracts_are_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
             parsed["contractSize"], False, row["funding_interval"] / 3600, None,
         )  # fmt: skip
     columns = "symbol, base_raw, quote, settle, status, listed_ms, contract_size, inverse, interval_h, reject"
-    rows = staged.rows(f"select {columns} from stg_gate__instruments where tick_ms = ?", [TICK])
+    rows = staged.rows(f"select {columns} from stg_gate__instruments where tick_ms = ?", [AT_MS])
     got = {row[0]: row[1:] for row in rows}
     assert got == expected
     assert len(got) == 302
@@ -96,7 +96,7 @@ def test_contracts_are_the_bodys(bodies: Bodies, staged: Warehouse) -> None:
 
 def test_a_contract_in_the_form_with_decimal_sizes_is_read(staged: Warehouse) -> None:
     columns = "symbol, contract_size, status, interval_h, reject"
-    rows = staged.rows(f"select {columns} from stg_gate__instruments where tick_ms = ?", [TICK + MINUTE])
+    rows = staged.rows(f"select {columns} from stg_gate__instruments where tick_ms = ?", [AT_MS + MINUTE])
     assert rows == [("LAB_USDT", 100.0, "trading", 8.0, None)]
 
 
@@ -194,15 +194,15 @@ def test_liquidation_frames_of_both_forms(tmp_path: Path) -> None:
     messages = [
         {"time": 1_790_000_000, "channel": "futures.public_liquidates", "event": "subscribe", "error": None,
          "result": {"status": "success"}},
-        channel | {"result": {"price": 215.1, "size": -124, "time": TICK + 7, "contract": "BTC_USDT"}},
-        channel | {"result": [{"price": "0.5", "size": "2.5", "time": TICK + 8, "contract": "LAB_USDT"},
-                              {"price": "0.4", "size": "-0.25", "time": TICK + 9, "contract": "LAB_USDT"}]},
+        channel | {"result": {"price": 215.1, "size": -124, "time": AT_MS + 7, "contract": "BTC_USDT"}},
+        channel | {"result": [{"price": "0.5", "size": "2.5", "time": AT_MS + 8, "contract": "LAB_USDT"},
+                              {"price": "0.4", "size": "-0.25", "time": AT_MS + 9, "contract": "LAB_USDT"}]},
         {"time": 1_790_000_002, "channel": "futures.pong", "event": "", "result": None},
     ]  # fmt: skip
     warehouse = seeded(tmp_path)
-    warehouse.build([span(TICK, "gate", messages)], "raw_window")
+    warehouse.build([span(AT_MS, "gate", messages)], "raw_window")
     columns = "symbol, side, ts - ?, size_contracts, price, reject"
-    assert warehouse.rows(f"select {columns} from stg_gate__liquidations order by ts", [TICK]) == [
+    assert warehouse.rows(f"select {columns} from stg_gate__liquidations order by ts", [AT_MS]) == [
         ("BTC_USDT", "long", 7, 124.0, 215.1, None),
         ("LAB_USDT", "short", 8, 2.5, 0.5, None),
         ("LAB_USDT", "long", 9, 0.25, 0.4, None),

@@ -28,7 +28,7 @@ from tests.support.recordings.recorded import read
 from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 2_500
 HOUR = 3_600_000
 VIEWS = ("perp_annotations", "settlements", "wallets", "wallet_positions", "liquidation_fills")
@@ -50,10 +50,10 @@ def push(*fills: Any, user: str) -> dict[str, Any]:
     return {"channel": "userFills", "data": {"user": user, "fills": list(fills)}}
 
 
-def heard(tick: int, *messages: Any) -> dict[str, Any]:
+def heard(minute: int, *messages: Any) -> dict[str, Any]:
     """A span of the liquidators' stream."""
-    body = [{"received_ms": tick + 10 * n, "message": message} for n, message in enumerate(messages)]
-    return response(tick, "hyperliquid", "liquidator_fills", body, status=101, requested_ms=tick)
+    body = [{"received_ms": minute + 10 * n, "message": message} for n, message in enumerate(messages)]
+    return response(minute, "hyperliquid", "liquidator_fills", body, status=101, requested_ms=minute)
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +70,9 @@ def test_recorded_settlements_are_read(warehouse: Warehouse, recordings: Path) -
     bodies = {coin: read(folder / f"hyperliquid_funding_{coin.lower()}.agentic2026.json")
               for coin in ("BTC", "ETH", "SOL", "DOGE", "XRP")}  # fmt: skip
     for n, (coin, body) in enumerate(bodies.items()):
-        rows.append(response(TICK, "hyperliquid", "settlements", body, key=coin, requested_ms=TICK + n))
+        rows.append(response(AT_MS, "hyperliquid", "settlements", body, key=coin, requested_ms=AT_MS + n))
         expected += [(coin, one["time"], float(one["fundingRate"]), None) for one in body]
-    rows.append(response(TICK, "hyperliquid", "settlements", [], key="NEW"))
+    rows.append(response(AT_MS, "hyperliquid", "settlements", [], key="NEW"))
     warehouse.build(rows, "raw_window")
     assert reported(warehouse, "symbol, settled_ms, funding_rate, reject", "settlements") == sorted(expected)
     assert len(expected) > 700
@@ -87,9 +87,9 @@ def test_recorded_states_are_read(warehouse: Warehouse, recordings: Path) -> Non
     asked = json.dumps({"type": "batchClearinghouseStates", "users": users})
     wrong = json.dumps({"type": "batchClearinghouseStates", "users": users[:2], "dex": "xyz"})
     warehouse.build([
-        response(TICK, "hyperliquid", "wallet_positions", states, key="a", params=asked),
-        response(TICK, "hyperliquid", "dex_positions", states, key="b", params=wrong),
-        response(TICK, "hyperliquid", "dex_positions", "nonsense", key="c", params=wrong),
+        response(AT_MS, "hyperliquid", "wallet_positions", states, key="a", params=asked),
+        response(AT_MS, "hyperliquid", "dex_positions", states, key="b", params=wrong),
+        response(AT_MS, "hyperliquid", "dex_positions", "nonsense", key="c", params=wrong),
     ], "raw_window")  # fmt: skip
     expected = [
         (address.lower(), state["time"], one["coin"], float(one["szi"]), float(one["entryPx"]),
@@ -125,15 +125,15 @@ def test_a_liquidation_is_the_victims_and_counts_once(warehouse: Warehouse, reco
     unnamed = seller | {"tid": 8, "liquidation": {"markPx": "1", "method": "market"}}
     own = seller | {"side": "B", "dir": "Close Short"}
     plain = read(folder / "info_get_user_fills_by_time.hlsdk.json.gz")[0]["response"]
-    page = {"key": "0xMaker", "requested_ms": TICK + 5}
+    page = {"key": "0xMaker", "requested_ms": AT_MS + 5}
     warehouse.build([
-        heard(TICK, push(backstop, user=LIQUIDATORS[0]), {"channel": "subscriptionResponse", "data": {}},
+        heard(AT_MS, push(backstop, user=LIQUIDATORS[0]), {"channel": "subscriptionResponse", "data": {}},
               push(backstop, user=LIQUIDATORS[0]), push(user=LIQUIDATORS[1])),
-        response(TICK, "hyperliquid", "wallet_fills", [seller, unnamed], **page),
-        response(TICK, "hyperliquid", "wallet_fills", [own], key=victim),
-        response(TICK, "hyperliquid", "wallet_fills", plain + nautilus["http_user_fills_dust_conversion.json"],
+        response(AT_MS, "hyperliquid", "wallet_fills", [seller, unnamed], **page),
+        response(AT_MS, "hyperliquid", "wallet_fills", [own], key=victim),
+        response(AT_MS, "hyperliquid", "wallet_fills", plain + nautilus["http_user_fills_dust_conversion.json"],
                  key="0xother"),
-        response(TICK, "hyperliquid", "wallet_fills", "<html>", key="0xbroken"),
+        response(AT_MS, "hyperliquid", "wallet_fills", "<html>", key="0xbroken"),
     ], "raw_window")  # fmt: skip
     found = warehouse.rows(
         f"select {COLUMNS} from stg_hyperliquid__liquidation_fills where reject is null order by tid"
@@ -150,10 +150,10 @@ def test_a_liquidation_is_the_victims_and_counts_once(warehouse: Warehouse, reco
 
 def test_wallets_and_annotations_are_read(warehouse: Warehouse) -> None:
     warehouse.build([
-        response(TICK, "hyperliquid", "leaderboard", LEADERS),
-        response(TICK, "hyperliquid", "perp_annotations", ANNOTATIONS),
-        response(TICK + MINUTE, "hyperliquid", "leaderboard", "[1]"),
-        response(TICK + MINUTE, "hyperliquid", "perp_annotations", '[["xyz'),
+        response(AT_MS, "hyperliquid", "leaderboard", LEADERS),
+        response(AT_MS, "hyperliquid", "perp_annotations", ANNOTATIONS),
+        response(AT_MS + MINUTE, "hyperliquid", "leaderboard", "[1]"),
+        response(AT_MS + MINUTE, "hyperliquid", "perp_annotations", '[["xyz'),
     ], "raw_window")  # fmt: skip
     columns = "wallet, account_value_usd, volume_day_usd, volume_week_usd, volume_month_usd, pnl_month_usd, reject"
     assert reported(warehouse, columns, "wallets") == [

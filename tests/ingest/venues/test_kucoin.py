@@ -13,7 +13,7 @@ from sandbox.wire.settlements import settlements
 from tests.ingest.venues.conftest import NOW_MS, FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 from tests.support.recordings.conformance import differences
-from tests.support.recordings.recorded_kucoin import TICK, Bodies
+from tests.support.recordings.recorded_kucoin import AT_MS, Bodies
 from tests.support.servers.sandbox_client import sandbox
 
 NOW = ANCHOR_MS + 37_500
@@ -56,7 +56,7 @@ def test_every_number_of_a_contract_is_the_bodys(bodies: Bodies, staged: Warehou
     state, contracts = {}, {}
     for n, body in enumerate(bodies.contracts):
         for row in body["data"]:
-            key = (TICK + n * MINUTE, row["symbol"])
+            key = (AT_MS + n * MINUTE, row["symbol"])
             granularity = row.get("currentFundingRateGranularity") or row.get("fundingRateGranularity")
             hours = granularity / 3_600_000 if granularity else None
             volume = row["volumeOf24h"] if row["isInverse"] else row["turnoverOf24h"]
@@ -147,9 +147,9 @@ def test_a_refusal_and_a_broken_body_are_one_unreadable_row_each(tmp_path: Path)
     warehouse = seeded(tmp_path)
     refusal = {"code": "400100", "msg": "symbol parameter invalid"}
     rows = [
-        response(TICK, "kucoin", "settlements", refusal, key="XBTUSDTM"),
-        response(TICK, "kucoin", "perp_bars", '{"code":"200000","data":[[15753312', key="XBTUSDTM"),
-        response(TICK, "kucoin", "perp_tickers", {"code": "200000", "data": []}),
+        response(AT_MS, "kucoin", "settlements", refusal, key="XBTUSDTM"),
+        response(AT_MS, "kucoin", "perp_bars", '{"code":"200000","data":[[15753312', key="XBTUSDTM"),
+        response(AT_MS, "kucoin", "perp_tickers", {"code": "200000", "data": []}),
     ]
     warehouse.build(rows, "raw_window")
     for kind in ("settlements", "perp_bars", "perp_tickers", "instruments"):

@@ -37,7 +37,7 @@ from tests.support.servers.loopback_stream import until
 from tests.support.servers.sandbox_client import sandbox
 
 NOW_MS = ANCHOR_MS + 12_345
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 Row = tuple[str, dict[str, Any]]
 
 
@@ -64,21 +64,21 @@ def perp(row: dict[str, Any]) -> Row:
 
 
 def recorded(folder: Path) -> tuple[list[dict[str, Any]], dict[str, list[Row]]]:
-    """Landed rows of two ticks, and per kind what must come out."""
+    """Landed rows of two minutes, and per kind what must come out."""
     details, other = nautilus(folder, "http_order_book_details"), documented(folder, "GetSymbolDetails.txt")
     rates = read(folder / "lighter" / "api_v1_funding-rates.2026-07.json")
     candles, fundings = nautilus(folder, "http_candles"), nautilus(folder, "http_fundings")
     names = {str(row["market_id"]): name for name, row in read(folder / "lighter" / "markets_apr2026.json").items()}
     trades = [*ws(folder, "/trade"), nautilus(folder, "ws_trade_subscribed"), nautilus(folder, "ws_trade_update")]
     rows = [
-        response(TICK, "lighter", "perp_tickers", details),
-        response(TICK + MINUTE, "lighter", "perp_tickers", other),
-        response(TICK, "lighter", "funding", rates),
-        response(TICK, "lighter", "perp_bars", candles, key="0:ETH"),
-        response(TICK, "lighter", "perp_bars", nautilus(folder, "http_candles_null"), key="1:BTC"),
-        response(TICK, "lighter", "spot_bars", documented(folder, "GetKlines.txt"), key="2048:ETH/USDC"),
-        response(TICK, "lighter", "settlements", fundings, key="1:BTC"),
-        span(TICK, "lighter", trades, key="1"),
+        response(AT_MS, "lighter", "perp_tickers", details),
+        response(AT_MS + MINUTE, "lighter", "perp_tickers", other),
+        response(AT_MS, "lighter", "funding", rates),
+        response(AT_MS, "lighter", "perp_bars", candles, key="0:ETH"),
+        response(AT_MS, "lighter", "perp_bars", nautilus(folder, "http_candles_null"), key="1:BTC"),
+        response(AT_MS, "lighter", "spot_bars", documented(folder, "GetKlines.txt"), key="2048:ETH/USDC"),
+        response(AT_MS, "lighter", "settlements", fundings, key="1:BTC"),
+        span(AT_MS, "lighter", trades, key="1"),
     ]
     parser = ccxt.lighter()
     spot = other["spot_order_book_details"]
@@ -182,16 +182,16 @@ def test_markets_without_the_list_are_named_by_the_keys_of_the_minute(staged: Wa
     """The market list failed, a candle request too: its key still names the market. An unknown one is incomplete."""
     trade = {
         "trade_id": 5, "type": "liquidation", "market_id": 7, "size": "2", "price": "10.5", "is_maker_ask": False,
-        "timestamp": TICK + 1,
+        "timestamp": AT_MS + 1,
     }  # fmt: skip
     update = {"type": "update/trade", "channel": "trade:7", "trades": [], "liquidation_trades": [trade]}
     adl = {**update, "liquidation_trades": [trade | {"type": "deleverage", "trade_id": 6}]}
     unknown = {**update, "liquidation_trades": [trade | {"market_id": 99, "trade_id": 8}]}
     rows = [
-        response(TICK, "lighter", "perp_tickers", None, status=500, error="HTTP 500"),
-        response(TICK, "lighter", "perp_bars", None, key="7:LINK", status=None, error="no answer"),
-        span(TICK, "lighter", [update, adl, update, {**update, "type": "subscribed/trade"}, unknown], key="1"),
-        span(TICK, "lighter", [update], key="2"),
+        response(AT_MS, "lighter", "perp_tickers", None, status=500, error="HTTP 500"),
+        response(AT_MS, "lighter", "perp_bars", None, key="7:LINK", status=None, error="no answer"),
+        span(AT_MS, "lighter", [update, adl, update, {**update, "type": "subscribed/trade"}, unknown], key="1"),
+        span(AT_MS, "lighter", [update], key="2"),
     ]
     staged.reset().build(rows, "raw_window")
     found = staged.rows("select symbol, side, size, price, reject from stg_lighter__liquidations order by symbol")
@@ -202,16 +202,16 @@ def test_unreadable_bodies_are_rejected_with_a_reason(staged: Warehouse) -> None
     halted = {"symbol": "OLD", "market_id": 3, "status": "inactive", "last_trade_price": 1, "open_interest": 0,
               "daily_quote_token_volume": 0}  # fmt: skip
     rows = [
-        response(TICK, "lighter", "perp_tickers", {"code": 200, "order_book_details": [halted]}),
-        response(TICK + MINUTE, "lighter", "perp_tickers", "<html>"),
-        response(TICK, "lighter", "funding", {"code": 200}),
-        response(TICK, "lighter", "perp_bars", '{"code":200,"c":[{"t":1', key="0:ETH"),
-        span(TICK, "lighter", ["half {"], key="1"),
-        response(TICK + MINUTE, "lighter", "liquidations", "[{", status=101, key="1"),
+        response(AT_MS, "lighter", "perp_tickers", {"code": 200, "order_book_details": [halted]}),
+        response(AT_MS + MINUTE, "lighter", "perp_tickers", "<html>"),
+        response(AT_MS, "lighter", "funding", {"code": 200}),
+        response(AT_MS, "lighter", "perp_bars", '{"code":200,"c":[{"t":1', key="0:ETH"),
+        span(AT_MS, "lighter", ["half {"], key="1"),
+        response(AT_MS + MINUTE, "lighter", "liquidations", "[{", status=101, key="1"),
     ]
     staged.reset().build(rows, "raw_window")
     assert staged.rows("select tick_ms, symbol, reject from stg_lighter__perp_tickers") == [
-        (TICK + MINUTE, None, "unreadable")
+        (AT_MS + MINUTE, None, "unreadable")
     ]
     assert staged.rows("select symbol, status, reject from stg_lighter__instruments order by tick_ms") == [
         ("OLD", "halted", None), (None, None, "unreadable")
@@ -219,7 +219,7 @@ def test_unreadable_bodies_are_rejected_with_a_reason(staged: Warehouse) -> None
     assert staged.rows("select reject from stg_lighter__funding") == [("unreadable",)]
     assert staged.rows("select reject from stg_lighter__perp_bars") == [("unreadable",)]
     rejects = staged.rows("select tick_ms, reject from stg_lighter__liquidations order by tick_ms")
-    assert rejects == [(TICK, "incomplete"), (TICK + MINUTE, "unreadable")]
+    assert rejects == [(AT_MS, "incomplete"), (AT_MS + MINUTE, "unreadable")]
 
 
 def test_the_simulator_responds_like_the_venue(recordings: Path, first_minute: FirstMinute) -> None:
@@ -256,13 +256,13 @@ async def test_a_minute_stays_within_the_venues_limit() -> None:
     settlements within four."""
     world = build_world(build_universe("full"), 1, Clock(fixed_ms=NOW_MS))
     details = next(endpoint for endpoint in endpoints(world) if endpoint.path.endswith("orderBookDetails"))
-    body = details.answer(Request({}, None, NOW_MS)).body.decode()
+    body = details.respond(Request({}, None, NOW_MS)).body.decode()
     schedule = Schedule(LIGHTER, MINUTE)
     schedule.done(Landed(0, "lighter", "perp_tickers", "", "{}", 200, 0, 1, 1, None, body))
     asked: dict[str, set[str]] = {}
     for minute in range(240):
-        tick = NOW_MS // MINUTE + minute
-        asks = [(one.name, ask) for one in schedule.due(tick * MINUTE) for ask in schedule.requests(one, tick * MINUTE)]
+        at_ms = (NOW_MS // MINUTE + minute) * MINUTE
+        asks = [(one.name, ask) for one in schedule.due(at_ms) for ask in schedule.requests(one, at_ms)]
         assert len(asks) <= 56
         for name, ask in asks:
             if minute < 60 or name == "settlements":
@@ -309,8 +309,8 @@ async def test_liquidations_of_every_market_come_over_three_connections(staged: 
     assert len(sent) > 20
     assert {row.key for row in rows} == {"1", "2", "3"}
     assert any('"subscribed/trade"' in (row.body or "") for row in rows)
-    ticks = {row.tick_ms for row in rows}
-    landed = landed._replace(tick_ms=max(ticks))
+    minutes = {row.tick_ms for row in rows}
+    landed = landed._replace(tick_ms=max(minutes))
     staged.reset().build([row._asdict() for row in (landed, *rows)], "raw_window")
     found = staged.rows("select symbol, side, ts, size * price, reject from stg_lighter__liquidations order by all")
     wanted = sorted((event.listing.symbol, "long" if event.long else "short", event.ts) for event in sent)

@@ -14,7 +14,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import sandbox
 
-TICK = 1_790_870_040_000  # 2026-10-01 15:54 UTC, when the newest of the bars was closed
+AT_MS = 1_790_870_040_000  # 2026-10-01 15:54 UTC, when the newest of the bars was closed
 NOW = 1_795_000_020_000 + 7_000
 CONTRACT = f"/{API}/api/v1/contract"
 SPOT = f"/{API}/api/v3"
@@ -55,20 +55,20 @@ class Bodies:
     def rows(self) -> list[dict[str, Any]]:
         one_minute = json.dumps({"interval": "Min1"})
         return [
-            response(TICK, "mexc", "instruments", self.detail),
+            response(AT_MS, "mexc", "instruments", self.detail),
             *(
-                response(TICK + n * MINUTE, "mexc", "perp_tickers", enveloped(data))
+                response(AT_MS + n * MINUTE, "mexc", "perp_tickers", enveloped(data))
                 for n, data in enumerate(([self.live[0], self.inverse], [self.live[1]], self.ticker["data"]))
             ),
             *(
-                response(TICK, "mexc", "perp_bars", enveloped(columns_of(bars)), key=symbol, params=one_minute)
+                response(AT_MS, "mexc", "perp_bars", enveloped(columns_of(bars)), key=symbol, params=one_minute)
                 for symbol, bars in self.klines.items()
             ),
-            response(TICK, "mexc", "funding", self.funding),
-            response(TICK, "mexc", "settlements", self.settled, key="BTC_USDT"),
-            response(TICK, "mexc", "spot_tickers", self.spot_tickers),
-            response(TICK, "mexc", "spot_instruments", self.spot_info),
-            response(TICK, "mexc", "spot_bars", self.spot_klines, key="BTCUSDT", params='{"interval":"1m"}'),
+            response(AT_MS, "mexc", "funding", self.funding),
+            response(AT_MS, "mexc", "settlements", self.settled, key="BTC_USDT"),
+            response(AT_MS, "mexc", "spot_tickers", self.spot_tickers),
+            response(AT_MS, "mexc", "spot_instruments", self.spot_info),
+            response(AT_MS, "mexc", "spot_bars", self.spot_klines, key="BTCUSDT", params='{"interval":"1m"}'),
         ]
 
 
@@ -130,12 +130,12 @@ def test_real_tickers_are_ccxts_and_contracts_make_sense(built: tuple[Bodies, Wa
     exchange = reader(bodies)
     exchange.set_markets(exchange.fetch_swap_markets())
     columns = "last_price, mark_price, index_price, vol24h_quote, open_contracts, funding_rate"
-    for tick, row in ((TICK, bodies.live[0]), (TICK + MINUTE, bodies.live[1]), (TICK + 2 * MINUTE, bodies.ticker)):
+    for minute, row in ((AT_MS, bodies.live[0]), (AT_MS + MINUTE, bodies.live[1]), (AT_MS + 2 * MINUTE, bodies.ticker)):
         row = row["data"][0] if "data" in row else row
         parsed = exchange.parse_ticker(row, exchange.market(row["symbol"]))
         expected = (row["symbol"], parsed["last"], row["fairPrice"], row["indexPrice"], parsed["quoteVolume"],
                     row["holdVol"], row["fundingRate"])  # fmt: skip
-        assert column(warehouse, "perp_tickers", columns, f"tick_ms = {tick} and symbol = 'BTC_USDT'") == [expected]
+        assert column(warehouse, "perp_tickers", columns, f"tick_ms = {minute} and symbol = 'BTC_USDT'") == [expected]
     # 546,882,118 contracts of 0.0001 BTC are 54,688 BTC; the day's volume in contracts is its turnover.
     row, size = bodies.live[0], exchange.market("BTC_USDT")["contractSize"]
     assert row["volume24"] * size * row["lastPrice"] == pytest.approx(row["amount24"], rel=0.02)

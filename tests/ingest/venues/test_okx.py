@@ -46,7 +46,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def built(recordings: Path, staged: Warehouse) -> tuple[RecordedOkx, Warehouse]:
-    """The recorded bodies, each in a tick of its own."""
+    """The recorded bodies, each in a minute of its own."""
     expected = recorded_okx(recordings)
     staged.build(expected.rows, "raw_window")
     return expected, staged

@@ -20,7 +20,7 @@ from tests.support.recordings.conformance import differences
 from tests.support.recordings.recorded import read
 from tests.support.servers.sandbox_client import SandboxClient, sandbox
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 NOW = ANCHOR_MS + 7 * 3_600_000 + 37_500
 HOST = "/api.upbit.com/v1"
 
@@ -47,11 +47,11 @@ def bodies(folder: Path) -> tuple[list[Any], list[Any]]:
 
 def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, upbit: Warehouse) -> None:
     lists, tickers = bodies(recordings / "upbit")
-    rows = [response(TICK + n * MINUTE, "upbit", "spot_instruments", body) for n, body in enumerate(lists)]
-    rows += [response(TICK + n * MINUTE, "upbit", "spot_tickers", body) for n, body in enumerate(tickers)]
+    rows = [response(AT_MS + n * MINUTE, "upbit", "spot_instruments", body) for n, body in enumerate(lists)]
+    rows += [response(AT_MS + n * MINUTE, "upbit", "spot_tickers", body) for n, body in enumerate(tickers)]
     upbit.build(rows, "raw_window")
     expected = [
-        (TICK + n * MINUTE, one["market"], one["market"][4:], "KRW", "trading", None)
+        (AT_MS + n * MINUTE, one["market"], one["market"][4:], "KRW", "trading", None)
         for n, body in enumerate(lists)
         for one in body
         if one["market"][:4] == "KRW-"
@@ -64,7 +64,7 @@ def test_recorded_bodies_read_as_ccxt_reads_them(recordings: Path, upbit: Wareho
         for row in body:
             if row["market"].startswith("KRW-"):
                 one = parser.parse_ticker(row)
-                priced.append((TICK + n * MINUTE, row["market"], one["last"], one["quoteVolume"]))
+                priced.append((AT_MS + n * MINUTE, row["market"], one["last"], one["quoteVolume"]))
     query = "select tick_ms, symbol, last_price, vol24h_quote from stg_upbit__spot_tickers order by all"
     assert upbit.rows(query) == sorted(priced)
     assert len(priced) > 80

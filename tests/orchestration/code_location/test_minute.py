@@ -58,7 +58,7 @@ def test_minute_hour_and_day(
         16,
     )
     assert {key.to_user_string() for key in materialized(built)} >= {"raw_window", "series_base_1d", "serving/edition"}
-    hour = {f"{datetime.fromtimestamp(tick / 1000, UTC):%Y-%m-%d-%H:00}" for tick in (newest - MINUTE, newest)}
+    hour = {f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d-%H:00}" for at_ms in (newest - MINUTE, newest)}
     assert instance.get_materialized_partitions(dg.AssetKey("series_base_1d")) == hour
     replica = settings.serving / "replica_a.duckdb"
     served = ("series_market_1m", "series_base_1h", "markets", "gaps")

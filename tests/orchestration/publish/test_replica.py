@@ -47,7 +47,7 @@ def test_backfilled_rows_are_restated_in_tiers_of_an_hour_and_more(few: MartWare
 
 
 def test_published_ratios_are_restated_in_tiers_of_their_period_and_coarser(few: MartWarehouse) -> None:
-    """Hours and days of one market's ratios, far behind what was recorded: every fact names its tick."""
+    """Hours and days of one market's ratios, far behind what was recorded: every fact names its minute."""
     for minute in (1, 2):
         few.build(T0 + minute * MINUTE_MS)
         few.publish()

@@ -38,7 +38,7 @@ def test_a_build_s_arrivals_are_counted_by_venue(landed: Settings) -> None:
         window = next_window(con, landed.landing)
     assert window is not None
     found = new_arrivals(landed.landing, [window])
-    assert (found.load_id, found.rows) == (newest, {"binance": sum(len(minute_rows(tick)) for tick in MINUTES)})
+    assert (found.load_id, found.rows) == (newest, {"binance": sum(len(minute_rows(minute)) for minute in MINUTES)})
     assert found.lag_s is not None
     nothing = new_arrivals(landed.landing, [])
     assert (nothing.load_id, nothing.lag_s, nothing.rows) == (newest, None, {})

@@ -77,7 +77,7 @@ def test_a_failing_model_is_named_and_the_watermark_stays(landed: Settings, tmp_
 
 def _built(settings: Settings) -> list[tuple[int, list[int]]]:
     with connection(settings.warehouse, read_only=True) as con:
-        return con.execute("select build_id, ticks from pipeline.builds order by 1").fetchall()
+        return con.execute("select build_id, built_minutes from pipeline.builds order by 1").fetchall()
 
 
 def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
@@ -121,7 +121,7 @@ def test_killed_builds_lose_nothing_and_double_nothing(landed: Settings, undistu
         process.communicate()
     run(settings, "build")
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
-    assert [tick for _, ticks in _built(settings) for tick in ticks] == MINUTES
+    assert [minute for _, instants in _built(settings) for minute in instants] == MINUTES
 
 
 SEAMS = {

@@ -38,8 +38,8 @@ def test_a_window_holds_older_loads_with_rows_of_its_minutes(landed: Settings, t
     settings = copied_home(landed, tmp_path)
     with duckdb.connect() as con:
         prepare(con)
-        for load, tick in zip(load_files(settings), MINUTES, strict=True):
-            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], tick, tick])
+        for load, at in zip(load_files(settings), MINUTES, strict=True):
+            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], at, at])
         assert next_window(con, settings.landing) is None
         land_minutes(settings, [MINUTES[1]])
         window = next_window(con, settings.landing)
@@ -54,8 +54,8 @@ def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_pat
     settings = copied_home(landed, tmp_path)
     with duckdb.connect() as con:
         prepare(con)
-        for load, tick in zip(load_files(settings), MINUTES, strict=True):
-            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], tick, tick])
+        for load, at in zip(load_files(settings), MINUTES, strict=True):
+            con.execute("insert into pipeline.loads values (?, ?, ?, ?, 1, 1)", [load[0], load[1], at, at])
         con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
         land_minutes(settings, [MINUTES[1]])
         window = next_window(con, settings.landing)

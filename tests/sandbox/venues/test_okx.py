@@ -23,7 +23,7 @@ def asking(world: World) -> Callable[..., Any]:
 
     def asked(path: str, **query: Any) -> Any:
         ask = Request({name: str(value) for name, value in query.items()}, None, NOW_MS)
-        return json.loads(by_path[path].answer(ask).body)
+        return json.loads(by_path[path].respond(ask).body)
 
     return asked
 

@@ -65,7 +65,7 @@ def test_a_request_without_parameters_is_answered_by_each_endpoint(world: World,
     """With data or a refusal, but with no error of the simulator; what is in the path is a market that is unknown."""
     for one in simulated.endpoints(world):
         unknown = dict.fromkeys(PARAMETER.findall(one.path), "x")
-        answer = one.answer(Request(unknown, None if one.method == "GET" else {}, NOW))
+        answer = one.respond(Request(unknown, None if one.method == "GET" else {}, NOW))
         assert answer.status < 500, one.path
         assert answer.body, one.path
 

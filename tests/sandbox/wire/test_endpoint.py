@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.wire.endpoint import json_answer
+from sandbox.wire.endpoint import json_response
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
@@ -16,11 +16,11 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_a_json_body_is_readable_by_any_json_parser(value: object) -> None:
-    answer = json_answer(value)
-    assert json.loads(answer.body) == value
-    assert (answer.status, answer.content_type) == (200, "application/json")
+    response = json_response(value)
+    assert json.loads(response.body) == value
+    assert (response.status, response.content_type) == (200, "application/json")
 
 
 def test_a_requests_weight_is_its_endpoints_unless_the_response_names_one() -> None:
-    assert json_answer([]).weight is None
-    assert (json_answer({"code": -1}, 400, weight=40).status, json_answer([], weight=40).weight) == (400, 40)
+    assert json_response([]).weight is None
+    assert (json_response({"code": -1}, 400, weight=40).status, json_response([], weight=40).weight) == (400, 40)

@@ -54,7 +54,7 @@ HOUR = 60 * MINUTE
 LARGE = json.dumps([{"symbol": f"COIN{number}", "openInterest": "1.5"} for number in range(2000)])
 FETCHED = json.dumps([[AT - (hour + 1) * HOUR, "1", "3", "0.5", str(hour)] for hour in range(50)])
 ROWS = [
-    # tick, endpoint, key, requested, body
+    # minute, endpoint, key, requested, body
     (AT, "open_interest", "BTCUSDT", AT + 1, '[{"symbol":"BTCUSDT","openInterest":"7.25"}]'),
     (AT, "open_interest", "ETHUSDT", AT + 2, '[{"symbol":"ETHUSDT","openInterest":"9"}]'),
     (AT, "perp_tickers", "", AT + 3, LARGE),

@@ -57,23 +57,23 @@ def listings() -> list[Listing]:
 from sandbox.http.limits import Pool
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.wire.endpoint import Answer, Endpoint, Request, json_answer
+from sandbox.wire.endpoint import Response, Endpoint, Request, json_response
 
 
 def endpoints(world: World) -> list[Endpoint]:
     """Its only path."""
     row = world.universe.row["toy", "perp", "BTC-PERP"]
 
-    def perps(request: Request) -> Answer:
+    def perps(request: Request) -> Response:
         state, last = world.minute(request.now_ms // 60_000), world.last(request.now_ms)[row]
         perp = {"name": "BTC-PERP", "coin": "BTC", "last": last, "day": state.quote_24h[row], "held": state.oi[row]}
-        return json_answer([{name: str(value) for name, value in perp.items()}])
+        return json_response([{name: str(value) for name, value in perp.items()}])
 
     return [Endpoint("toy", "api.toy.test", "/perps", perps, "toy")]
 
 
 SIMULATED = SimulatedVenue(
-    "toy", ("api.toy.test",), {"toy": Pool(60, 60_000)}, endpoints, lambda use, pool, now_ms: json_answer({}, 429)
+    "toy", ("api.toy.test",), {"toy": Pool(60, 60_000)}, endpoints, lambda use, pool, now_ms: json_response({}, 429)
 )
 ''',
         "dbt_project/models/staging/toy/stg_toy__perp_tickers.sql": """{%- set fields = {

@@ -29,7 +29,7 @@ def judge(warehouse: Warehouse, minutes: Iterable[int], prices: Prices, *markets
          "vol24h_quote": turnover, **{key: named[market][key] for key in ("venue", "type", "symbol")}}
         for n in minutes for market, (price, turnover) in prices(n).items()
     ]  # fmt: skip
-    ticks = [T0 + n * MINUTE for n in minutes]
+    instants = [T0 + n * MINUTE for n in minutes]
     with warehouse.connect() as db:
         db.execute("begin; delete from staged_market_state; delete from int_listed_markets")
         db.register("state", pa.Table.from_pylist(state))
@@ -37,9 +37,11 @@ def judge(warehouse: Warehouse, minutes: Iterable[int], prices: Prices, *markets
         db.execute(
             "insert into staged_market_state by name from state; insert into int_listed_markets by name from named"
         )
-        db.execute("delete from pipeline.window_minutes; insert into pipeline.window_minutes select unnest(?)", [ticks])
+        db.execute(
+            "delete from pipeline.window_minutes; insert into pipeline.window_minutes select unnest(?)", [instants]
+        )
         db.execute("commit")
     warehouse.dbt("run", "--select", "int_identity")
     with warehouse.connect() as db:
-        db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [ticks[0], ticks[-1]])
-        db.execute("insert into pipeline.builds (build_id, finished_ms) values (1, ?)", [ticks[-1] + MINUTE])
+        db.execute("insert into pipeline.loads values ('1', 'f', ?, ?, 1, 1)", [instants[0], instants[-1]])
+        db.execute("insert into pipeline.builds (build_id, finished_ms) values (1, ?)", [instants[-1] + MINUTE])

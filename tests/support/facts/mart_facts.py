@@ -86,23 +86,23 @@ class Warehouse:
             con.execute(sql)
 
     def build(
-        self, ticks: Iterable[int], *arguments: str, folder: str = "", models: Sequence[str] = (),
+        self, minutes: Iterable[int], *arguments: str, folder: str = "", models: Sequence[str] = (),
         without: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """One window: its ticks and everything that they touch, in all marts, in those of one folder, or in some that
+        """One window: its minutes and everything that they touch, in all marts, in those of one folder, or in some that
         are there. Views are made by the first one, as in the product."""
-        self.window(ticks)
+        self.window(minutes)
         viewed = self.viewed & {"", folder} and not arguments
         self.viewed.add(folder)
         excluded = (*without, *(("config.materialized:view_in_place",) if viewed and not models else ()))
         selected = models or (f"path:models/marts/{folder}",)
         self.dbt("run", "--select", *selected, *arguments, *(("--exclude", *excluded) if excluded else ()))
 
-    def window(self, ticks: Iterable[int]) -> None:
+    def window(self, minutes: Iterable[int]) -> None:
         """Set the window to build next."""
         with self.connect() as con:
             con.execute("delete from pipeline.window_minutes; delete from int_touched_minutes")
-            con.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(ticks)])
+            con.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(minutes)])
             con.execute("""
                 insert into int_touched_minutes
                 select tick_ms from pipeline.window_minutes

@@ -125,32 +125,32 @@ def build_warehouse(folder: Path, facts: Facts) -> Warehouse:
     """The facts as the intermediate layer leaves them, and the marts that dbt builds from them."""
     warehouse = Warehouse(folder)
     warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
-    ticks = T0 + np.arange(MINUTES) * MINUTE
+    minutes = T0 + np.arange(MINUTES) * MINUTE
     with warehouse.connect() as con:
         for identity in MARKETS:
             values = facts.by_market[identity["market_id"]]
-            _insert(con, "int_market_minutes", identity, ticks, values, STATES)
-            _insert(con, "int_market_bars", {**identity, "source": "recorded"}, ticks, values, FLOWS)
+            _insert(con, "int_market_minutes", identity, minutes, values, STATES)
+            _insert(con, "int_market_bars", {**identity, "source": "recorded"}, minutes, values, FLOWS)
             for side, name in zip(("long", "short"), LIQUIDATED, strict=True):
                 hit = values[name] > 0
                 keys = {key: identity[key] for key in ("market_id", "venue", "symbol", "base", "aggregated")}
                 event = {**keys, "side": side, "source": "recorded"}
-                _insert(con, "int_liquidations", event, ticks[hit], {"usd": values[name][hit]}, ("usd",))
+                _insert(con, "int_liquidations", event, minutes[hit], {"usd": values[name][hit]}, ("usd",))
         for identity in MARKETS:
             _insert_reported(con, identity, facts.reported.get(identity["market_id"], {}))
-            _insert_books(con, identity, ticks, facts.by_market[identity["market_id"]])
+            _insert_books(con, identity, minutes, facts.by_market[identity["market_id"]])
         for venue in LISTENED:
             con.execute(
                 "insert into int_stream_minutes (tick_ms, venue, endpoint, key, connected_ms) "
                 "select unnest(?::bigint[]), ?, 'liquidations', '', 60000",
-                [ticks.tolist(), venue],
+                [minutes.tolist(), venue],
             )
         con.execute(
             "insert into int_response_minutes (tick_ms, venue, endpoint, requests, ok, failed, unreachable, broken) "
             "select unnest(?::bigint[]), 'binance', 'perp_tickers', 1, 1, 0, 0, 0",
-            [ticks.tolist()],
+            [minutes.tolist()],
         )
-    warehouse.build(ticks.tolist())
+    warehouse.build(minutes.tolist())
     return warehouse
 
 
@@ -158,14 +158,14 @@ def _insert(
     con: duckdb.DuckDBPyConnection,
     table: str,
     identity: Row,
-    ticks: "np.ndarray[Any, Any]",
+    minutes: "np.ndarray[Any, Any]",
     values: dict[str, Array],
     names: tuple[str, ...],
 ) -> None:
     """Rows where anything of `names` is known; what the table has no column for is left out."""
     known = ~np.isnan(np.array([values[name] for name in names])).all(axis=0)
     having = fact_columns()[table]
-    times = {name: ticks[known] for name in ("minute_ms", "tick_ms", "ts") if name in having}
+    times = {name: minutes[known] for name in ("minute_ms", "tick_ms", "ts") if name in having}
     columns = {**times, **{name: pa.array(values[name][known], from_pandas=True) for name in names}}
     constant = {name: value for name, value in identity.items() if name in having}
     rows = pa.table({**columns, **{name: [value] * int(known.sum()) for name, value in constant.items()}})
@@ -204,13 +204,13 @@ def _insert_reported(con: duckdb.DuckDBPyConnection, identity: Row, reported: di
 
 
 def _insert_books(
-    con: duckdb.DuckDBPyConnection, identity: Row, ticks: "np.ndarray[Any, Any]", values: dict[str, Array]
+    con: duckdb.DuckDBPyConnection, identity: Row, minutes: "np.ndarray[Any, Any]", values: dict[str, Array]
 ) -> None:
     """Order books with the notional within 0.5 and 1 %; a book without a value in USD has another quote."""
     if identity["market_id"] not in BOOKS:
         return
     read = np.arange(MINUTES) % 2 == 0
-    columns = {"tick_ms": ticks[read]}
+    columns = {"tick_ms": minutes[read]}
     columns |= {name: pa.array(values[name][read], from_pandas=True) for name in ("bid_usd", "ask_usd")}
     con.register("arrived", pa.table(columns))
     band = "{{band_pct: {}::double, bid_usd: {}, ask_usd: {}, bid_truncated: false, ask_truncated: true}}"

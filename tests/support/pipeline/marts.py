@@ -24,56 +24,55 @@ FEW = (
 HISTORIES = {
     "premiums": (
         "exchange text, base text, t bigint, premium double, tick_ms bigint",
-        "delete from premiums where t = {hour}; "
-        "insert into premiums select 'x', c, {hour}, {build}, {tick} from {coins}",
+        "delete from premiums where t = {hour}; insert into premiums select 'x', c, {hour}, {build}, {at} from {coins}",
     ),
     "wallet_liquidations": (
         "venue text, symbol text, t bigint, tid text, tick_ms bigint",
-        "insert into wallet_liquidations values ('v', 'S', {tick} - 5000, '{tick}', {tick})",
+        "insert into wallet_liquidations values ('v', 'S', {at} - 5000, '{at}', {at})",
     ),
     "liquidation_events": (
         "ts bigint, base text, usd double, tick_ms bigint",
-        "delete from liquidation_events where tick_ms = {tick}; "
-        "insert into liquidation_events select {tick}, c, 1.0, {tick} from {coins}",
+        "delete from liquidation_events where tick_ms = {at}; "
+        "insert into liquidation_events select {at}, c, 1.0, {at} from {coins}",
     ),
     "spikes": (
         "id bigint, ts bigint, base text, tick_ms bigint",
-        "insert into spikes values ({tick}, {tick} - 60000, 'C0', {tick})",
+        "insert into spikes values ({at}, {at} - 60000, 'C0', {at})",
     ),
     "spike_outcomes": (
         "id bigint, horizon_min integer, tick_ms bigint",
-        "insert into spike_outcomes values ({tick} - 360000, 5, {tick})",
+        "insert into spike_outcomes values ({at} - 360000, 5, {at})",
     ),
     "market_register": (
         "market_id text, base text, tick_ms bigint",
-        "delete from market_register; insert into market_register select 'v:perp:' || c, c, {tick} from {coins}",
+        "delete from market_register; insert into market_register select 'v:perp:' || c, c, {at} from {coins}",
     ),
     "spike_stats": (
         "lookback text, base text, n integer, tick_ms bigint",
-        "delete from spike_stats; insert into spike_stats select '7d', c, {build}, {tick} from {coins}",
+        "delete from spike_stats; insert into spike_stats select '7d', c, {build}, {at} from {coins}",
     ),
     "altcoin_season": (
         "t bigint, version integer, value double, tick_ms bigint",
-        "delete from altcoin_season where t = {day}; insert into altcoin_season values ({day}, 1, {build}, {tick})",
+        "delete from altcoin_season where t = {day}; insert into altcoin_season values ({day}, 1, {build}, {at})",
     ),
     "altcoin_season_coins": (
         "t bigint, version integer, base text, tick_ms bigint",
         "delete from altcoin_season_coins where t = {day}; "
-        "insert into altcoin_season_coins select {day}, 1, c, {tick} from {coins}",
+        "insert into altcoin_season_coins select {day}, 1, c, {at} from {coins}",
     ),
     "fear_greed": (
         "t bigint, formula_version integer, tick_ms bigint",
-        "delete from fear_greed where t = {day}; insert into fear_greed values ({day}, 1, {tick})",
+        "delete from fear_greed where t = {day}; insert into fear_greed values ({day}, 1, {at})",
     ),
     "xray_risk": (
         "t bigint, market_id text, band_pct double, tick_ms bigint",
-        "delete from xray_risk where t = {tick} - {tick} % 300000; "
-        "insert into xray_risk values ({tick} - {tick} % 300000, 'v:perp:C0', 2, {tick})",
+        "delete from xray_risk where t = {at} - {at} % 300000; "
+        "insert into xray_risk values ({at} - {at} % 300000, 'v:perp:C0', 2, {at})",
     ),
     "liquidation_map_scores": (
         "frozen_ms bigint, horizon_h int, market_id text, tick_ms bigint",
         "delete from liquidation_map_scores where frozen_ms = {hour} - 14400000; "
-        "insert into liquidation_map_scores values ({hour} - 14400000, 4, 'v:perp:C0', {tick})",
+        "insert into liquidation_map_scores values ({hour} - 14400000, 4, 'v:perp:C0', {at})",
     ),
 }
 # What the pipeline and the models have beside what is served.
@@ -136,7 +135,7 @@ class MartWarehouse:
             for table in self.served.tables:
                 for minute in minutes:
                     self.restate(con, table, minute - minute % table.tier.step_ms, COINS)
-                # What is late of order books comes with ticks of its own.
+                # What is late of order books comes with minutes of its own.
                 for minute, coin in late if table.late else ():
                     self.restate(con, table, minute - minute % table.tier.step_ms, [coin])
             for minute in minutes:
@@ -164,9 +163,9 @@ class MartWarehouse:
             f"insert into {of.name} select {t}, c, {which}, {self.builds} from unnest({coins}) u(c)"
         )
 
-    def write_histories(self, con: duckdb.DuckDBPyConnection, tick: int) -> None:
+    def write_histories(self, con: duckdb.DuckDBPyConnection, at: int) -> None:
         """The rewritten row of the hour for each coin, and one more event."""
-        times = {"tick": tick, "hour": tick - tick % HOUR_MS, "day": tick - tick % DAY_MS}
+        times = {"minute": at, "hour": at - at % HOUR_MS, "day": at - at % DAY_MS}
         for history in self.served.histories:
             con.execute(HISTORIES[history][1].format(**times, build=self.builds, coins=f"unnest({COINS}) u(c)"))
 

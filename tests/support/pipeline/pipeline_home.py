@@ -65,10 +65,10 @@ def _row(tick_ms: int, endpoint: str, key: str, body: Any) -> Row:
     )  # fmt: skip
 
 
-def land_minutes(settings: Settings, ticks: Iterable[int], **options: int) -> None:
+def land_minutes(settings: Settings, minutes: Iterable[int], **options: int) -> None:
     """Land one load per minute, through dlt."""
-    for tick in ticks:
-        rows = minute_rows(tick, **options)
+    for minute in minutes:
+        rows = minute_rows(minute, **options)
         land(pa.Table.from_batches([to_batch(rows)], SCHEMA), settings.landing, settings.recorder / "dlt")
 
 

@@ -60,20 +60,20 @@ class QualityHome:
         with duckdb.connect(self.settings.warehouse) as con:
             prepare(con)
 
-    def land(self, ticks: list[int], **odd: Any) -> None:
-        """Land an answered ticker request per venue and tick; `odd` is what Binance's differ in."""
+    def land(self, minutes: list[int], **odd: Any) -> None:
+        """Land an answered ticker request per venue and minute; `odd` is what Binance's differ in."""
         rows = []
-        for tick in ticks:
+        for minute in minutes:
             for venue in VENUES:
                 row: dict[str, Any] = {
-                    "requested_ms": tick + 1000,
-                    "received_ms": tick + 1500,
+                    "requested_ms": minute + 1000,
+                    "received_ms": minute + 1500,
                     "status": 200,
                     "error": None,
                 }
                 row |= odd if venue == "binance" else {}
-                row = {name: value(tick) if callable(value) else value for name, value in row.items()}
-                rows.append(Row(tick_ms=tick, venue=venue, endpoint="perp_tickers", key="", params="{}", attempts=1,
+                row = {name: value(minute) if callable(value) else value for name, value in row.items()}
+                rows.append(Row(tick_ms=minute, venue=venue, endpoint="perp_tickers", key="", params="{}", attempts=1,
                                 body="[]", **row))  # fmt: skip
         land(rows, self.settings.landing, self.settings.recorder / "dlt")
 

@@ -20,7 +20,7 @@ MINUTE = 60_000
 
 
 class Minute(Protocol):
-    """Records the minute of a tick and gives up after this many seconds. The rows look as if requested in that minute.
+    """Records one minute and gives up after this many seconds. The rows look as if requested in that minute.
 
     Venues that are `down` are given up after a second: otherwise they would be retried until the deadline.
     """

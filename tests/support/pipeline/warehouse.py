@@ -92,12 +92,12 @@ class Warehouse:
         pq.write_table(pa.Table.from_pylist(list(rows), schema=RESPONSES), file)
         return file
 
-    def window(self, files: Sequence[Path], ticks: Sequence[int]) -> None:
+    def window(self, files: Sequence[Path], minutes: Sequence[int]) -> None:
         """Set the window to build next."""
         with self.connect() as db:
             db.execute("begin; delete from pipeline.window_files; delete from pipeline.window_minutes")
             db.execute("insert into pipeline.window_files select unnest(?::varchar[])", [[str(file) for file in files]])
-            db.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(ticks)])
+            db.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(minutes)])
             db.execute("commit")
 
     def dbt(self, *arguments: str, check: bool = True) -> Counter[str]:
@@ -105,12 +105,12 @@ class Warehouse:
         return run_dbt(self.path, *arguments, check=check)
 
     def build(self, rows: Iterable[dict[str, Any]], *select: str) -> Path:
-        """Land rows as one file and build their ticks, without the models that these rows leave nothing to do; the
+        """Land rows as one file and build their minutes, without the models that these rows leave nothing to do; the
         seeds and the views must be there."""
         rows = list(rows)
-        ticks = sorted({row["tick_ms"] for row in rows})
-        file = self.land(f"load_{ticks[0]}_{len(list(self.folder.glob('*.parquet')))}", rows)
-        self.window([file], ticks)
+        minutes = sorted({row["tick_ms"] for row in rows})
+        file = self.land(f"load_{minutes[0]}_{len(list(self.folder.glob('*.parquet')))}", rows)
+        self.window([file], minutes)
         select = select or ("path:models/intermediate",)
         # Each name left out costs dbt a look at every node: they are worth it where folders are built.
         folders = [name.removeprefix("path:") for name in select if not name.isidentifier()]

@@ -16,7 +16,7 @@ import ccxt
 
 from tests.support.pipeline.warehouse import MINUTE, response, span
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 DAY = 86_400_000
 USD = ("FDUSD", "USDT", "USDC", "TUSD", "BUSD", "USDE", "USD1", "USDS", "PAX", "DAI", "USD")
 OTHER = ("BIDR", "BKRW", "IDRT", "AEUR", "BRZ", "BTC", "ETH", "BNB", "TRX", "XRP", "EUR", "TRY", "RUB", "NGN", "ZAR")
@@ -59,7 +59,7 @@ def coins(symbol: str) -> int:
 
 @dataclass
 class Recorded:
-    """Landed rows and, per (tick, market), the expected values: field → number, None where null is right."""
+    """Landed rows and, per (minute, market), the expected values: field → number, None where null is right."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     minutes: dict[tuple[int, str], dict[str, float | None]] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class Recorded:
     liquidations: list[tuple[Any, ...]] = field(default_factory=list)
     dexes: set[tuple[int, str]] = field(default_factory=set)
 
-    def put(self, tick: int, market: str, **values: float | None) -> None:
-        self.minutes.setdefault((tick, market), {}).update(values)
+    def put(self, minute: int, market: str, **values: float | None) -> None:
+        self.minutes.setdefault((minute, market), {}).update(values)
 
 
-def spot_prices(out: Recorded, tick: int, venue: str, parsed: list[dict[str, Any]]) -> dict[str, float]:
+def spot_prices(out: Recorded, minute: int, venue: str, parsed: list[dict[str, Any]]) -> dict[str, float]:
     """Last price and turnover in USD: other quotes at the venue's most traded USD pair of the same body (returned),
     whichever side of it the dollar is on."""
     pairs: list[tuple[float, str, float]] = []
@@ -88,7 +88,7 @@ def spot_prices(out: Recorded, tick: int, venue: str, parsed: list[dict[str, Any
         rate = 1.0 if quote in USD else rates.get(quote or "")
         price = None if rate is None or not row["last"] else row["last"] * rate / coins(row["symbol"])
         volume = None if rate is None else row["quoteVolume"] * rate
-        out.put(tick, f"{venue}:spot:{row['symbol']}", price=price, vol24h_usd=volume, oi_usd=None, funding_8h=None)
+        out.put(minute, f"{venue}:spot:{row['symbol']}", price=price, vol24h_usd=volume, oi_usd=None, funding_8h=None)
     return rates
 
 
@@ -113,57 +113,58 @@ def binance(folder: Path, out: Recorded) -> None:
     )
     tickers = body_of(folder / "fapi_v1_ticker_24hr.gct.json", "")
     out.rows += [
-        response(TICK, "binance", "instruments", body_of(folder / "fapi_v1_exchangeInfo.gct.json", "")),
-        response(TICK, "binance", "spot_instruments", body_of(folder / "api_v3_exchangeInfo.gct.json.gz", "")),
-        response(TICK, "binance", "perp_tickers", tickers, received_ms=_newest(tickers)),
-        response(TICK, "binance", "open_interest", oi, key="BTCUSDT"),
+        response(AT_MS, "binance", "instruments", body_of(folder / "fapi_v1_exchangeInfo.gct.json", "")),
+        response(AT_MS, "binance", "spot_instruments", body_of(folder / "api_v3_exchangeInfo.gct.json.gz", "")),
+        response(AT_MS, "binance", "perp_tickers", tickers, received_ms=_newest(tickers)),
+        response(AT_MS, "binance", "open_interest", oi, key="BTCUSDT"),
     ]
     rates: dict[int, dict[str, float]] = {}
     for n, spot in enumerate(spots):
-        tick = TICK + n * MINUTE
+        minute = AT_MS + n * MINUTE
         newest = _newest(spot)
-        out.rows.append(response(tick, "binance", "spot_tickers", spot, received_ms=newest))
+        out.rows.append(response(minute, "binance", "spot_tickers", spot, received_ms=newest))
         live = [row for row in spot if row["closeTime"] >= newest - DAY]
         parsed = [spot_exchange.parse_ticker(row, {"symbol": row["symbol"], "spot": True}) for row in live]
-        rates[tick] = spot_prices(out, tick, "binance", parsed)
+        rates[minute] = spot_prices(out, minute, "binance", parsed)
     marks = {}
     for n, premium in enumerate(premiums):
-        tick = TICK + n * MINUTE
-        out.rows.append(response(tick, "binance", "funding", premium))
-        out.rows.append(response(tick, "binance", "funding_intervals", info))
+        minute = AT_MS + n * MINUTE
+        out.rows.append(response(minute, "binance", "funding", premium))
+        out.rows.append(response(minute, "binance", "funding_intervals", info))
         for row in premium:
             symbol = row["symbol"]
             if "_" in symbol or row["nextFundingTime"] == 0:
                 continue
             parsed = exchange.parse_funding_rate(row)
             quote = quote_of(symbol) or ""
-            rate = 1.0 if quote in USD else rates[tick][quote]
+            rate = 1.0 if quote in USD else rates[minute][quote]
             mark = parsed["markPrice"] * rate / coins(symbol)
-            marks[tick, symbol] = parsed["markPrice"]
+            marks[minute, symbol] = parsed["markPrice"]
             funding = parsed["fundingRate"] * 8 / hours.get(symbol, 8)
-            out.put(tick, f"binance:perp:{symbol}", mark_price=mark or None, funding_8h=funding)
+            out.put(minute, f"binance:perp:{symbol}", mark_price=mark or None, funding_8h=funding)
     for row in tickers:
         if "_" not in row["symbol"]:
             parsed = exchange.parse_ticker(row, {"symbol": row["symbol"], "contract": True, "linear": True})
             price = parsed["last"] / coins(row["symbol"])
-            out.put(TICK, f"binance:perp:{row['symbol']}", price=price, vol24h_usd=parsed["quoteVolume"])
+            out.put(AT_MS, f"binance:perp:{row['symbol']}", price=price, vol24h_usd=parsed["quoteVolume"])
     contracts = float(oi["openInterest"])
-    out.put(TICK, "binance:perp:BTCUSDT", oi_base=contracts, oi_usd=contracts * marks[TICK, "BTCUSDT"])
+    out.put(AT_MS, "binance:perp:BTCUSDT", oi_base=contracts, oi_usd=contracts * marks[AT_MS, "BTCUSDT"])
     for kind, name in (("perp_bars", "fapi_v1_klines.gct.json.gz"), ("spot_bars", "api_v3_klines.gct.json.gz")):
         for query, klines in kept(folder / name):
             symbol = query.split("symbol=")[1].split("&")[0]
-            out.rows.append(response(TICK, "binance", kind, klines, key=symbol, params=query))
+            out.rows.append(response(AT_MS, "binance", kind, klines, key=symbol, params=query))
             for bar, parsed in zip(klines, spot_exchange.parse_ohlcvs(klines), strict=True):
                 out.bars.add(("binance", kind, symbol, *parsed, float(bar[7]), float(bar[10])))
     for n, file in enumerate(sorted(folder.glob("liquidations_forceOrder_*.ndjson.gz"))):
-        tick, frames = TICK + n * MINUTE, [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
-        out.rows.append(span(tick, "binance", frames, key=file.name))
+        minute = AT_MS + n * MINUTE
+        frames = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+        out.rows.append(span(minute, "binance", frames, key=file.name))
         # The captures repeat events; the venue sends one per symbol and second.
         for s, side, ts, z, ap in {tuple(f["o"][name] for name in ("s", "S", "T", "z", "ap")) for f in frames}:
             if "_" in s:  # a dated contract
                 continue
             long_or_short = "long" if side == "SELL" else "short"
-            out.liquidations.append((tick, f"binance:perp:{s}", long_or_short, ts, float(z) * float(ap)))
+            out.liquidations.append((minute, f"binance:perp:{s}", long_or_short, ts, float(z) * float(ap)))
 
 
 def bybit(folder: Path, out: Recorded) -> None:
@@ -171,8 +172,8 @@ def bybit(folder: Path, out: Recorded) -> None:
     linear = read(folder / "bybit_tickers.linear_api.jhabermas2024.json.gz")
     spot = read(folder / "bybit_tickers.spot_api.jhabermas2024.json.gz")
     exchange = ccxt.bybit()
-    out.rows.append(response(TICK, "bybit", "perp_tickers", linear))
-    out.rows.append(response(TICK, "bybit", "spot_tickers", spot))
+    out.rows.append(response(AT_MS, "bybit", "perp_tickers", linear))
+    out.rows.append(response(AT_MS, "bybit", "spot_tickers", spot))
     for row in linear["result"]["list"]:
         symbol = row["symbol"]
         if "-" in symbol or row["deliveryTime"] != "0":
@@ -182,7 +183,7 @@ def bybit(folder: Path, out: Recorded) -> None:
         known = quote_of(symbol) in USD
         one_side = float(row["openInterest"]) / 2
         out.put(
-            TICK,
+            AT_MS,
             f"bybit:perp:{symbol}",
             price=parsed["last"] / coins(symbol) if known else None,
             mark_price=parsed["markPrice"] / coins(symbol) if known else None,
@@ -193,18 +194,18 @@ def bybit(folder: Path, out: Recorded) -> None:
             funding_8h=None,
         )
     spot_prices(
-        out, TICK, "bybit", [exchange.parse_ticker(row, {"symbol": row["symbol"]}) for row in spot["result"]["list"]]
+        out, AT_MS, "bybit", [exchange.parse_ticker(row, {"symbol": row["symbol"]}) for row in spot["result"]["list"]]
     )
     frames = [entry["message"] for entry in read(folder / "ws-messages.tardis.json")]
     frames = [frame for frame in frames if str(frame.get("topic", "")).startswith("allLiquidation.")]
     text = next(e["text"] for e in read(folder / "samples.jkorf.json") if e["file"].endswith("Linear/Liquidations.txt"))
     frames.append(json.loads(text.split("\n= \n")[1]))
-    out.rows.append(span(TICK, "bybit", [{"success": True, "op": "subscribe"}, *frames], key="all"))
+    out.rows.append(span(AT_MS, "bybit", [{"success": True, "op": "subscribe"}, *frames], key="all"))
     for frame in frames:
         for event in frame["data"]:
             side = "long" if event["S"] == "Buy" else "short"
             usd = float(event["v"]) * float(event["p"])
-            out.liquidations.append((TICK, f"bybit:perp:{event['s']}", side, event["T"], usd))
+            out.liquidations.append((AT_MS, f"bybit:perp:{event['s']}", side, event["T"], usd))
 
 
 def hyperliquid(folder: Path, out: Recorded) -> None:
@@ -212,19 +213,19 @@ def hyperliquid(folder: Path, out: Recorded) -> None:
     contexts = folder / "info_MetaAndAssetCtxs.sonirico.json.gz"
     exchange = ccxt.hyperliquid()
     bodies = [
-        (TICK, "", body_of(contexts, {"type": "metaAndAssetCtxs"})),
-        (TICK + MINUTE, "", body_of(contexts, {"type": "metaAndAssetCtxs", "dex": ""})),
-        (TICK + MINUTE, "xyz", body_of(contexts, {"type": "metaAndAssetCtxs", "dex": "xyz"})),
+        (AT_MS, "", body_of(contexts, {"type": "metaAndAssetCtxs"})),
+        (AT_MS + MINUTE, "", body_of(contexts, {"type": "metaAndAssetCtxs", "dex": ""})),
+        (AT_MS + MINUTE, "xyz", body_of(contexts, {"type": "metaAndAssetCtxs", "dex": "xyz"})),
     ]
-    for tick, dex, body in bodies:
-        out.rows.append(response(tick, "hyperliquid", "perp_tickers", body, key=dex))
+    for minute, dex, body in bodies:
+        out.rows.append(response(minute, "hyperliquid", "perp_tickers", body, key=dex))
         for coin, context in zip(body[0]["universe"], body[1], strict=True):
             if coin.get("isDelisted"):
                 continue
             parsed = exchange.parse_funding_rate({**coin, **context})
             units, one_side = coins(coin["name"]), float(context["openInterest"]) / 2
             out.put(
-                tick,
+                minute,
                 f"hyperliquid:perp:{coin['name']}",
                 price=float(context["midPx"] or context["markPx"]) / units,
                 mark_price=parsed["markPrice"] / units,
@@ -237,24 +238,24 @@ def hyperliquid(folder: Path, out: Recorded) -> None:
     meta, prices = spot = body_of(
         folder / "info_SpotMetaAndAssetCtxs.sonirico.json.gz", {"type": "spotMetaAndAssetCtxs"}
     )
-    out.rows.append(response(TICK, "hyperliquid", "spot_tickers", spot))
+    out.rows.append(response(AT_MS, "hyperliquid", "spot_tickers", spot))
     token = {entry["index"]: entry["name"] for entry in meta["tokens"]}
     by_name = {context["coin"]: context for context in prices}
     for pair in meta["universe"]:
         context, units = by_name[pair["name"]], coins(token[pair["tokens"][0]])
         price = float(context["midPx"] or context["markPx"]) / units
         volume = float(context["dayNtlVlm"])
-        out.put(TICK, f"hyperliquid:spot:{pair['name']}", price=price or None, vol24h_usd=volume, oi_usd=None)
+        out.put(AT_MS, f"hyperliquid:spot:{pair['name']}", price=price or None, vol24h_usd=volume, oi_usd=None)
     dexes = [
         body_of(folder / "info_PerpDexs.sonirico.json", {"type": "perpDexs"}),
         read(folder / "perpdexs.eugene2026.json"),
     ]
     for n, body in enumerate(dexes):
-        out.rows.append(response(TICK + n * MINUTE, "hyperliquid", "perp_dexes", body))
-        out.dexes |= {(TICK + n * MINUTE, dex["name"]) for dex in body if dex}
+        out.rows.append(response(AT_MS + n * MINUTE, "hyperliquid", "perp_dexes", body))
+        out.dexes |= {(AT_MS + n * MINUTE, dex["name"]) for dex in body if dex}
     for request, candles in kept(folder / "info_get_candles_snapshot.hlsdk.json"):
         if request["type"] == "candleSnapshot":
-            out.rows.append(response(TICK, "hyperliquid", "perp_bars", candles, key=request["req"]["coin"]))
+            out.rows.append(response(AT_MS, "hyperliquid", "perp_bars", candles, key=request["req"]["coin"]))
             for bar in candles:
                 ohlcv = (float(bar[name]) for name in "ohlcv")
                 out.bars.add(("hyperliquid", "perp_bars", bar["s"], bar["t"], *ohlcv, None, None))

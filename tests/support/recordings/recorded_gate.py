@@ -9,11 +9,11 @@ from tests.support.pipeline.warehouse import MINUTE, response
 from tests.support.recordings.captures import frames, logged, raw, sample
 from tests.support.recordings.recorded import read
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 
 
 class Bodies:
-    """The recorded bodies of Gate, and the landed rows that they make: two ticks where a kind has two bodies."""
+    """The recorded bodies of Gate, and the landed rows that they make: two minutes where a kind has two bodies."""
 
     def __init__(self, recordings: Path) -> None:
         folder = recordings / "gate"
@@ -41,21 +41,21 @@ class Bodies:
     def rows(self) -> list[dict[str, Any]]:
         one_minute = json.dumps({"interval": "1m"})
         return [
-            response(TICK, "gate", "instruments", self.contracts, key="usdt"),
-            response(TICK + MINUTE, "gate", "instruments", self.decimal_contract, key="usdt"),
-            response(TICK, "gate", "perp_tickers", self.tickers, key="usdt"),
-            response(TICK, "gate", "perp_tickers", self.inverse_tickers, key="btc"),
-            response(TICK + MINUTE, "gate", "perp_tickers", self.older_tickers, key="usdt"),
-            response(TICK, "gate", "spot_tickers", self.spot),
-            response(TICK, "gate", "spot_instruments", self.pairs),
-            response(TICK, "gate", "perp_bars", self.candles, key="BTC_USDT", params=one_minute),
-            response(TICK, "gate", "spot_bars", self.spot_candles, key="BTC_USDT", params=one_minute),
+            response(AT_MS, "gate", "instruments", self.contracts, key="usdt"),
+            response(AT_MS + MINUTE, "gate", "instruments", self.decimal_contract, key="usdt"),
+            response(AT_MS, "gate", "perp_tickers", self.tickers, key="usdt"),
+            response(AT_MS, "gate", "perp_tickers", self.inverse_tickers, key="btc"),
+            response(AT_MS + MINUTE, "gate", "perp_tickers", self.older_tickers, key="usdt"),
+            response(AT_MS, "gate", "spot_tickers", self.spot),
+            response(AT_MS, "gate", "spot_instruments", self.pairs),
+            response(AT_MS, "gate", "perp_bars", self.candles, key="BTC_USDT", params=one_minute),
+            response(AT_MS, "gate", "spot_bars", self.spot_candles, key="BTC_USDT", params=one_minute),
             *(
-                response(TICK, "gate", "contract_stats", body, key=contract, params=json.dumps({"interval": interval}))
+                response(AT_MS, "gate", "contract_stats", body, key=contract, params=json.dumps({"interval": interval}))
                 for contract, (interval, body) in self.stats.items()
             ),
-            response(TICK, "gate", "index_components", self.constituents, key="BTC_USDT"),
-            response(TICK, "gate", "settlements", self.settled, key="BTC_USDT"),
+            response(AT_MS, "gate", "index_components", self.constituents, key="BTC_USDT"),
+            response(AT_MS, "gate", "settlements", self.settled, key="BTC_USDT"),
         ]
 
 

@@ -8,11 +8,11 @@ from tests.support.pipeline.warehouse import MINUTE, response
 from tests.support.recordings.captures import logged, raw, sample
 from tests.support.recordings.recorded import read
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 
 
 class Bodies:
-    """The recorded bodies of KuCoin, and the landed rows that they make: three ticks for three lists of contracts."""
+    """The recorded bodies of KuCoin, and the landed rows that they make: three minutes for three lists of contracts."""
 
     def __init__(self, recordings: Path) -> None:
         folder = recordings / "kucoin"
@@ -35,14 +35,14 @@ class Bodies:
     def rows(self) -> list[dict[str, Any]]:
         minute, spot_minute = json.dumps({"granularity": 1}), json.dumps({"type": "1min"})
         return [
-            *(response(TICK + n * MINUTE, "kucoin", "perp_tickers", body) for n, body in enumerate(self.contracts)),
-            response(TICK, "kucoin", "spot_tickers", self.spot),
-            response(TICK, "kucoin", "spot_instruments", self.pairs),
-            response(TICK, "kucoin", "perp_bars", self.candles, key="XBTUSDM", params=minute),
-            response(TICK, "kucoin", "spot_bars", self.spot_candles, key="ETH-BTC", params=spot_minute),
-            response(TICK, "kucoin", "spot_bars", {"code": "200000", "data": [self.week]}, key="BTC-USDT",
+            *(response(AT_MS + n * MINUTE, "kucoin", "perp_tickers", body) for n, body in enumerate(self.contracts)),
+            response(AT_MS, "kucoin", "spot_tickers", self.spot),
+            response(AT_MS, "kucoin", "spot_instruments", self.pairs),
+            response(AT_MS, "kucoin", "perp_bars", self.candles, key="XBTUSDM", params=minute),
+            response(AT_MS, "kucoin", "spot_bars", self.spot_candles, key="ETH-BTC", params=spot_minute),
+            response(AT_MS, "kucoin", "spot_bars", {"code": "200000", "data": [self.week]}, key="BTC-USDT",
                      params=spot_minute),
-            response(TICK, "kucoin", "index_components", self.index, key="XBTUSDM .KXBT"),
-            response(TICK, "kucoin", "settlements", self.settled, key="IDUSDTM"),
-            response(TICK, "kucoin", "settlements", {"code": "200000", "data": None}, key="NEWUSDTM"),
+            response(AT_MS, "kucoin", "index_components", self.index, key="XBTUSDM .KXBT"),
+            response(AT_MS, "kucoin", "settlements", self.settled, key="IDUSDTM"),
+            response(AT_MS, "kucoin", "settlements", {"code": "200000", "data": None}, key="NEWUSDTM"),
         ]  # fmt: skip

@@ -18,7 +18,7 @@ import ccxt
 from tests.support.pipeline.warehouse import MINUTE, response, span
 from tests.support.recordings.recorded import read
 
-TICK = 1_790_000_000_000 // MINUTE * MINUTE
+AT_MS = 1_790_000_000_000 // MINUTE * MINUTE
 HOURS = {"1h": 1, "2h": 2, "4h": 4, "8h": 8}
 
 
@@ -31,10 +31,10 @@ class RecordedOkx:
     bodies: dict[str, list[Any]] = field(default_factory=dict)
 
     def land(self, kind: str, body: Any, **other: Any) -> None:
-        # A tick of its own for each body, so that none replaces another.
+        # A minute of its own for each body, so that none replaces another.
         self.bodies.setdefault(kind, []).append(body)
-        tick = TICK + len(self.rows) * MINUTE
-        self.rows.append(response(tick, "okx", kind, body, **other))
+        minute = AT_MS + len(self.rows) * MINUTE
+        self.rows.append(response(minute, "okx", kind, body, **other))
 
     def expect(self, kind: str, symbol: str, **values: Any) -> None:
         self.expected.setdefault(kind, []).append((symbol, values))
@@ -222,9 +222,9 @@ def _liquidations(folder: Path, out: RecordedOkx) -> None:
     frames = [one["message"] for one in read(folder / "ws-messages.tardis.json")]
     future = next(one for one in frames if one.get("arg", {}).get("channel") == "liquidation-orders")
     swap = json.loads(json.dumps(future).replace("XRP-USD-230929", "XRP-USD-SWAP").replace("FUTURES", "SWAP"))
-    tick = TICK + len(out.rows) * MINUTE
+    minute = AT_MS + len(out.rows) * MINUTE
     out.bodies["liquidations"] = [swap]
-    out.rows.append(span(tick, "okx", [{"event": "subscribe", "arg": swap["arg"]}, future, swap]))
+    out.rows.append(span(minute, "okx", [{"event": "subscribe", "arg": swap["arg"]}, future, swap]))
     values = {"side": "short", "ts": 1680173247614, "size_contracts": 39.0, "price": 0.55205}
     out.expect("liquidations", "XRP-USD-SWAP", **values)
 

@@ -141,7 +141,7 @@ def identity(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def minute_of(request: Request) -> dict[str, Any]:
-    return {"tick": request.tick_ms}
+    return {"minute": request.tick_ms}
 
 
 def next_number(body: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def numbered(seen: Seen, n: int) -> web.Response:
 def surely_received(server: Server) -> set[int]:
     """Numbers that the recorder had before it died: within a minute, page after page is asked, each after the row of
     the one before was taken. Only the last request of a minute can have been under way."""
-    last = {seen.query["tick"]: n for n, seen in enumerate(server.seen, 1)}
+    last = {seen.query["minute"]: n for n, seen in enumerate(server.seen, 1)}
     return set(range(1, len(server.seen) + 1)) - set(last.values())
 
 

@@ -18,7 +18,7 @@ with open as (
     and (
       s.ts >= least(
         (select min(tick_ms) from {{ source("pipeline", "window_minutes") }}),
-        (select max(list_max(ticks)) from {{ source("pipeline", "builds") }})
+        (select max(list_max(built_minutes)) from {{ source("pipeline", "builds") }})
       ) - {{ horizons[-1] * 60000 + overdue_ms }}
       or s.tick_ms in (select tick_ms from {{ source("pipeline", "window_minutes") }})
     )

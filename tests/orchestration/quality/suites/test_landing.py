@@ -9,7 +9,7 @@ from tests.support.pipeline.quality_home import MINUTE, QualityHome
 
 def test_the_landing(clean: QualityHome, tmp_path: Path) -> None:
     newest = clean.newest_ms
-    times: Callable[[int], int] = lambda tick: tick + 1000 - (30 * MINUTE if tick == newest else 0)  # noqa: E731
+    times: Callable[[int], int] = lambda minute: minute + 1000 - (30 * MINUTE if minute == newest else 0)  # noqa: E731
     home = QualityHome(tmp_path / "back", newest)
     home.land([newest - n * MINUTE for n in range(90, -1, -1)], requested_ms=times)
     assert_reported_and_marked(

@@ -165,7 +165,7 @@ class MartWarehouse:
 
     def write_histories(self, con: duckdb.DuckDBPyConnection, at: int) -> None:
         """The rewritten row of the hour for each coin, and one more event."""
-        times = {"minute": at, "hour": at - at % HOUR_MS, "day": at - at % DAY_MS}
+        times = {"at": at, "hour": at - at % HOUR_MS, "day": at - at % DAY_MS}
         for history in self.served.histories:
             con.execute(HISTORIES[history][1].format(**times, build=self.builds, coins=f"unnest({COINS}) u(c)"))
 

@@ -45,3 +45,25 @@ opened_ms + 60000 <= tick_ms and closed_ms = opened_ms + 59999 and opened_ms % 6
 
 {#- How many days of minutes the series keep: `keep_days` of the tier 1m, to which a test compares it. -#}
 {% macro minute_days() %}{{ return(7) }}{% endmacro %}
+
+{#- Writes the minutes of the window to `file=<file>/` in the folder of minutes: a post-hook of minute_files, before the commit. Rows
+    are sorted as they are read: a coin's minutes of a day are in one or two row groups. -#}
+{% macro write_minutes() %}
+{%- if execute -%}
+  {%- set minutes = ref("int_file_minutes") -%}
+  {%- set files = run_query("select distinct file from " ~ this ~ " where window_id = (select min(tick_ms) || '-' || max(tick_ms) from " ~ minutes ~ ")") -%}
+  {%- for (file,) in files.rows -%}
+copy (select *, '{{ file }}' as file from {{ minutes }} order by base, market_id, t)
+to '{{ minutes_folder() }}' (
+  format parquet, partition_by (file), overwrite_or_ignore true, filename_pattern 'minutes_', compression zstd, row_group_size 61440
+)
+  {%- endfor -%}
+{%- endif -%}
+{% endmacro %}
+
+{#- The folder of the minutes of files: `minutes` beside the warehouse if that is a file, else in TIDEMARK_HOME. -#}
+{% macro minutes_folder() -%}
+{%- set home = env_var("TIDEMARK_HOME", "") or "../data" -%}
+{%- set folder = target.path.split("/")[:-1] | join("/") if "/" in target.path else home -%}
+{{ return(folder ~ "/minutes") }}
+{%- endmacro %}

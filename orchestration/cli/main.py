@@ -180,6 +180,7 @@ def serve() -> None:
         mcp_revision=chosen.mcp_revision,
         catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
         landing=chosen.api_landing,
+        minutes=chosen.api_minutes,
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 

@@ -73,6 +73,11 @@ SETTINGS = (
         "the landing, if it is a folder",
         "Folder of the landing as the API finds it, for the raw responses of `/api/explain`; `off` shows none.",
     ),
+    Setting(
+        "TIDEMARK_API_MINUTES",
+        "the folder beside the warehouse",
+        "Folder of the minutes of the archives' files as the API finds it; `off` serves none.",
+    ),
     Setting("TIDEMARK_API_WORKERS", "1", "Processes of the API on its port; more than one need Redis."),
     Setting(
         "TIDEMARK_REDIS_URL",
@@ -114,6 +119,7 @@ class Settings:
     universe: str
     venues_url: str | None
     api_landing: Path | None
+    api_minutes: Path | None
     api_workers: int
     redis_url: str | None
     trusted_proxies: tuple[str, ...]
@@ -170,6 +176,11 @@ class Settings:
         return self.home / "logs"
 
     @property
+    def minutes(self) -> Path:
+        """The folder into which builds write the minutes of files, as the macro `minutes_folder` has it."""
+        return _minutes(self.home, self.warehouse)
+
+    @property
     def build_resources(self) -> Mapping[str, str | int]:
         """DuckDB's configuration for a connection to the warehouse: threads and memory."""
         return {"threads": self.build_threads, "memory_limit": self.build_memory}
@@ -189,10 +200,11 @@ class Settings:
         redis_url = places.redis(env, "TIDEMARK_REDIS_URL")
         ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
         landing = places.location(env, "TIDEMARK_LANDING", home / "landing")
+        warehouse = places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb")
         return cls(
             home=home,
             landing=landing,
-            warehouse=places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb"),
+            warehouse=warehouse,
             build_threads=_threads(env, "TIDEMARK_BUILD_THREADS"),
             build_memory=_memory(env, "TIDEMARK_BUILD_MEMORY"),
             api_port=ports[0],
@@ -200,7 +212,8 @@ class Settings:
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
             venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
-            api_landing=_api_landing(env, "TIDEMARK_API_LANDING", landing),
+            api_landing=_api_folder(env, "TIDEMARK_API_LANDING", None if "://" in landing else Path(landing)),
+            api_minutes=_api_folder(env, "TIDEMARK_API_MINUTES", _minutes(home, warehouse)),
             api_workers=_workers(env, "TIDEMARK_API_WORKERS", redis_url),
             redis_url=redis_url,
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
@@ -223,6 +236,7 @@ class Settings:
             "TIDEMARK_UNIVERSE": self.universe,
             "TIDEMARK_VENUES_URL": self.venues_url or "",
             "TIDEMARK_API_LANDING": str(self.api_landing or OFF),
+            "TIDEMARK_API_MINUTES": str(self.api_minutes or OFF),
             "TIDEMARK_API_WORKERS": str(self.api_workers),
             "TIDEMARK_REDIS_URL": self.redis_url or "",
             "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
@@ -231,11 +245,15 @@ class Settings:
         }
 
 
-def _api_landing(env: Mapping[str, str], name: str, landing: str) -> Path | None:
+def _api_folder(env: Mapping[str, str], name: str, usual: Path | None) -> Path | None:
     text = text_of(env, name)
-    if text == OFF or (not text and "://" in landing):
+    if text == OFF or (not text and usual is None):
         return None
-    return places.folder(env, name, Path(landing))
+    return places.folder(env, name, usual or Path())
+
+
+def _minutes(home: Path, warehouse: str) -> Path:
+    return (Path(warehouse).parent if "/" in warehouse else home) / "minutes"
 
 
 def _port(env: Mapping[str, str], name: str) -> int:

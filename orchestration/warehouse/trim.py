@@ -7,10 +7,12 @@ Ages are counted in days that were recorded, not in days of the clock: a clock t
 recorded minutes or without, adds a day or two and deletes no others. After an outage more is kept.
 """
 
+import shutil
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 
@@ -28,6 +30,7 @@ MARGIN_DAYS = 2
 # After this long the lock is released for a moment, so that a trim hardly delays a minute's build.
 SLICE_S = 1.0
 LOCK_WAIT_S = 600.0
+UNLISTED_S = 86_400.0
 
 
 _Forgotten = tuple[Trimmed, int]  # rows before this time are deleted
@@ -49,6 +52,8 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None, report: Report
         )
         _trim_notes(con, now_ms)
         made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
+        if "minute_files" in made:
+            _remove_unknown(con, settings.minutes)
     # A table may be missing: its model may be newer than the last build.
     left = deque((rows, _cut(days, rows.keep_days)) for rows in served.trimmed if rows.table in made)
     removed = 0
@@ -101,6 +106,15 @@ def _delete_an_hour(con: duckdb.DuckDBPyConnection, rows: _Forgotten) -> int:
     end = min(oldest[0] + HOUR_MS, before_ms)
     deleted = con.execute(f"delete from main.{table} where {column} < {end} and {also}").fetchone()
     return deleted[0] if deleted else 0
+
+
+def _remove_unknown(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Remove the minutes of files that no build lists any more: their window was built again, or its build failed. A
+    day old, so that no served edition lists them either."""
+    listed = {f"file={file}" for (file,) in con.execute("select distinct file from main.minute_files").fetchall()}
+    for found in folder.glob("file=*"):
+        if found.name not in listed and found.stat().st_mtime < time.time() - UNLISTED_S:
+            shutil.rmtree(found)
 
 
 def _trim_notes(con: duckdb.DuckDBPyConnection, now_ms: int) -> None:

@@ -46,8 +46,8 @@ PAGE_HEADERS = {
 class Setup:
     """How to serve: the folders of replicas, generated dbt docs and quality report, the file of API keys, the Redis
     that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
-    metrics that may be requested before the first edition, which brings its own, and the folder of the landing if
-    raw responses may be shown."""
+    metrics that may be requested before the first edition, which brings its own, the folder of the landing if
+    raw responses may be shown, and that of the minutes of files if they are served."""
 
     serving: Path
     docs: Path | None = None
@@ -60,6 +60,7 @@ class Setup:
     mcp_revision: str = ""
     catalog: Catalog = NO_METRICS
     landing: Path | None = None
+    minutes: Path | None = None
 
 
 class Service:
@@ -69,7 +70,9 @@ class Service:
         self.sites = {"/dbt": setup.docs, "/quality": setup.quality}
         self.redis = RedisStore(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(redis=self.redis)
-        self.store = Store(setup.serving, self._new_edition, catalog=setup.catalog, landing=setup.landing)
+        self.store = Store(
+            setup.serving, self._new_edition, catalog=setup.catalog, landing=setup.landing, minutes=setup.minutes
+        )
         self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.redis)
         self._clearing: asyncio.Task[None] | None = None
 

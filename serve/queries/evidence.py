@@ -149,7 +149,7 @@ def _search(
     span: Span,
     bodies: bool,
 ) -> list[dict[str, Any]]:
-    con = db.open_landing(landing)
+    con = db.open_folder(landing)
     listed = ", ".join(literal(str(path)) for path in files)
     read = RESPONSES.format(files=listed)
     given = {

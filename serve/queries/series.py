@@ -8,6 +8,7 @@ import numpy as np
 from serve.contract.errors import BadParameter
 from serve.queries.as_known import read_as_known
 from serve.queries.coverage import Coverage, counted_sql, cover, newest_minute
+from serve.queries.file_minutes import is_of_files, minutes_held, read_files
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
 from serve.queries.time_range import aligned, points
@@ -37,10 +38,13 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
     What was fetched of the time before the recording is seldom as fine as what is recorded.
     """
     found, share = query, _share(query, db) if query.coarser else 1.0
+    held = minutes_held(db.edition, db.edition.catalog.by_name[query.metric], query.base)
     for tier in query.coarser:
         if share > 1 - LEAST_GAIN:
             break
-        coarse = replace(query, step=tier.step, step_ms=tier.step_ms, start=aligned(query.span, tier.step_ms).start)
+        start = aligned(query.span, tier.step_ms).start
+        of_files = is_of_files(held, tier, query.start, db.edition.as_of_ms)
+        coarse = replace(query, step=tier.step, step_ms=tier.step_ms, start=start, of_files=of_files)
         if (more := _share(coarse, db)) >= share + LEAST_GAIN:
             found, share = coarse, more
     if found is query:
@@ -51,8 +55,17 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
 
 def _share(query: SeriesQuery, db: Reader) -> float:
     """The share of the range's buckets that have values."""
+    prepare(query, db)
     count: int = db.value(f"select count(*) from ({series_sql(query, db.edition)})")
     return min(1.0, count / points(query.span, query.step_ms)) if query.end > query.start else 1.0
+
+
+def prepare(query: SeriesQuery, db: Reader) -> None:
+    """Make what the query's views read on the reader's cursor: the asked time, or the minutes of files."""
+    if query.known_at is not None:
+        read_as_known(query, db, query.known_at)
+    elif query.of_files:
+        read_files(query, db)
 
 
 def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
@@ -64,8 +77,7 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
 def read_points(query: SeriesQuery, db: Reader) -> Points:
     """The buckets of the series."""
     metric = db.edition.catalog.by_name[query.metric]
-    if query.known_at is not None:
-        read_as_known(query, db, query.known_at)
+    prepare(query, db)
     columns: dict[str, Any] = db.arrays(series_sql(query, db.edition, _beside(query, db, metric)))
     t, n, origin = columns["t"], columns.pop("n", None), columns.pop("origin", None)
     if not t.size:
@@ -91,7 +103,8 @@ def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     apart = f" ({', '.join(metric.venues)})" if metric.venues and not query.venue else ""
     # As it was known, a series does not depend on the edition that answers.
     of = f"e{db.edition.edition_id}" if query.known_at is None else str(query.known_at)
-    source = f"{'series' if query.known_at is None else 'known'}_{query.step}@{of}{apart}"
+    kept_in = "files" if query.of_files else "series" if query.known_at is None else "known"
+    source = f"{kept_in}_{query.step}@{of}{apart}"
     selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
     kind = {"kind": query.kind} if query.kind else {}
     described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.parameters import Param, Values, coin, duration, epoch_ms, market, one_of, venue
+from serve.queries import file_minutes
 from serve.queries.as_known import VIEWS, check_known_at, known_tiers, span_known
 from serve.queries.time_range import (
     POINT_LIMIT,
@@ -43,6 +44,7 @@ class SeriesQuery:
     coarser    the tiers that may have more of the range, where the step is free and the range begins before the
                recording
     coarsened  why one of them was taken
+    of_files   the tier of the step no longer has the start of the range: it is read from the files' minutes
     """
 
     metric: str
@@ -60,6 +62,7 @@ class SeriesQuery:
     known_at: int | None = None
     coarser: tuple[Tier, ...] = ()
     coarsened: str | None = None
+    of_files: bool = False
 
     @property
     def span(self) -> Span:
@@ -73,6 +76,8 @@ class SeriesQuery:
 
     def table(self, family: str) -> str:
         """The table of a family (`series_base`) that has the rows, or the view."""
+        if self.of_files:
+            return file_minutes.VIEWS[family]
         return f"{family}_{self.step}" if self.known_at is None else VIEWS[family]
 
 
@@ -85,10 +90,13 @@ class Selected(NamedTuple):
     type: str
 
 
-def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted: int | None = None) -> SeriesQuery:
+def resolve_series(
+    values: Values, edition: Edition, keyed: bool, points_wanted: int | None = None, files: bool = True
+) -> SeriesQuery:
     """The canonical query; raises the 400 or 404 of an invalid request.
 
-    Without a step, the finest that the limits allow, or the one that gives about `points_wanted` points.
+    Without a step, the finest that the limits allow, or the one that gives about `points_wanted` points. Without
+    `files`, of the tiers alone.
     """
     metric = edition.catalog.by_name.get(values["metric"])
     if metric is None:
@@ -112,7 +120,12 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
         raise BadParameter("step", values["step"], "use one of " + ", ".join(known), known)
     usual = step_for_points(tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
-    tier = choose_tier(tiers, span, wanted, edition.as_of_ms, limit)
+    held = file_minutes.minutes_held(edition, metric, selected.base) if files and known_at is None else Span(0, 0)
+
+    def of_files(tier: Tier) -> bool:
+        return file_minutes.is_of_files(held, tier, span.start, edition.as_of_ms)
+
+    tier = choose_tier(tiers, span, wanted, edition.as_of_ms, limit, of_files)
     if known_at is not None:
         span = span_known(known_by, span, known_at, edition)
     coarser: tuple[Tier, ...] = ()
@@ -120,7 +133,10 @@ def resolve_series(values: Values, edition: Edition, keyed: bool, points_wanted:
         coarser = tuple(one for one in tiers if tier.step_ms < one.step_ms <= (span.end - span.start) // FEWEST_POINTS)
     span = aligned(span, tier.step_ms)
     coverage = values["coverage"] == "1"
-    return SeriesQuery(metric.name, *selected, kind, *tier[:2], *span, values["format"], coverage, known_at, coarser)
+    return SeriesQuery(
+        metric.name, *selected, kind, *tier[:2], *span, values["format"], coverage, known_at, coarser,
+        of_files=of_files(tier),
+    )  # fmt: skip
 
 
 def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:

@@ -1,6 +1,6 @@
 """The time range of a series request and the tier that holds it. All times in UTC epoch milliseconds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
@@ -42,8 +42,16 @@ def check_length(span: Span, asked: Duration | None, max_days: int, max_days_wit
         raise ApiError(400, f"range: {got} is too long; at most {most}d{more}", details=details)
 
 
-def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, limit: int = POINT_LIMIT) -> Tier:
-    """The finest tier of at least `wanted_ms` with fewer than `limit` points in the range that still retains its start.
+def choose_tier(
+    tiers: Sequence[Tier],
+    span: Span,
+    wanted_ms: int,
+    now: int,
+    limit: int = POINT_LIMIT,
+    elsewhere: Callable[[Tier], bool] = lambda tier: False,
+) -> Tier:
+    """The finest tier of at least `wanted_ms` with fewer than `limit` points in the range that still retains its start,
+    or whose step has it `elsewhere`.
 
     If no tier retains it, the coarsest: it has what is left of the range.
     """
@@ -55,7 +63,7 @@ def choose_tier(tiers: Sequence[Tier], span: Span, wanted_ms: int, now: int, lim
         )
         raise ApiError(400, f"range: too long for the coarsest step; at most {longest}d", details=details)
     for tier in fitting:
-        if tier.keep_days is None or span.start >= now - tier.keep_days * UNIT_MS["d"]:
+        if tier.keep_days is None or span.start >= now - tier.keep_days * UNIT_MS["d"] or elsewhere(tier):
             return tier
     return fitting[-1]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from serve.replica.catalog import Catalog, Tier, read_catalog
+from serve.replica.units import Span
 
 # With this limit and that of the response cache, a worker had 450 MB after 3,800 different series in half a minute.
 DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -19,7 +20,7 @@ DUCKDB_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
 }
-LANDING_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+FOLDER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "224MB",
     "autoinstall_known_extensions": False,
@@ -42,7 +43,10 @@ class Market(NamedTuple):
 
 @dataclass(eq=False)
 class Edition:
-    """One published state and the connection that reads it, the same for all requests of the edition."""
+    """One published state and the connection that reads it, the same for all requests of the edition.
+
+    minutes  from when to when files have minutes of a coin
+    """
 
     connection: duckdb.DuckDBPyConnection
     path: Path
@@ -54,6 +58,7 @@ class Edition:
     tiers: tuple[Tier, ...]
     markets: dict[str, Market]
     bases: dict[str, str]
+    minutes: dict[str, Span]
     base_keys: dict[str, int]
     shared_keys: frozenset[int]
     keyed_tables: frozenset[str]
@@ -88,18 +93,26 @@ class Edition:
 class Reader:
     """Reads one edition for an endpoint or tool, with a cursor of its own."""
 
-    def __init__(self, edition: Edition, cursor: duckdb.DuckDBPyConnection, landing: Path | None = None) -> None:
+    def __init__(
+        self,
+        edition: Edition,
+        cursor: duckdb.DuckDBPyConnection,
+        landing: Path | None = None,
+        minutes: Path | None = None,
+    ) -> None:
         self.edition = edition
         self.cursor = cursor
         self.landing = landing
+        self.minutes = minutes
+        self.shown: object = None  # what the views that were made on the cursor show
         self._beside: list[duckdb.DuckDBPyConnection] = []
 
-    def open_landing(self, landing: Path) -> duckdb.DuckDBPyConnection:
-        """A database in memory that may read the landing's files and nothing else; it ends with this reader, and its
+    def open_folder(self, folder: Path) -> duckdb.DuckDBPyConnection:
+        """A database in memory that may read the folder's files and nothing else; it ends with this reader, and its
         queries count against the same time limit."""
-        con = duckdb.connect(config=LANDING_CONFIG)
+        con = duckdb.connect(config=FOLDER_CONFIG)
         self._beside.append(con)
-        con.execute(f"set allowed_directories = [{literal(str(landing))}]; set enable_external_access = false")
+        con.execute(f"set allowed_directories = [{literal(str(folder))}]; set enable_external_access = false")
         return con
 
     def interrupt(self) -> None:
@@ -161,6 +174,7 @@ def open_edition(path: Path) -> Edition:
         index = connection.execute(INDEX_SQL).fetchall()
         keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
         keys = connection.execute("from base_keys").fetchall()
+        minutes = connection.execute("select base, min(from_ms), max(to_ms) from minute_files group by base").fetchall()
     except BaseException:
         connection.close()
         raise
@@ -172,6 +186,7 @@ def open_edition(path: Path) -> Edition:
     edition_id, as_of_ms, published_ms, recorded_since_ms = row
     return Edition(
         connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
+        {base: Span(start, end) for base, start, end in minutes},
         dict(keys), frozenset(key for key, coins in Counter(key for _, key in keys).items() if coins > 1),
         frozenset(name for (name,) in keyed),
     )  # fmt: skip

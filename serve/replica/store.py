@@ -42,9 +42,11 @@ class Store:
         query_limit_s: float = QUERY_LIMIT_S,
         catalog: Catalog = NO_METRICS,
         landing: Path | None = None,
+        minutes: Path | None = None,
     ) -> None:
         self.serving = serving
         self.landing = landing
+        self.minutes = minutes
         self.query_limit_s = query_limit_s
         self.on_change = on_change
         self.edition: Edition | None = None
@@ -110,7 +112,7 @@ class Store:
             raise Unavailable("the replica cannot be read") from error
 
     def _run(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
-        reader = Reader(edition, edition.connection.cursor(), self.landing)
+        reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes)
         thread = threading.get_ident()
         self._running[thread] = (time.monotonic(), reader)
         try:
@@ -163,6 +165,8 @@ class Store:
             self._fail(f"{path.name} cannot be opened", error)
             return
         self._open_paths.add(path)
+        if self.minutes is None or not self.minutes.is_dir():
+            edition.minutes.clear()
         self._adopt(edition)
         self._signature, self._failing_since, self._reported = signature, None, ""
 

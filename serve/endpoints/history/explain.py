@@ -110,7 +110,8 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> Asked:
     given = dict(values) | {"format": "json", "coverage": "0"}
     if not any(values[name] is not None for name in ("range", "start", "end")):
         given |= {"start": t, "end": t + 1}
-    whole = resolve_series(given, edition, keyed)
+    # Of a minute of a file its hour is explained: how it came here is known of the hour.
+    whole = resolve_series(given, edition, keyed, files=False)
     if not whole.start <= t < whole.end:
         raise BadParameter("t", str(t), f"it must be in the range, from {whole.start} to {whole.end}")
     start = t - t % whole.step_ms

@@ -11,8 +11,7 @@ from serve.contract.errors import BadParameter
 from serve.contract.parameters import Values, epoch_ms, kind, metric, one_of, step, word_of
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
-from serve.queries.as_known import read_as_known
-from serve.queries.series import COVERAGE, check_venue, describe_series, read_points, read_series, with_data
+from serve.queries.series import COVERAGE, check_venue, describe_series, prepare, read_points, read_series, with_data
 from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
@@ -156,8 +155,7 @@ def series(query: SeriesQuery, db: Reader) -> Body:
 
 def _csv(query: SeriesQuery, db: Reader) -> Body:
     metric = db.edition.catalog.by_name[query.metric]
-    if query.known_at is not None:
-        read_as_known(query, db, query.known_at)
+    prepare(query, db)
     names = [*metric.fields, *(COVERAGE if query.coverage else ())]
     rows = f"({series_sql(query, db.edition)})"
     if query.coverage:

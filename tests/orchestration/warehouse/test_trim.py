@@ -1,5 +1,8 @@
 """What the warehouse forgets: fine tables beyond what is served, counted in recorded days, slice by slice."""
 
+import os
+import time
+
 import pytest
 
 from orchestration.config.clock import DAY_MS
@@ -57,6 +60,19 @@ def test_fine_tables_are_trimmed_and_coarse_ones_kept(settings: Settings) -> Non
         assert con.execute("select list(build_id order by 1) from pipeline.late_rows").fetchone() == ([2, 3],)
         trimmed = con.execute("select value from pipeline.settings where name = 'trimmed_before_ms'").fetchone()
     assert trimmed == (str(now - 9 * DAY_MS),)
+
+
+def test_minutes_of_files_that_nothing_lists_are_removed_a_day_later(settings: Settings) -> None:
+    for name, age_s in (("listed", 9e5), ("old", 9e4), ("new", 8e4)):
+        (made := settings.minutes / f"file={name}").mkdir(parents=True)
+        (made / "minutes_0.parquet").touch()
+        os.utime(made, (time.time() - age_s,) * 2)
+    note_days(settings.warehouse, T0)
+    assert trim_warehouse(settings, T0) == 0, "a warehouse of an earlier version has no list"
+    with connection(settings.warehouse) as con:
+        con.execute("create table minute_files as select 'listed' as file")
+    assert trim_warehouse(settings, T0) == 0
+    assert sorted(found.name for found in settings.minutes.iterdir()) == ["file=listed", "file=new"]
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["nothing recorded", "minutes recorded"])

@@ -201,7 +201,7 @@ def test_without_the_landing_the_loads_of_the_minute_are_named(make_reader: Any)
 def test_the_reader_of_the_landing_opens_no_other_file(make_reader: Any, landing: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")
-    con = make_reader(landing).open_landing(landing)
+    con = make_reader(landing).open_folder(landing)
     with pytest.raises(duckdb.PermissionException):
         con.execute(f"from read_csv('{secret}')")
     with pytest.raises(duckdb.Error):

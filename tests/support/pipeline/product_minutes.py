@@ -85,6 +85,6 @@ class Product:
     def served(self) -> Iterator[Api]:
         """The API half a minute after the newest minute began, however long the test takes."""
         newest_ms = max(row.tick_ms for row in self.rows)
-        landing = self.settings.api_landing
-        with running(self.settings.serving, free_port(), now_ms=newest_ms + 30_000, landing=landing) as api:
+        now_ms, landing, minutes = newest_ms + 30_000, self.settings.api_landing, self.settings.api_minutes
+        with running(self.settings.serving, free_port(), now_ms=now_ms, landing=landing, minutes=minutes) as api:
             yield api

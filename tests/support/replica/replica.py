@@ -243,6 +243,7 @@ DECLARED = {
     "live": ("liquidations", "long_short", "oi_acceleration", "market_movers"),
     "funding": ("funding_percentiles", "funding_persistence"),
     "indices": ("altcoin_season", "altcoin_season_coins", "fear_greed"),
+    "series": ("minute_files",),
     "spikes": ("spikes", "spike_outcomes", "spike_stats"),
 }
 

@@ -22,11 +22,11 @@ import sys
 from pathlib import Path
 from serve.app import run_server
 from serve.http.service import Setup
-serving, port, docs, keys, redis_url, workers, quality, revision, landing = sys.argv[1:]
+serving, port, docs, keys, redis_url, workers, quality, revision, landing, minutes = sys.argv[1:]
 if __name__ == "__main__":
     shared = {"redis_url": redis_url or None, "trusted_proxies": ("127.0.0.0/8",), "workers": int(workers)}
     shared |= {"quality": Path(quality) if quality else None, "mcp_revision": revision}
-    shared["landing"] = Path(landing) if landing else None
+    shared |= {"landing": Path(landing) if landing else None, "minutes": Path(minutes) if minutes else None}
     shared["public_hosts"] = ("mcp.example.org",)
     run_server(Setup(Path(serving), Path(docs) if docs else None, Path(keys), **shared), "127.0.0.1", int(port))
 """
@@ -127,6 +127,7 @@ def running(
     now_ms: int | None = None,
     root: Path = ROOT,
     landing: Path | None = None,
+    minutes: Path | None = None,
 ) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM.
 
@@ -138,7 +139,7 @@ def running(
     log = serving.parent / f"server-{port}.log"
     with log.open("wb") as out:
         folders = [str(serving), str(port), str(docs or ""), str(serving.parent / "keys.json")]
-        rest = [redis_url, str(workers), str(quality or ""), revision, str(landing or "")]
+        rest = [redis_url, str(workers), str(quality or ""), revision, str(landing or ""), str(minutes or "")]
         command = [sys.executable, "-c", before + RUN, *folders, *rest]
         process = subprocess.Popen(
             command, cwd=root, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(root)}

@@ -1,0 +1,27 @@
+-- The minutes of bars in the files that this window landed. Some files have rows twice.
+{{ config(incremental_strategy='replace_all', triggers=endpoints_of(file_bar_kinds())) }}
+with closed as (
+    select * from {{ ref('staged_bars') }}
+    where reject is null and kind in ('{{ file_bar_kinds() | join("', '") }}')
+        and closed_ms = opened_ms + 59999 and opened_ms % 60000 = 0 and closed_ms < tick_ms
+    qualify row_number() over (
+        partition by venue, type, symbol, opened_ms order by tick_ms desc, requested_ms desc, volume desc
+    ) = 1
+)
+
+select
+    b.opened_ms as t,
+    i.market_id,
+    b.venue,
+    b.type,
+    b.symbol,
+    {{ coin_then('i') }} as base,
+    i.quote,
+    i.hip3,
+    i.aggregated,
+    {{ bar_in_common_units('b', 'i') }},
+    i.usd_like,
+    b.tick_ms
+from closed as b
+join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
+{{ join_past_coin('i', 'b.opened_ms') }}

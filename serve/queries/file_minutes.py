@@ -1,0 +1,104 @@
+"""Series of bars older than the tiers keep minutes: read from the minutes of the archives' files.
+
+The replica's table `minute_files` says which Parquet files have which coin. The views `file_market`, `file_base` and
+`file_venue`, made on the reader's own cursor, are the replica's views of series as known at a time, over rows of these
+files instead of the tiers' finest. A series that reaches into the tier has the tier's rows from its border on.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from serve.queries.as_known import VIEWS as KNOWN
+from serve.queries.as_known import is_known_later
+from serve.replica.catalog import Metric, Tier
+from serve.replica.edition import Edition, Reader, literal
+from serve.replica.unavailable import Unavailable
+from serve.replica.units import UNIT_MS, Span
+
+if TYPE_CHECKING:
+    from serve.queries.series_query import SeriesQuery
+
+VIEWS = {family: view.replace("known_", "file_") for family, view in KNOWN.items()}
+# Bars have these families of values, and nothing else; coarser steps have the hours that were stored.
+FAMILIES = ("price", "volume", "taker")
+BELOW_MS = UNIT_MS["h"]
+SHOWN = ("known_market", "known_base", "known_venue")
+
+
+def minutes_held(edition: Edition, metric: Metric, base: str | None) -> Span:
+    """From when to when files have minutes of the coin, for this metric; an empty span without."""
+    if base is None or metric.coverage.get("family") not in FAMILIES or not is_known_later(metric):
+        return Span(0, 0)
+    return edition.minutes.get(base, Span(0, 0))
+
+
+def is_of_files(held: Span, tier: Tier, start: int, now: int) -> bool:
+    """Whether a range that starts there is read from files at this step: the tier no longer has its start."""
+    kept = tier.keep_days is None or start >= _border(tier, now)
+    return tier.step_ms < BELOW_MS and not kept and held.start <= start < held.end
+
+
+def read_files(query: "SeriesQuery", db: Reader) -> None:
+    """Make the views of the range, coin and step that the query reads, on the reader's own cursor."""
+    if db.shown == (shown := (query.base, query.step_ms, query.span)):
+        return
+    (tier,) = (tier for tier in db.edition.tiers if tier.step_ms == query.step_ms)
+    border = min(_border(tier, db.edition.as_of_ms), query.end)
+    border -= border % query.step_ms
+    columns = db.rows("select column_name from duckdb_columns() where table_name = 'known_minutes'")
+    names = ", ".join(column["column_name"] for column in columns)
+    table = f"series_market_{tier.step}"
+    of_base = db.edition.of_bases([str(query.base)], table)
+    db.cursor.register("of_files", _read_rows(query, db, border))
+    db.cursor.execute(f"""
+        create or replace temp table file_minutes as
+        select {names} from {table} where {of_base} and t >= {border} and t < {query.end}
+        union all
+        select {names} from of_files;
+        create or replace temp view file_hours as from file_minutes where false;
+        set variable asked_step_ms = {query.step_ms}
+    """)
+    for view in SHOWN:
+        sql: str = db.value(f"select sql from duckdb_views() where view_name = '{view}'")
+        db.cursor.execute(re.sub(r"\bknown_", "file_", sql.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW")))
+    db.shown = shown
+
+
+def _border(tier: Tier, now: int) -> int:
+    """From here on the tier has the rows."""
+    return now - (tier.keep_days or 0) * UNIT_MS["d"]
+
+
+def _read_rows(query: "SeriesQuery", db: Reader, border: int) -> pa.Table:
+    """The files' minutes before the border as rows of the query's step, one a market; columns as in the tiers.
+
+    Raises Unavailable if a file that the edition names is not there.
+    """
+    base, folder = literal(str(query.base)), db.minutes
+    assert folder
+    within = f"from_ms < {border} and to_ms > {query.start}"
+    files = [row["file"] for row in db.rows(f"select distinct file from minute_files where base = {base} and {within}")]
+    paths = ", ".join(literal(str(folder / f"file={file}" / "*.parquet")) for file in files)
+    sql = f"""
+        with rows as (
+            select * from read_parquet([{paths}])
+            where base = {base} and t >= {query.start} and t < {border}
+            qualify row_number() over (partition by market_id, t order by tick_ms desc, file) = 1
+        )
+        select
+            t - t % {query.step_ms} as t, market_id, any_value(venue) as venue, any_value(type) as type,
+            any_value(symbol) as symbol, any_value(quote) as quote, any_value(hip3) as hip3, any_value(base) as base,
+            any_value(aggregated) as aggregated, max_by(if(usd_like, close, null), rows.t) as price,
+            null::double as vol24h_usd, null::double as oi_usd, null::double as oi_base, null::double as funding_8h,
+            0 as funding_n, null::double as liq_long_usd, null::double as liq_short_usd, 0 as liq_n,
+            sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
+            count(volume_usd)::integer as volume_n, 'backfilled' as source
+        from rows group by market_id, rows.t - rows.t % {query.step_ms}
+    """
+    try:
+        return db.open_folder(folder).execute(sql).to_arrow_table()
+    except duckdb.IOException as error:
+        raise Unavailable(f"the minutes of files cannot be read: {error}") from error

@@ -1,0 +1,169 @@
+"""Minutes of an archive's files, from the landed file to the response: years before the first recorded minute."""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.landing.rows import Row
+from ingest.venues.binance import BINANCE
+from tests.support.pipeline.product_minutes import Moment, Product
+from tests.support.pipeline.recorder_minutes import MINUTE
+from tests.support.servers.api_server import Api
+from tests.support.start import HOUR, start_ms
+
+START = start_ms(HOUR)
+DAY = 24 * HOUR
+PAST = START - 400 * DAY
+NO_TRADE = range(70, 80)  # minutes that the spot file leaves out
+
+
+class Minute(NamedTuple):
+    """What a file says of a minute: its last price, what was traded and what takers bought of it, USD."""
+
+    close: float
+    volume: float
+    bought: float
+
+
+Minutes = dict[int, Minute]
+
+
+def minutes(start: int, count: int, seed: int) -> Minutes:
+    draw = random.Random(seed)
+    made = {start + n * MINUTE: (draw.uniform(90, 110), draw.uniform(1e3, 1e6), draw.random()) for n in range(count)}
+    return {
+        t: Minute(round(close, 2), round(volume, 2), round(volume * share, 2))
+        for t, (close, volume, share) in made.items()
+    }
+
+
+def csv(rows: Minutes) -> str:
+    return (
+        "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n"
+        + "".join(
+            f"{t},100,120,80,{one.close},5,{t + MINUTE - 1},{one.volume},7,2,{one.bought},0\n"
+            for t, one in rows.items()
+        )
+    )
+
+
+def file_row(kind: str, rows: Minutes, tick_ms: int) -> Row:
+    params = json.dumps({"file": f"{kind}-{min(rows)}-{tick_ms}"})
+    return Row(
+        tick_ms, "binance", f"{kind}_minutes_history", "BTCUSDT", params, 200, tick_ms, tick_ms, 1, None, csv(rows)
+    )
+
+
+PERP, SPOT = minutes(PAST, 3 * 1440, 1), minutes(PAST, 3 * 1440, 2)
+CORRECTED = minutes(PAST + DAY, 10, 3)
+
+
+class Served(NamedTuple):
+    product: Product
+    api: Api
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Three days of a perp and of spot, landed in two windows; a later file has ten of the perp's minutes otherwise."""
+    product = Product(tmp_path_factory.mktemp("files"))
+    spot = {t: one for n, (t, one) in enumerate(SPOT.items()) if n not in NO_TRADE}
+    product.land([file_row("perp", PERP, START), file_row("spot", spot, START)])
+    product.record((BINANCE,), [Moment(START)])
+    product.land([file_row("perp", CORRECTED, START + MINUTE)])
+    product.build()
+    product.publish()
+    with product.served() as api:
+        yield Served(product, api)
+
+
+def expected(rows: Minutes, step: int, start: int, end: int, of: Callable[[list[Minute]], float]) -> dict[int, float]:
+    """Per bucket what a plain loop over the file's lines gives."""
+    buckets = defaultdict[int, list[Minute]](list)
+    for t, one in sorted(rows.items()):
+        if start <= t < end:
+            buckets[t - t % step].append(one)
+    return {t: of(found) for t, found in buckets.items()}
+
+
+@pytest.mark.requirement("series:files")
+@pytest.mark.parametrize(("step", "hours"), [("1m", 20), ("5m", 48), ("15m", 60)])
+def test_a_series_of_the_past_is_what_the_files_say(served: Served, step: str, hours: int) -> None:
+    width = int(step[:-1]) * MINUTE
+    start, end = PAST + 12 * HOUR, PAST + (12 + hours) * HOUR
+    truth = PERP | CORRECTED
+    span = {"start": start, "end": end, "step": step}
+    for metric, of in (
+        ("volume", lambda found: sum(one.volume for one in found)),
+        ("price", lambda found: found[-1].close),
+        ("taker-flow", lambda found: sum(one.bought for one in found)),
+    ):
+        wanted = expected(truth, width, start, end, of)
+        for selected in ({"base": "BTC"}, {"base": "BTC", "venue": "binance"}, {"market": "binance:perp:BTCUSDT"}):
+            got = served.api.series(metric, **selected, **span, coverage="1")
+            name = got["fields"][0]
+            assert (got["step"], got["t"]) == (width, sorted(wanted)), (metric, selected)
+            assert got[name] == pytest.approx([wanted[t] for t in got["t"]], rel=1e-12), (metric, selected)
+            assert (set(got["origin"]), set(got["n"])) == ({"backfilled"}, {1})
+            assert got["source"].startswith(f"files_{step}@")
+
+
+@pytest.mark.requirement("series:files")
+def test_both_kinds_of_market_are_one_sum_and_minutes_without_a_trade_are_absent(served: Served) -> None:
+    span = {"start": PAST, "end": PAST + 100 * MINUTE, "step": "1m"}
+    spot = served.api.series("volume", base="BTC", type="spot", **span)
+    both = served.api.series("volume", base="BTC", type="all", **span)
+    lacking = [PAST + n * MINUTE for n in NO_TRADE]
+    assert sorted({PAST + n * MINUTE for n in range(100)} - set(spot["t"])) == lacking
+    perp = dict(zip(PERP, (one.volume for one in PERP.values()), strict=True))
+    sums = {t: perp[t] + (0 if t in lacking else SPOT[t].volume) for t in both["t"]}
+    assert both["v"] == pytest.approx(list(sums.values()), rel=1e-12)
+
+
+@pytest.mark.requirement("series:files")
+def test_a_free_step_is_the_finest_that_files_have(served: Served) -> None:
+    """A day is 1,440 minutes; where the files have no start, and of open interest, hours are served as before."""
+    for asked in ({}, {"step": "auto"}):
+        assert served.api.series("price", base="BTC", start=PAST, range="1d", **asked)["step"] == MINUTE
+    assert served.api.series("price", base="BTC", start=PAST, range="3d")["step"] == 5 * MINUTE
+    assert served.api.series("price", base="BTC", start=PAST - DAY, range="1d")["step"] == HOUR
+    assert served.api.series("price", base="ETH", start=PAST, range="1d")["step"] == HOUR
+    assert served.api.series("oi", base="BTC", start=PAST, range="1d")["step"] == HOUR
+    text = served.api.get(f"/api/series/price?base=BTC&start={PAST}&range=1h&step=1m&format=csv").body.decode()
+    assert len(text.splitlines()) == 62
+    explained = served.api.get(f"/api/explain?metric=volume&base=BTC&t={PAST}").json
+    assert explained["step"] == HOUR
+
+
+@pytest.mark.requirement("series:files")
+def test_each_window_has_a_file_and_hours_are_those_of_its_minutes(served: Served) -> None:
+    folder = served.product.settings.api_minutes
+    assert folder
+    written = {file.parent.name: pq.read_table(file).num_rows for file in folder.glob("*/*.parquet")}
+    assert sorted(written.values()) == [10, len(PERP) + len(SPOT) - len(NO_TRADE)]
+    start = PAST + 2 * DAY
+    got = served.api.series("volume", market="binance:perp:BTCUSDT", start=start, end=start + 5 * HOUR, step="1h")
+    wanted = expected(PERP, HOUR, start, start + 5 * HOUR, lambda found: sum(one.volume for one in found))
+    assert got["v"] == pytest.approx(list(wanted.values()), rel=1e-12)
+
+
+@pytest.mark.requirement("series:files")
+def test_without_its_files_a_series_is_unavailable(served: Served, tmp_path: Path) -> None:
+    """Another host may not have them yet."""
+    folder = served.product.settings.api_minutes
+    assert folder
+    moved = folder.rename(tmp_path / "elsewhere")
+    folder.mkdir()
+    try:
+        answer = served.api.get(f"/api/series/price?base=BTC&start={PAST + HOUR}&range=1h&step=1m")
+        assert (answer.json["db"], answer.json["error"], answer.json["t"]) == (False, "unavailable", [])
+        assert served.api.get("/api/series/price?base=BTC&range=1h").status == 200
+    finally:
+        folder.rmdir()
+        moved.rename(folder)

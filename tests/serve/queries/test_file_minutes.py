@@ -20,6 +20,7 @@ from tests.support.start import HOUR, start_ms
 START = start_ms(HOUR)
 DAY = 24 * HOUR
 PAST = START - 400 * DAY
+YESTERDAY = START - START % DAY - DAY
 NO_TRADE = range(70, 80)  # minutes that the spot file leaves out
 
 
@@ -61,6 +62,8 @@ def file_row(kind: str, rows: Minutes, tick_ms: int) -> Row:
 
 
 PERP, SPOT = minutes(PAST, 3 * 1440, 1), minutes(PAST, 3 * 1440, 2)
+# From the start of the day before to the first recorded minute.
+NEAR = minutes(YESTERDAY, (START - YESTERDAY) // MINUTE, 4)
 CORRECTED = minutes(PAST + DAY, 10, 3)
 
 
@@ -74,7 +77,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Three days of a perp and of spot, landed in two windows; a later file has ten of the perp's minutes otherwise."""
     product = Product(tmp_path_factory.mktemp("files"))
     spot = {t: one for n, (t, one) in enumerate(SPOT.items()) if n not in NO_TRADE}
-    product.land([file_row("perp", PERP, START), file_row("spot", spot, START)])
+    product.land([file_row("perp", PERP | NEAR, START), file_row("spot", spot, START)])
     product.record((BINANCE,), [Moment(START)])
     product.land([file_row("perp", CORRECTED, START + MINUTE)])
     product.build()
@@ -146,7 +149,7 @@ def test_each_window_has_a_file_and_hours_are_those_of_its_minutes(served: Serve
     folder = served.product.settings.api_minutes
     assert folder
     written = {file.parent.name: pq.read_table(file).num_rows for file in folder.glob("*/*.parquet")}
-    assert sorted(written.values()) == [10, len(PERP) + len(SPOT) - len(NO_TRADE)]
+    assert sorted(written.values()) == [10, len(PERP) + len(NEAR) + len(SPOT) - len(NO_TRADE)]
     start = PAST + 2 * DAY
     got = served.api.series("volume", market="binance:perp:BTCUSDT", start=start, end=start + 5 * HOUR, step="1h")
     wanted = expected(PERP, HOUR, start, start + 5 * HOUR, lambda found: sum(one.volume for one in found))
@@ -167,3 +170,29 @@ def test_without_its_files_a_series_is_unavailable(served: Served, tmp_path: Pat
     finally:
         folder.rmdir()
         moved.rename(folder)
+
+
+@pytest.mark.requirement("series:files")
+def test_sums_across_the_border_are_the_same_at_every_step(served: Served) -> None:
+    """Fetched minutes up to the first recorded one, and the bars that the recorder's first requests bring: what is not
+    whole is marked."""
+    everything = served.api.series("volume", base="BTC", start=YESTERDAY, end=YESTERDAY + DAY, step="1m")
+    assert everything["v"] == pytest.approx([NEAR[t].volume for t in everything["t"]], rel=1e-12)
+    for metric in ("volume", "taker-flow"):
+        for selected in ({"base": "BTC"}, {"base": "BTC", "venue": "binance"}, {"market": "binance:perp:BTCUSDT"}):
+            for start, end in ((YESTERDAY, YESTERDAY + DAY), (START - 4 * HOUR, START + HOUR)):
+                sums = {}
+                for step in ("1m", "5m", "15m", "1h", "4h", "1d"):
+                    if start % served.api.series(metric, **selected, step=step, start=start, end=end)["step"]:
+                        continue
+                    got = served.api.series(metric, **selected, step=step, start=start, end=end, coverage="1")
+                    sums[step] = sum(got[got["fields"][0]])
+                    short = [t for t, n, many in zip(got["t"], got["n"], got["expected"], strict=True) if n < many]
+                    marked = [(gap["start"], gap["end"]) for gap in got["gaps"]]
+                    assert [
+                        t for t in short if not any(since < t + got["step"] and t < until for since, until in marked)
+                    ] == []
+                    mixed = {t for t, origin in zip(got["t"], got["origin"], strict=True) if origin == "mixed"}
+                    assert mixed <= {t for t in got["t"] if t + got["step"] > START - 100 * MINUTE}, (metric, step)
+                assert len(sums) >= 4
+                assert list(sums.values()) == pytest.approx([sums["1m"]] * len(sums), rel=1e-9), (metric, selected)

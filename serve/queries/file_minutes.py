@@ -2,7 +2,7 @@
 
 The replica's table `minute_files` says which Parquet files have which coin. The views `file_market`, `file_base` and
 `file_venue`, made on the reader's own cursor, are the replica's views of series as known at a time, over rows of these
-files instead of the tiers' finest. A series that reaches into the tier has the tier's rows from its border on.
+files and of the tier of the step. A bucket that both have is that of the tier, unless it was fetched and lacks minutes.
 """
 
 import re
@@ -25,6 +25,7 @@ VIEWS = {family: view.replace("known_", "file_") for family, view in KNOWN.items
 # Bars have these families of values, and nothing else; coarser steps have the hours that were stored.
 FAMILIES = ("price", "volume", "taker")
 BELOW_MS = UNIT_MS["h"]
+FETCHED_MS = UNIT_MS["d"]
 SHOWN = ("known_market", "known_base", "known_venue")
 
 
@@ -35,10 +36,13 @@ def minutes_held(edition: Edition, metric: Metric, base: str | None) -> Span:
     return edition.minutes.get(base, Span(0, 0))
 
 
-def is_of_files(held: Span, tier: Tier, start: int, now: int) -> bool:
-    """Whether a range that starts there is read from files at this step: the tier no longer has its start."""
-    kept = tier.keep_days is None or start >= _border(tier, now)
-    return tier.step_ms < BELOW_MS and not kept and held.start <= start < held.end
+def is_of_files(held: Span, tier: Tier, start: int, edition: Edition) -> bool:
+    """Whether a range that starts there is read from files at this step: the tier no longer has its start, or never had
+    it, because finer tiers only get the last day before the recording began."""
+    if tier.step_ms >= BELOW_MS or not held.start <= start < held.end:
+        return False
+    kept_from = edition.as_of_ms - (tier.keep_days or 0) * UNIT_MS["d"]
+    return start < max(kept_from, (edition.recorded_since_ms or edition.as_of_ms) - FETCHED_MS)
 
 
 def read_files(query: "SeriesQuery", db: Reader) -> None:
@@ -46,18 +50,19 @@ def read_files(query: "SeriesQuery", db: Reader) -> None:
     if db.shown == (shown := (query.base, query.step_ms, query.span)):
         return
     (tier,) = (tier for tier in db.edition.tiers if tier.step_ms == query.step_ms)
-    border = min(_border(tier, db.edition.as_of_ms), query.end)
-    border -= border % query.step_ms
     columns = db.rows("select column_name from duckdb_columns() where table_name = 'known_minutes'")
     names = ", ".join(column["column_name"] for column in columns)
     table = f"series_market_{tier.step}"
     of_base = db.edition.of_bases([str(query.base)], table)
-    db.cursor.register("of_files", _read_rows(query, db, border))
+    rows = f"select {names}, true as stored from {table} where {of_base} and t >= {query.start} and t < {query.end}"
+    if (of_files := _read_rows(query, db)) is not None:
+        db.cursor.register("of_files", of_files)
+        rows += f" union all select {names}, false from of_files"
     db.cursor.execute(f"""
         create or replace temp table file_minutes as
-        select {names} from {table} where {of_base} and t >= {border} and t < {query.end}
-        union all
-        select {names} from of_files;
+        select * exclude (stored) from ({rows}) qualify row_number() over (
+            partition by market_id, t order by source <> 'backfilled' desc, volume_n desc, stored desc
+        ) = 1;
         create or replace temp view file_hours as from file_minutes where false;
         set variable asked_step_ms = {query.step_ms}
     """)
@@ -67,25 +72,23 @@ def read_files(query: "SeriesQuery", db: Reader) -> None:
     db.shown = shown
 
 
-def _border(tier: Tier, now: int) -> int:
-    """From here on the tier has the rows."""
-    return now - (tier.keep_days or 0) * UNIT_MS["d"]
-
-
-def _read_rows(query: "SeriesQuery", db: Reader, border: int) -> pa.Table:
-    """The files' minutes before the border as rows of the query's step, one a market; columns as in the tiers.
+def _read_rows(query: "SeriesQuery", db: Reader) -> pa.Table | None:
+    """The files' minutes in the range as rows of the query's step, one a market, with the columns of the tiers; None if
+    no file has any.
 
     Raises Unavailable if a file that the edition names is not there.
     """
     base, folder = literal(str(query.base)), db.minutes
     assert folder
-    within = f"from_ms < {border} and to_ms > {query.start}"
+    within = f"from_ms < {query.end} and to_ms > {query.start}"
     files = [row["file"] for row in db.rows(f"select distinct file from minute_files where base = {base} and {within}")]
+    if not files:
+        return None
     paths = ", ".join(literal(str(folder / f"file={file}" / "*.parquet")) for file in files)
     sql = f"""
         with rows as (
             select * from read_parquet([{paths}])
-            where base = {base} and t >= {query.start} and t < {border}
+            where base = {base} and t >= {query.start} and t < {query.end}
             qualify row_number() over (partition by market_id, t order by tick_ms desc, file) = 1
         )
         select

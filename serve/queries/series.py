@@ -43,7 +43,7 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
         if share > 1 - LEAST_GAIN:
             break
         start = aligned(query.span, tier.step_ms).start
-        of_files = is_of_files(held, tier, query.start, db.edition.as_of_ms)
+        of_files = is_of_files(held, tier, query.start, db.edition)
         coarse = replace(query, step=tier.step, step_ms=tier.step_ms, start=start, of_files=of_files)
         if (more := _share(coarse, db)) >= share + LEAST_GAIN:
             found, share = coarse, more

@@ -123,7 +123,7 @@ def resolve_series(
     held = file_minutes.minutes_held(edition, metric, selected.base) if files and known_at is None else Span(0, 0)
 
     def of_files(tier: Tier) -> bool:
-        return file_minutes.is_of_files(held, tier, span.start, edition.as_of_ms)
+        return file_minutes.is_of_files(held, tier, span.start, edition)
 
     tier = choose_tier(tiers, span, wanted, edition.as_of_ms, limit, of_files)
     if known_at is not None:

@@ -62,6 +62,8 @@ def file_row(kind: str, rows: Minutes, tick_ms: int) -> Row:
 
 
 PERP, SPOT = minutes(PAST, 3 * 1440, 1), minutes(PAST, 3 * 1440, 2)
+# A day that the tiers of 5m and 15m would still have, if it had been recorded.
+LATELY = minutes(START - 20 * DAY, 1440, 5)
 # From the start of the day before to the first recorded minute.
 NEAR = minutes(YESTERDAY, (START - YESTERDAY) // MINUTE, 4)
 CORRECTED = minutes(PAST + DAY, 10, 3)
@@ -77,7 +79,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Three days of a perp and of spot, landed in two windows; a later file has ten of the perp's minutes otherwise."""
     product = Product(tmp_path_factory.mktemp("files"))
     spot = {t: one for n, (t, one) in enumerate(SPOT.items()) if n not in NO_TRADE}
-    product.land([file_row("perp", PERP | NEAR, START), file_row("spot", spot, START)])
+    product.land([file_row("perp", PERP | LATELY | NEAR, START), file_row("spot", spot, START)])
     product.record((BINANCE,), [Moment(START)])
     product.land([file_row("perp", CORRECTED, START + MINUTE)])
     product.build()
@@ -96,11 +98,14 @@ def expected(rows: Minutes, step: int, start: int, end: int, of: Callable[[list[
 
 
 @pytest.mark.requirement("series:files")
-@pytest.mark.parametrize(("step", "hours"), [("1m", 20), ("5m", 48), ("15m", 60)])
-def test_a_series_of_the_past_is_what_the_files_say(served: Served, step: str, hours: int) -> None:
+@pytest.mark.parametrize(("step", "since", "hours"), [
+    ("1m", PAST + 12 * HOUR, 20), ("5m", PAST + 12 * HOUR, 48), ("15m", PAST + 12 * HOUR, 60),
+    ("1m", min(LATELY), 23), ("5m", min(LATELY) + HOUR, 23), ("15m", min(LATELY), 24),
+])  # fmt: skip
+def test_a_series_of_the_past_is_what_the_files_say(served: Served, step: str, since: int, hours: int) -> None:
     width = int(step[:-1]) * MINUTE
-    start, end = PAST + 12 * HOUR, PAST + (12 + hours) * HOUR
-    truth = PERP | CORRECTED
+    start, end = since, since + hours * HOUR
+    truth = PERP | CORRECTED | LATELY
     span = {"start": start, "end": end, "step": step}
     for metric, of in (
         ("volume", lambda found: sum(one.volume for one in found)),
@@ -149,7 +154,7 @@ def test_each_window_has_a_file_and_hours_are_those_of_its_minutes(served: Serve
     folder = served.product.settings.api_minutes
     assert folder
     written = {file.parent.name: pq.read_table(file).num_rows for file in folder.glob("*/*.parquet")}
-    assert sorted(written.values()) == [10, len(PERP) + len(NEAR) + len(SPOT) - len(NO_TRADE)]
+    assert sorted(written.values()) == [10, len(PERP) + len(LATELY) + len(NEAR) + len(SPOT) - len(NO_TRADE)]
     start = PAST + 2 * DAY
     got = served.api.series("volume", market="binance:perp:BTCUSDT", start=start, end=start + 5 * HOUR, step="1h")
     wanted = expected(PERP, HOUR, start, start + 5 * HOUR, lambda found: sum(one.volume for one in found))

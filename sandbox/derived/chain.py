@@ -18,7 +18,7 @@ MINUTE_MS, DAY_MS = 60_000, 86_400_000
 YEAR_MS = 365 * DAY_MS
 _TENORS = ((2, 0.01), (28, 0.02), (92, 0.05), (366, 0.1))  # listed so many days ahead; strike step, see _strikes
 _LONG_VOL = {"BTC": 0.5, "ETH": 0.65}
-_ETA = 1.1  # of the surface: eta * (1 + |rho|) <= 2 keeps it free of butterflies
+_ETA = 0.8  # of the surface: eta * (1 + |rho|) <= 2 keeps it free of butterflies
 _REVERSION = 6.0  # a year
 
 
@@ -71,13 +71,13 @@ def expiries(now_ms: int) -> list[tuple[int, int, float]]:
     return found
 
 
-def _volatility(world: World, coin: str, minute: int) -> tuple[float, float, float, float]:
-    """(long-run volatility, present volatility, skew, carry a year) of a coin."""
-    seeds = keys(["level", "skew", "carry"], world.market.seed, "volatility", coin)
+def _volatility(world: World, coin: str, minute: int) -> tuple[float, float, float]:
+    """(long-run volatility, present volatility, skew) of a coin."""
+    seeds = keys(["level", "skew"], world.market.seed, "volatility", coin)
     mood = walk(seeds, np.array([minute]), ((1440, 0.12), (20_160, 0.3), (131_072, 0.25)))[:, 0].tolist()
     usual = _LONG_VOL.get(coin, 0.8)
-    present, skew = usual * exp(0.5 * mood[0]), min(0.4, max(-0.6, 0.4 * mood[1] - 0.12))
-    return usual, present, skew, 0.06 + 0.05 * mood[2]
+    present, skew = usual * exp(0.5 * mood[0]), min(0.4, max(-0.7, 0.4 * mood[1] - 0.24))
+    return usual, present, skew
 
 
 def variance(years: Floats, usual: float, present: float) -> Floats:
@@ -167,7 +167,8 @@ def _chain(world: World, venue: str, coin: str, minute: int, held_coins: float) 
     strike, expiry, listing = np.tile(strikes[alive], 2), np.tile(ends[alive], 2), np.tile(starts[alive], 2)
     call = np.arange(len(strike)) < len(strike) // 2
     years = (expiry - now_ms) / YEAR_MS
-    usual, present, skew, carry = _volatility(world, coin, minute)
+    usual, present, skew = _volatility(world, coin, minute)
+    carry = world.market.carry(world.market.crowding(np.array([asset]), np.array([minute])))[0, 0]
     forward = index * np.exp(carry * years)
     moneyness = np.log(strike / forward)
     flat = variance(years, usual, present)

@@ -7,13 +7,14 @@ import numpy as np
 from sandbox.market.noise import Floats, Ints, Keys, keys, walk
 from sandbox.market.world import World
 
-_OCTAVES = ((15, 0.01), (240, 0.10), (2880, 0.25), (40_320, 0.35))
+_OCTAVES = ((15, 0.004), (240, 0.03), (2880, 0.12), (40_320, 0.35))
 _MOODS = {  # kind: (usual lean to the long side, follows the price, follows the premium)
-    "accounts": (0.35, -0.16, 0.06),  # most accounts buy falling coins
-    "top_accounts": (0.20, -0.05, 0.05),
-    "top_positions": (0.05, 0.12, 0.04),  # large positions follow the price
+    "accounts": (0.35, -0.12, 0.12),  # most accounts buy falling coins
+    "top_accounts": (0.20, -0.10, 0.12),
+    "top_positions": (0.05, -0.05, 0.10),  # large positions do so less
 }
 _LATELY = np.arange(0, 60, 10)  # minutes ago
+_USUALLY_CROWDED = 6e-4  # the usual deviation of a premium
 _WIDTH = 0.3  # shares stay within 0.5 ± this
 
 
@@ -34,13 +35,13 @@ def long_fraction(world: World, rows: Ints, kind: str, minutes: Ints) -> Floats:
     usual, follows_price, follows_premium = _MOODS[kind]
     coins, where = np.unique(universe.coin[rows], return_inverse=True)
     # Traders act on where the price has been for a while, not on its last minute.
-    points = np.add.outer(np.add.outer(np.array([0, -240, -1440]), -_LATELY), minutes)
+    points = np.add.outer(np.add.outer(np.array([0, -1440, -4320]), -_LATELY), minutes)
     times, when = np.unique(points, return_inverse=True)
     logs = market.asset_logs(coins, times)[:, when.ravel()].reshape(len(coins), *points.shape).mean(axis=2)
-    lately, four_hours, day = logs[:, 0], logs[:, 1], logs[:, 2]
+    lately, day, three_days = logs[:, 0], logs[:, 1], logs[:, 2]
     vol = np.maximum(market.minute_vol[coins], 1e-4)[:, None]
-    moved = 0.4 * (lately - four_hours) / (vol * 240**0.5) + (lately - day) / (vol * 1440**0.5)
-    crowded = market.premium(rows, minutes) / 2.2e-4
+    moved = 0.5 * (lately - day) / (vol * 1440**0.5) + (lately - three_days) / (vol * 4320**0.5)
+    crowded = market.premium(rows, minutes, averaged=True) / _USUALLY_CROWDED
     lean = usual + walk(_series(world, kind)[rows], minutes, _OCTAVES)
     lean = lean + follows_price * np.clip(moved, -4, 4)[where] + follows_premium * np.clip(crowded, -4, 4)
     share: Floats = 0.5 + _WIDTH * np.tanh(lean / _WIDTH * 0.6)

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sandbox.market.market import Market
+from sandbox.market.market import Market, regimes_of
 from sandbox.market.noise import Floats, Ints, uniform, walk
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
-_OI_OCTAVES = ((256, 0.05), (4096, 0.15), (65536, 0.3))
+_OI_OCTAVES = ((16, 0.0032), (128, 0.009), (1024, 0.0256), (8192, 0.072), (65536, 0.205))
+_OI_FOLLOWS, _OI_SINCE = 0.2, (1440, 4320)  # of the price's move since then (minutes), this share
 _INTEREST_8H = 0.0001
-_CROWD_OCTAVES = ((720, 2.5e-4), (2880, 5e-4), (14_400, 7e-4))
-_OWN_CROWD_OCTAVES = ((480, 1e-4), (4320, 2e-4))
 _CLAMP_8H = 0.0005
-FUNDING_CAP = 0.02  # per interval
-_MOST_EVENTS = 12  # of one market in one minute
+_CASCADE = 5  # minutes after a move that it still forces orders
+_CLUSTER_OCTAVES = ((4, 0.9), (30, 1.2))
+_MOST_EVENTS = 60  # of one market in one minute; a venue may send fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,19 @@ class Liquidations:
 
 
 def open_interest(market: Market, rows: Ints, minutes: Ints) -> Floats:
-    """Single-sided open interest in raw base units [rows, minutes]; it changes by a few percent a day."""
+    """Single-sided open interest in raw base units [rows, minutes]; it changes by a few percent a day.
+
+    It changes more in volatile, busy hours, and rises with the price.
+    """
     world = market.universe
     own = 0.6 + 0.8 * uniform(market.market_keys[rows], np.array([0]), 31)
     level = world.volume_usd[rows] * 0.35 / market.base_usd[rows] * own
-    wave = np.exp(walk(market.premium_keys[rows], minutes, _OI_OCTAVES))
+    coins, where = np.unique(world.coin[rows], return_inverse=True)
+    since = np.concatenate([minutes, *(minutes - ago for ago in _OI_SINCE)])
+    logs = market.asset_logs(coins, since).reshape(len(coins), 1 + len(_OI_SINCE), len(minutes))
+    moved = _OI_FOLLOWS * (logs[:, 0] - logs[:, 1:].mean(axis=1))
+    busy = regimes_of(market.volatility(since)[:, : len(minutes)])
+    wave = np.exp(walk(market.held_keys[rows], minutes, _OI_OCTAVES, regimes=busy) + moved[where])
     held = world.perp[rows] + world.future[rows]
     whole = market.to_lot(rows, level[:, None] * held[:, None] * wave)
     return np.where(market.listed(rows, minutes), whole, 0.0)
@@ -50,17 +58,12 @@ def funding_hours(market: Market, rows: Ints, minutes: Ints) -> Ints:
 
 
 def funding_rate(market: Market, rows: Ints, minutes: Ints, hours: Ints) -> Floats:
-    """The current rate per interval: premium and crowding plus the clamped interest, so that calm markets have the
-    baseline rate.
-
-    Crowding drifts over days and returns, with the coin and less with the venue: at times it takes funding below zero.
-    """
-    coins, where = np.unique(market.universe.coin[rows], return_inverse=True)
-    crowding = (0.8 + 0.4 * market.heat[coins, None]) * walk(market.crowd_keys[coins], minutes, _CROWD_OCTAVES)
-    own = walk(market.premium_keys[rows], minutes, _OWN_CROWD_OCTAVES)
-    premium = market.premium(rows, minutes) * 3.0 + crowding[where] + own
+    """The current rate per interval: the averaged premium plus the clamped interest, so that calm markets have the
+    baseline rate, within the venue's cap."""
+    premium = market.premium(rows, minutes, averaged=True)
     rate_8h = premium + np.clip(_INTEREST_8H - premium, -_CLAMP_8H, _CLAMP_8H)
-    rate = np.clip(rate_8h * hours / 8.0, -FUNDING_CAP, FUNDING_CAP)
+    cap = market.funding_cap[rows, None]
+    rate = np.clip(rate_8h * hours / 8.0, -cap, cap)
     return np.rint(rate * 1e10) / 1e10
 
 
@@ -73,14 +76,23 @@ def next_funding_ms(now_ms: int, hours: Ints) -> Ints:
 def liquidations(market: Market, rows: Ints, minutes: Ints, logs: Floats | None = None) -> Liquidations:
     """All liquidations of the markets in contiguous minutes; `logs` are the price logs at their minutes + 1 points.
 
-    The losing side of a minute's move is liquidated; a larger move means more and larger events.
+    The losing side of a move is liquidated, that of the minute or of the minutes before; a larger move means more and
+    larger events. Events come in clusters: positions of a coin lie close to each other.
     """
     world = market.universe
     if logs is None:
         logs = market.price_logs(rows, np.append(minutes, minutes[-1] + 1))
-    moved = (logs[:, 1:] - logs[:, :-1]) / market.minute_vol[world.coin[rows]][:, None]
+    coins, where = np.unique(world.coin[rows], return_inverse=True)
+    vol = market.minute_vol[coins, None]
+    points = np.unique(np.concatenate([minutes, minutes - _CASCADE]))
+    path = market.asset_logs(coins, points) / vol
+    now, before = np.searchsorted(points, minutes), np.searchsorted(points, minutes - _CASCADE)
+    lately = 0.6 * (path[:, now] - path[:, before])[where] / _CASCADE**0.5
+    moved = (logs[:, 1:] - logs[:, :-1]) / vol[where] + lately
+    clustered = np.exp(walk(market.cascade_keys[coins], minutes, _CLUSTER_OCTAVES))[where]
     usd_a_day = world.volume_usd[rows][:, None]
-    pace = 0.012 + 0.05 * np.log1p(usd_a_day / 5e7) * (1.0 + 2.0 * np.maximum(np.abs(moved) - 1.0, 0.0) ** 2)
+    pace = 0.05 * np.log1p(usd_a_day / 5e7) * (0.3 + 0.6 * np.maximum(np.abs(moved) + np.abs(lately) - 1.0, 0.0) ** 2)
+    pace = (pace + 0.006) * clustered
     series = market.bar_keys[rows][:, None]
     count = np.floor(pace + uniform(series, minutes, 41)).astype(np.int64)
     count = np.minimum(count, _MOST_EVENTS) * market.listed(rows, minutes)

@@ -7,27 +7,49 @@ Prices are sums of value noise: one path for all coins (their beta), one per coi
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sandbox.market.noise import Floats, Ints, growing, keys, uniform, walk
+from sandbox.market.listing import funding_cap
+from sandbox.market.noise import Floats, Ints, Regimes, growing, keys, uniform, walk
 from sandbox.market.universe import Universe
 
 DAY = 1440
 _PERIODS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144)
-_SHORT = 100  # octaves shorter than this many minutes are fat-tailed and follow the volatility regime
+_SHORT, _LONG = 100, 2000  # minutes; shorter octaves are fat-tailed, longer ones follow no volatility regime
+_HOURS_REGIME = ((240, 0.7),)  # log volatility: of the octaves below _SHORT
+_DAYS_REGIME = ((2880, 0.75), (20_160, 0.75))  # and of those below _LONG
+_PATH_VARIANCE = 0.25  # of a path's octave of amplitude 1; the mean variance is the same whatever the regimes
 _FACTOR_DAILY = 0.022
 _PER_MINUTE = 1.0 / (DAY**0.5 * 0.9)  # daily volatility to the amplitude of the one-minute octave
 _VENUE_OCTAVES = ((4, 0.4e-4), (64, 0.9e-4), (1024, 1.3e-4))
-PREMIUM_OCTAVES = ((256, 1.0), (4096, 2.2))
+_CROWD_OCTAVES = ((1440, 6e-4), (14_400, 9e-4))
+# The market's own premium; the funding rate averages, so it has the first only.
+_PREMIUM_OCTAVES = ((4096, 1.6e-3), (256, 3e-4))
+_USUAL_PREMIUM = 0.5e-4
 _HOUR_OCTAVES = ((1, 0.25), (8, 0.35), (96, 0.5))
+_VOLUME_FOLLOWS = 0.5  # power of the volatility
 _BURSTS, _BURST = 0.0006, 60.0  # minutes in which much more is traded, about one a day
 TRADES_POWER = 0.6  # trades in a minute from its USD
-_CARRY = 0.08  # yearly, on dated futures
+_CARRY, _CROWD_CARRY = 0.07, 60.0  # a year, of dated futures: usually, and per unit of crowding
 # History is requested per market, and a coin has many: its path is computed once for all of them.
 _FEW_ASSETS, _LONG_RUN = 4, 240
 _BLOCK, _BLOCKS_KEPT = 14_400, 600  # minutes; 115 kB each
+_FEW_MINUTES, _FEW_KEPT = 2000, 200
 _DAY_CURVE = 1.0 + 0.35 * np.sin((np.arange(24) - 8) * np.pi / 12)  # busiest in the American morning
+
+
+def _is_long(minutes: Ints) -> bool:
+    """Whether they are a long run of minutes or hours."""
+    stride = int(minutes[1] - minutes[0]) if len(minutes) > 1 else 0
+    long = len(minutes) * stride >= _LONG_RUN and stride in (1, 60)
+    return long and bool((np.diff(minutes) == stride).all())
+
+
+def regimes_of(volatility: Floats) -> Regimes:
+    """The regimes of a path's octaves, from `Market.volatility`."""
+    return (_SHORT, volatility[0]), (_LONG, volatility[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +74,16 @@ class Market:
         self.universe = universe
         self.seed = seed
         self._blocks: OrderedDict[tuple[int, int], Floats] = OrderedDict()
+        self._few: OrderedDict[bytes, Floats] = OrderedDict()
         names = [one.id for one in universe.listings]
         self.coin_keys = keys([asset.name for asset in universe.assets], seed, "coin")
         self.market_keys = keys(names, seed, "market")
         self.bar_keys = keys(names, seed, "bar")
         self.premium_keys = keys(names, seed, "premium")
-        self.crowd_keys = keys([asset.name for asset in universe.assets], seed, "crowd")
-        self._factor_key = keys(["factor", "regime"], seed, "world")
+        self.held_keys = keys(names, seed, "open interest")
+        self._crowd_keys = keys([asset.name for asset in universe.assets], seed, "crowd")
+        self.cascade_keys = keys([asset.name for asset in universe.assets], seed, "cascade")
+        self._factor_key = keys(["factor", "regime", "hours"], seed, "world")
         self._beta = np.array([asset.beta for asset in universe.assets])
         self._log_price = np.log([asset.price for asset in universe.assets])
         self._own = np.array([asset.daily_vol for asset in universe.assets]) * _PER_MINUTE
@@ -68,53 +93,99 @@ class Market:
         # Sizes depend on the prices at the anchor: only their scale matters, and no second walk is needed.
         prices = np.array([asset.price for asset in universe.assets])
         self.quote_usd, self.base_usd = prices[universe.quote], prices[universe.coin] * universe.units
-        self.heat = 0.3 + 1.9 * uniform(self.coin_keys, np.array([0]), 98) ** 3  # spread of the funding rate, per asset
+        heat = 0.3 + 1.9 * uniform(self.coin_keys, np.array([0]), 98) ** 3  # spread of the premium, per asset
+        self._heat, self._crowd = heat[:, None], 0.8 + 0.4 * heat[:, None]
+        self.funding_cap = np.array([funding_cap(one.venue) for one in universe.listings])
 
     def asset_logs(self, wanted: Ints, minutes: Ints) -> Floats:
         """Log USD prices [assets, minutes]; long runs of minutes or hours of a few assets are cached in blocks."""
-        stride = int(minutes[1] - minutes[0]) if len(minutes) > 1 else 0
-        long = len(minutes) * stride >= _LONG_RUN and stride in (1, 60) and len(wanted) <= _FEW_ASSETS
-        if not long or not (np.diff(minutes) == stride).all():
-            return self._asset_logs(wanted, minutes)
+        if len(wanted) > _FEW_ASSETS or not _is_long(minutes):
+            return self._asset_logs(wanted, minutes, self._shared(minutes))
+        return np.stack([self._from_blocks(partial(self._block, asset), minutes) for asset in wanted.tolist()])
+
+    def volatility(self, minutes: Ints) -> Floats:
+        """All assets' volatility as a multiple of the usual: [0] by regimes of hours and days, [1] by those of days."""
+        shared = self._from_blocks(self._shared_block, minutes) if _is_long(minutes) else self._shared(minutes)
+        return shared[:2]
+
+    def _from_blocks(self, of: Callable[[int], Floats], minutes: Ints) -> Floats:
         begin, end = int(minutes[0]), int(minutes[-1]) + 1
         blocks = range(begin // _BLOCK, (end - 1) // _BLOCK + 1)
-        rows = [np.concatenate([self._block(asset, block) for block in blocks]) for asset in wanted.tolist()]
-        return np.stack(rows)[:, begin - blocks[0] * _BLOCK : end - blocks[0] * _BLOCK : stride]
+        joined = np.concatenate([of(block) for block in blocks], axis=-1)
+        stride = int(minutes[1] - minutes[0])
+        found: Floats = joined[..., begin - blocks[0] * _BLOCK : end - blocks[0] * _BLOCK : stride]
+        return found
+
+    def _shared_block(self, block: int) -> Floats:
+        return self._kept((-1, block), self._all_share)
 
     def _block(self, asset: int, block: int) -> Floats:
         def make(minutes: Ints) -> Floats:
-            shared = self._kept((-1, block), lambda at: np.stack(self._shared(at)), minutes)
-            logs: Floats = self._asset_logs(np.array([asset]), minutes, (shared[0], shared[1]))[0]
+            logs: Floats = self._asset_logs(np.array([asset]), minutes, self._shared_block(block))[0]
             return logs
 
-        return self._kept((asset, block), make, np.arange(block * _BLOCK, (block + 1) * _BLOCK))
+        return self._kept((asset, block), make)
 
-    def _kept(self, name: tuple[int, int], make: Callable[[Ints], Floats], minutes: Ints) -> Floats:
+    def _kept(self, name: tuple[int, int], make: Callable[[Ints], Floats]) -> Floats:
         found = self._blocks.pop(name, None)
         if found is None:
-            found = make(minutes)
+            found = make(np.arange(name[1] * _BLOCK, (name[1] + 1) * _BLOCK))
             while len(self._blocks) >= _BLOCKS_KEPT:
                 self._blocks.popitem(last=False)
         self._blocks[name] = found
         return found
 
-    def _shared(self, minutes: Ints) -> tuple[Floats, Floats]:
-        """(volatility of the minutes, path of the whole market): what all assets share."""
-        loud = np.exp(0.9 * walk(self._factor_key[1:], minutes, ((480, 1.0), (60, 0.4)))[0])
-        octaves = growing(_PERIODS)
-        factor = walk(self._factor_key[:1], minutes, octaves, _SHORT, loud)[0] * (_FACTOR_DAILY * _PER_MINUTE)
-        return loud, factor
+    def _shared(self, minutes: Ints) -> Floats:
+        """`_all_share`, cached where the minutes are few: they are requested of one asset after the other."""
+        if len(minutes) > _FEW_MINUTES:
+            return self._all_share(minutes)
+        name = minutes.tobytes()
+        found = self._few.pop(name, None)
+        if found is None:
+            found = self._all_share(minutes)
+            if len(self._few) >= _FEW_KEPT:
+                self._few.popitem(last=False)
+        self._few[name] = found
+        return found
 
-    def _asset_logs(self, wanted: Ints, minutes: Ints, shared: tuple[Floats, Floats] | None = None) -> Floats:
-        loud, factor = shared or self._shared(minutes)
-        own = walk(self.coin_keys[wanted], minutes, growing(_PERIODS), _SHORT, loud)
-        logs: Floats = self._log_price[wanted, None] + self._beta[wanted, None] * factor + self._own[wanted, None] * own
+    def _all_share(self, minutes: Ints) -> Floats:
+        """What all assets share: the volatility of the minutes in two rows, and the path of the whole market."""
+        paths = []
+        for series, octaves in ((self._factor_key[1:2], _DAYS_REGIME), (self._factor_key[2:], _HOURS_REGIME)):
+            spread = _PATH_VARIANCE * sum(amplitude**2 for _, amplitude in octaves)
+            paths.append(walk(series, minutes, octaves)[0] - spread)
+        volatility = np.exp(np.stack([paths[0] + paths[1], paths[0]]))
+        factor = walk(self._factor_key[:1], minutes, growing(_PERIODS), _SHORT, regimes_of(volatility))
+        return np.concatenate([volatility, factor * (_FACTOR_DAILY * _PER_MINUTE)])
+
+    def _asset_logs(self, wanted: Ints, minutes: Ints, shared: Floats) -> Floats:
+        own = walk(self.coin_keys[wanted], minutes, growing(_PERIODS), _SHORT, regimes_of(shared[:2]))
+        logs: Floats = (
+            self._log_price[wanted, None] + self._beta[wanted, None] * shared[2] + self._own[wanted, None] * own
+        )
         return logs
 
-    def premium(self, rows: Ints, minutes: Ints) -> Floats:
-        """Premium of the perpetual over its index, as a fraction [rows, minutes]; funding follows from it."""
-        heat = self.heat[self.universe.coin[rows]] * 2.2e-4
-        return walk(self.premium_keys[rows], minutes, PREMIUM_OCTAVES) * heat[:, None] + 0.5e-4
+    def crowding(self, wanted: Ints, minutes: Ints) -> Floats:
+        """How far traders lean to the long side [assets, minutes], as the premium that they pay.
+
+        It drifts over days and returns; premiums, funding, dated futures and the shares of longs follow it.
+        """
+        found: Floats = walk(self._crowd_keys[wanted], minutes, _CROWD_OCTAVES) * self._crowd[wanted]
+        return found
+
+    def premium(self, rows: Ints, minutes: Ints, averaged: bool = False) -> Floats:
+        """Premium of the perpetual over its index, as a fraction [rows, minutes]; averaged, as funding follows it."""
+        coins, where = np.unique(self.universe.coin[rows], return_inverse=True)
+        return self._premium(rows, minutes, self.crowding(coins, minutes)[where], averaged)
+
+    def _premium(self, rows: Ints, minutes: Ints, crowding: Floats, averaged: bool = False) -> Floats:
+        own = walk(self.premium_keys[rows], minutes, _PREMIUM_OCTAVES[:1] if averaged else _PREMIUM_OCTAVES)
+        found: Floats = own * self._heat[self.universe.coin[rows]] + crowding + _USUAL_PREMIUM
+        return found
+
+    def carry(self, crowding: Floats) -> Floats:
+        """The yearly premium of dated futures of an asset over its spot price."""
+        return _CARRY + _CROWD_CARRY * crowding
 
     def index_logs(self, rows: Ints, minutes: Ints) -> Floats:
         """Log of the pair's fair spot price, in quote per raw base unit."""
@@ -127,10 +198,13 @@ class Market:
         """Log of the traded price, before it is rounded to the tick."""
         world = self.universe
         away = walk(self.market_keys[rows], minutes, _VENUE_OCTAVES) + self._lean[rows, None]
-        away = away + self.premium(rows, minutes) * world.perp[rows, None]
-        years = np.maximum(world.delisted[rows, None] - minutes, 0) / (365.0 * DAY)
-        logs: Floats = self.index_logs(rows, minutes) + away + world.future[rows, None] * years * _CARRY
-        return logs
+        if (world.perp[rows] + world.future[rows]).any():
+            coins, where = np.unique(world.coin[rows], return_inverse=True)
+            crowding = self.crowding(coins, minutes)[where]
+            years = np.maximum(world.delisted[rows, None] - minutes, 0) / (365.0 * DAY)
+            away = away + self._premium(rows, minutes, crowding) * world.perp[rows, None]
+            away = away + world.future[rows, None] * years * self.carry(crowding)
+        return self.index_logs(rows, minutes) + away
 
     def to_tick(self, rows: Ints, prices: Floats) -> Floats:
         """Prices rounded to the market's tick, never below one tick."""
@@ -156,7 +230,8 @@ class Market:
         logs = self.asset_logs(wanted, points * 60)
         start, end = np.searchsorted(points, hours), np.searchsorted(points, hours + 1)
         moved = np.abs(logs[:, end] - logs[:, start]) / (self.minute_vol[wanted, None] * 60.0**0.5)
-        busy = _DAY_CURVE[hours % 24] * (1.0 + 0.35 * np.minimum(moved, 5.0))[where]
+        regime = self.volatility(points * 60)[0, start] ** _VOLUME_FOLLOWS
+        busy = _DAY_CURVE[hours % 24] * regime * (1.0 + 0.35 * np.minimum(moved, 5.0))[where]
         level = np.exp(walk(self.bar_keys[rows], hours, _HOUR_OCTAVES))
         volume = (world.volume_usd[rows] / self.quote_usd[rows] / 24 * 0.7)[:, None] * busy * level
         return np.where(self.listed(rows, hours * 60), volume, 0.0)

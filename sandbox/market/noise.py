@@ -15,6 +15,7 @@ _A = np.uint64(0xBF58476D1CE4E5B9)
 _B = np.uint64(0x94D049BB133111EB)
 
 Octaves = tuple[tuple[int, float], ...]  # (period in steps, amplitude)
+Regimes = tuple[tuple[int, Floats], ...]  # (bound in steps, volatility [steps] of the octaves shorter than it)
 
 
 def key(*parts: object) -> int:
@@ -98,17 +99,18 @@ def _run(series: Keys, steps: Ints, period: int, label: int, tailed: bool) -> Fl
     return np.concatenate(parts, axis=1)
 
 
-def walk(series: Keys, steps: Ints, octaves: Octaves, tailed_below: int = 0, loud: Floats | None = None) -> Floats:
+def walk(series: Keys, steps: Ints, octaves: Octaves, tailed_below: int = 0, regimes: Regimes = ()) -> Floats:
     """A continuous path per series at integer steps: array [series, steps].
 
-    `loud` scales the octaves shorter than `tailed_below` (volatility regimes); those are fat-tailed too.
+    Octaves shorter than `tailed_below` have fat tails. `regimes` are of volatility, by bound, the lowest bound first:
+    an octave is scaled by the first whose bound it is shorter than.
     """
     total = np.zeros((len(series), len(steps)))
     run = in_a_row(steps)
     for label, (period, amplitude) in enumerate(octaves):
-        short = period < tailed_below
-        part = (_run if run else _points)(series, steps, period, label, short)
-        total += part * (amplitude * loud if short and loud is not None else amplitude)
+        part = (_run if run else _points)(series, steps, period, label, period < tailed_below)
+        scale = next((regime for bound, regime in regimes if period < bound), None)
+        total += part * (amplitude if scale is None else amplitude * scale)
     return total
 
 

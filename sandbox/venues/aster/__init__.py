@@ -11,6 +11,7 @@ from sandbox.http.dispatch import Sandbox
 from sandbox.http.limits import Pool
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.http.streams import Frame, liquidations_of
+from sandbox.market.listing import funding_cap
 from sandbox.market.world import World
 from sandbox.venues import binance
 from sandbox.venues.aster.info import futures_info, spot_info
@@ -57,7 +58,8 @@ class Aster(Binance):
         asked = request.query.get("symbol")
         return json_response([
             {"symbol": symbol, "interestRate": f"{0.0001 * state.hours[row] / 8:.8f}", "time": request.now_ms,
-             "fundingIntervalHours": int(state.hours[row]), "fundingFeeCap": 0.03, "fundingFeeFloor": -0.03}
+             "fundingIntervalHours": int(state.hours[row]), "fundingFeeCap": funding_cap("aster"),
+             "fundingFeeFloor": -funding_cap("aster")}
             for row, symbol in symbols.items() if asked in (None, "", symbol)
         ])  # fmt: skip
 

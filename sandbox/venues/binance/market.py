@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
+from sandbox.market.derivatives import next_funding_ms
+from sandbox.market.listing import funding_cap
 from sandbox.market.world import World
 from sandbox.venues.binance.info import futures_info, spot_info
 from sandbox.wire.candles import INTERVALS, Candles, candles
@@ -127,8 +128,8 @@ class Binance:
             since = [at for at, _ in one.intervals if at <= request.now_ms][-1]
             out.append({
                 "symbol": one.symbol,
-                "adjustedFundingRateCap": f"{FUNDING_CAP:.8f}",
-                "adjustedFundingRateFloor": f"{-FUNDING_CAP:.8f}",
+                "adjustedFundingRateCap": f"{funding_cap(one.venue):.8f}",
+                "adjustedFundingRateFloor": f"{-funding_cap(one.venue):.8f}",
                 "fundingIntervalHours": int(state.hours[row]),
                 "disclaimer": False,
                 "updateTime": since or one.listed_ms,

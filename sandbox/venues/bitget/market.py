@@ -5,14 +5,13 @@ from typing import Any
 from sandbox.derived.constituents import constituents
 from sandbox.derived.ladder import ladder, texts
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import DAY_MS, Listing
+from sandbox.market.listing import DAY_MS, Listing, funding_cap
 from sandbox.market.world import World
 from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole
 
 HOST = "api.bitget.com"
 CATEGORIES = {"USDT": "USDT-FUTURES", "USDC": "USDC-FUTURES", "USD": "COIN-FUTURES"}
-FUNDING_CAP = "0.003"
 _ANNOUNCED_MS, _LEAVING_MS, _GONE_MS = 2 * DAY_MS, DAY_MS, 7 * DAY_MS
 _EXCHANGES = {"gate": "GATEIO"}
 
@@ -140,8 +139,8 @@ class Bitget:
         columns = (state.rate, state.hours, following)
         return envelope([
             {"symbol": self.world.universe.listings[row].symbol, "fundingRate": trimmed(rate, 10),
-             "fundingRateInterval": str(hours), "nextUpdate": str(due), "minFundingRate": f"-{FUNDING_CAP}",
-             "maxFundingRate": FUNDING_CAP}
+             "fundingRateInterval": str(hours), "nextUpdate": str(due), "minFundingRate": str(-funding_cap("bitget")),
+             "maxFundingRate": str(funding_cap("bitget"))}
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
         ], request.now_ms)  # fmt: skip
 

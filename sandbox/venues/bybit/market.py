@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote
 
-from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
-from sandbox.market.listing import Listing
+from sandbox.market.derivatives import next_funding_ms
+from sandbox.market.listing import Listing, funding_cap
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
 from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
@@ -163,7 +163,7 @@ class Bybit:
             "unifiedMarginTrade": True, "fundingInterval": hours[-1] * 60 if hours else 480,
             "settleCoin": one.base_raw if one.inverse else one.quote,
             "copyTrading": "both" if one.type == "perp" else "none",
-            "upperFundingRate": str(FUNDING_CAP), "lowerFundingRate": str(-FUNDING_CAP),
+            "upperFundingRate": str(funding_cap(one.venue)), "lowerFundingRate": str(-funding_cap(one.venue)),
             "isPreListing": False, "preListingInfo": None, "symbolType": "",
         }  # fmt: skip
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
-from sandbox.market.listing import NEVER_MS, Listing
+from sandbox.market.derivatives import next_funding_ms
+from sandbox.market.listing import NEVER_MS, Listing, funding_cap
 from sandbox.market.world import World
 from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed
@@ -147,7 +147,7 @@ def _contract(one: Listing) -> dict[str, Any]:
         "config_change_time": one.listed_ms // 1000, "funding_impact_value": "10000", "orders_limit": 100,
         "enable_bonus": True, "enable_credit": True, "enable_decimal": False, "create_time": one.listed_ms // 1000,
         "launch_time": one.listed_ms // 1000, "delisting_time": ended, "delisted_time": ended,
-        "funding_cap_ratio": "0.75", "funding_rate_limit": str(FUNDING_CAP),
+        "funding_cap_ratio": "0.75", "funding_rate_limit": str(funding_cap(one.venue)),
     }  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from sandbox.derived.constituents import constituents
-from sandbox.market.derivatives import FUNDING_CAP, next_funding_ms
-from sandbox.market.listing import DAY_MS, HOUR_MS, Listing
+from sandbox.market.derivatives import next_funding_ms
+from sandbox.market.listing import DAY_MS, HOUR_MS, Listing, funding_cap
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
 from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
@@ -153,8 +153,9 @@ def _contract(one: Listing) -> dict[str, Any]:
         "isQuanto": not one.inverse, "isInverse": one.inverse, "markMethod": "FairPrice", "fairMethod": "FundingRate",
         "fundingBaseSymbol": f".{coin}INT8H", "fundingQuoteSymbol": f".{one.quote}INT8H",
         "fundingRateSymbol": f".{one.symbol}FPI8H", "indexSymbol": index_symbol(one), "settlementSymbol": "",
-        "predictedFundingFeeRate": None, "dailyInterestRate": 0.0003, "fundingRateCap": FUNDING_CAP,
-        "fundingRateFloor": -FUNDING_CAP, "effectiveFundingRateCycleStartTime": one.listed_ms, "maxLeverage": 50,
+        "predictedFundingFeeRate": None, "dailyInterestRate": 0.0003, "fundingRateCap": funding_cap(one.venue),
+        "fundingRateFloor": -funding_cap(one.venue), "effectiveFundingRateCycleStartTime": one.listed_ms,
+        "maxLeverage": 50,
         "sourceExchanges": ["okex", "binance", "kucoin", "gateio", "bybit"], "premiumsSymbol1M": f".{one.symbol}PI",
         "premiumsSymbol8H": f".{one.symbol}PI8H", "fundingBaseSymbol1M": f".{coin}INT",
         "fundingQuoteSymbol1M": f".{one.quote}INT", "marketStage": "NORMAL", "marketType": "CRYPTO",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import DAY_MS, Listing
+from sandbox.market.listing import DAY_MS, Listing, funding_cap
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
 from sandbox.wire.endpoint import Request, Response, json_response
@@ -13,7 +13,6 @@ from sandbox.wire.numbers import whole
 from sandbox.wire.settlements import settlements
 
 LONGEST = 2000
-FUNDING_CAP = 0.003
 _ANNOUNCED_MS, _LEAVING_MS, _GONE_MS = 2 * DAY_MS, 3 * DAY_MS, 7 * DAY_MS
 _EXCHANGES = {"gate": "GATEIO"}
 _DOLLARS = ("USDT", "USDC", "USD")
@@ -78,7 +77,7 @@ class Contracts:
         columns = (state.rate, state.hours, next_funding_ms(request.now_ms, state.hours))
         return envelope([
             {"symbol": self.world.universe.listings[row].symbol, "fundingRate": round(rate, 10),
-             "maxFundingRate": FUNDING_CAP, "minFundingRate": -FUNDING_CAP, "collectCycle": hours,
+             "maxFundingRate": funding_cap("mexc"), "minFundingRate": -funding_cap("mexc"), "collectCycle": hours,
              "nextSettleTime": due, "timestamp": request.now_ms}
             for row, rate, hours, due in zip(rows, *(column[rows].tolist() for column in columns), strict=True)
         ])  # fmt: skip

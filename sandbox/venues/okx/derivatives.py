@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sandbox.derived.constituents import constituents
-from sandbox.market.derivatives import FUNDING_CAP, HOUR_MS, funding_rate, next_funding_ms
+from sandbox.market.derivatives import HOUR_MS, funding_rate, next_funding_ms
+from sandbox.market.listing import funding_cap
 from sandbox.market.noise import Floats
 from sandbox.market.universe import MINUTE_MS
 from sandbox.venues.okx.market import NO_INSTRUMENT, Okx, contracts, envelope, failure, missing, wrong
@@ -45,8 +46,8 @@ class OkxDerivatives:
             out.append({
                 "formulaType": "withRate", "fundingRate": f"{state.rate[row]:.16f}", "fundingTime": str(at),
                 "impactValue": "20000.0000000000000000", "instId": world.universe.listings[row].symbol,
-                "instType": "SWAP", "interestRate": "0.0001000000000000", "maxFundingRate": str(FUNDING_CAP),
-                "method": "current_period", "minFundingRate": str(-FUNDING_CAP), "nextFundingRate": "",
+                "instType": "SWAP", "interestRate": "0.0001000000000000", "maxFundingRate": str(funding_cap("okx")),
+                "method": "current_period", "minFundingRate": str(-funding_cap("okx")), "nextFundingRate": "",
                 "nextFundingTime": str(at + step), "premium": f"{state.premium[row]:.16f}",
                 "prevFundingTime": str(at - step), "settFundingRate": f"{settled[row]:.16f}",
                 "settState": "settled", "ts": str(request.now_ms),

@@ -18,7 +18,7 @@ from sandbox.derived.chain import Chain, chain
 from sandbox.derived.constituents import constituents
 from sandbox.derived.positioning import long_fraction, takers
 from sandbox.http.streams import liquidations_of
-from sandbox.market.derivatives import FUNDING_CAP
+from sandbox.market.listing import funding_cap
 from sandbox.market.world import World
 from sandbox.venues import SIMULATED_VENUES
 from sandbox.venues.binance import options as binance_options
@@ -271,7 +271,7 @@ def test_perpetuals_are_the_worlds(first_minute: FirstMinute, venue: str) -> Non
         assert mark == pytest.approx(state.mark[row], rel=1e-12, abs=rounded), symbol
         assert index == pytest.approx(state.index[row], rel=1e-12, abs=0 if venue == "bitget" else rounded), symbol
         assert hours == state.hours[row], symbol
-        assert abs(rate) <= FUNDING_CAP
+        assert abs(rate) <= funding_cap(venue)
         fine = half(RATE_DECIMALS[venue]) if venue in RATE_DECIMALS else 0
         assert rate == pytest.approx(state.rate[row], rel=1e-12, abs=max(fine, 1e-12)), symbol
 

@@ -1,14 +1,16 @@
 """Option chains of the simulated market: no arbitrage in them, the same from any call, listed as venues list them."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
 from sandbox.derived.chain import YEAR_MS, Chain, chain, expiries
 from sandbox.market.clock import Clock
 from sandbox.market.listing import ANCHOR_MS
-from sandbox.market.noise import Ints
+from sandbox.market.noise import Floats, Ints
 from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 
@@ -50,6 +52,34 @@ def test_prices_admit_no_arbitrage(world: World, coin: str, minute: int) -> None
     order = np.argsort(years)
     assert (np.diff((found.atm_iv**2 * years)[order]) >= -1e-12).all()
     assert 0.2 < float(found.atm_iv.min()) < float(found.atm_iv.max()) < 1.6
+
+
+def smile(moneyness: Floats, volatility: Floats, at_the_money: float, years: float) -> tuple[float, float]:
+    """(curvature, skew): the second and first coefficient of volatility by moneyness, in units of one deviation."""
+    deviations = moneyness / (at_the_money * years**0.5)
+    near = np.abs(deviations) < 1.6
+    curvature, skew, _ = np.polyfit(deviations[near], volatility[near] / at_the_money, 2)
+    return float(curvature), float(skew)
+
+
+def test_smiles_are_curved_and_skewed_as_a_recorded_chain_is(world: World, recordings: Path) -> None:
+    """Deribit's options on BTC of one day: puts cost more volatility than calls, and both more than the middle."""
+    file = f"{recordings}/deribit/option_chain_btc_2025-12-05.csv"
+    with duckdb.connect() as con:
+        rows = con.execute(
+            "select T_years, list(ln(strike / S0)), list(mark_iv / 100), arg_min(mark_iv, abs(ln(strike / S0))) / 100 "
+            f"from '{file}' group by 1"
+        ).fetchall()
+    recorded = [smile(np.array(x), np.array(iv), middle, years) for years, x, iv, middle in rows]
+    simulated = []
+    for minute in range(NOW - 800 * DAY, NOW, 50 * DAY):
+        found = chain(world, "any", "BTC", minute, 1000.0)
+        for expiry in np.unique(found.expiry_ms)[::3].tolist():
+            mine, years = calls(found, expiry), (expiry - minute * 60_000) / YEAR_MS
+            moneyness = np.log(found.strike[mine] / found.forward[mine])
+            simulated.append(smile(moneyness, found.mark_iv[mine], float(found.atm_iv[mine][0]), years))
+    for wanted, got in zip(np.median(recorded, axis=0), np.median(simulated, axis=0), strict=True):
+        assert min(wanted / 2, wanted * 2) < got < max(wanted / 2, wanted * 2)
 
 
 def test_expiries_are_days_weeks_months_and_quarters_at_eight() -> None:

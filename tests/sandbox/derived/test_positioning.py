@@ -1,10 +1,14 @@
 """Positioning, order books and index components of the simulated market: plausible, and the same in any order."""
 
+from pathlib import Path
+
+import duckdb
 import numpy as np
 import pytest
 
 from sandbox.derived.positioning import long_fraction, long_of_late, takers
 from sandbox.market.clock import Clock
+from sandbox.market.derivatives import funding_rate
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.universe import build_universe
 from sandbox.market.world import build_world
@@ -26,18 +30,47 @@ def test_long_shares_are_bounded_and_randomly_accessible(kind: str) -> None:
     np.testing.assert_allclose(alone[0, 0], shares[7, 3], rtol=1e-12)
 
 
-def test_the_many_go_against_the_price_and_the_large_with_it() -> None:
+def test_longs_follow_the_price_as_recorded_ones_do(recordings: Path) -> None:
+    """Over four hours traders go against the price, by head more than by size; a ratio moves as far as a real one."""
+    folder = f"{recordings}/history/mrezende"
+    with duckdb.connect() as con:
+        rows = con.execute(
+            "select ln(oi_value_usd / oi) as price, global_ls_long as accounts, top_ls_acc_long as top_accounts, "
+            f"top_ls_pos_long as top_positions from '{folder}_long_short_15m.parquet' "
+            f"join '{folder}_oi_15m.parquet' using (open_time) order by open_time"
+        ).fetchnumpy()
     minutes = np.arange(MINUTE - 400 * 1440, MINUTE, 240)
-    coins = WORLD.universe.coin[ROWS]
-    logs = WORLD.market.asset_logs(coins, minutes)
-    moved = np.diff(logs, axis=1)
-
-    def follows(kind: str) -> float:
+    moved = np.diff(WORLD.market.asset_logs(WORLD.universe.coin[ROWS], minutes), axis=1)
+    follows = {}
+    for kind in KINDS:
+        recorded = rows[kind][16:] - rows[kind][:-16]
+        wanted = np.corrcoef(recorded, rows["price"][16:] - rows["price"][:-16])[0, 1]
         change = np.diff(long_fraction(WORLD, ROWS, kind, minutes), axis=1)
-        return float(np.mean([np.corrcoef(moved[n], change[n])[0, 1] for n in range(len(ROWS))]))
+        follows[kind] = float(np.mean([np.corrcoef(moved[n], change[n])[0, 1] for n in range(len(ROWS))]))
+        assert wanted - 0.35 < follows[kind] < wanted / 2 < 0, kind
+        assert recorded.std() / 1.5 < change.std() < recorded.std() * 4, kind
+    assert follows["accounts"] < follows["top_positions"]
 
-    assert follows("accounts") < -0.3
-    assert follows("top_positions") > 0.3
+
+def test_longs_premiums_funding_and_dated_futures_lean_to_the_same_side() -> None:
+    market, universe = WORLD.market, WORLD.universe
+    minutes = np.arange(MINUTE - 400 * 1440, MINUTE, 480)
+    premium = market.premium(ROWS, minutes)
+    rate = funding_rate(market, ROWS, minutes, np.full(premium.shape, 8))
+    far = np.abs(premium) > 1e-3
+    assert far.mean() > 0.1
+    assert (np.sign(premium) == np.sign(rate))[far].mean() > 0.95
+    for kind in KINDS:
+        longs = long_fraction(WORLD, ROWS, kind, minutes)
+        assert np.mean([np.corrcoef(longs[n], premium[n])[0, 1] for n in range(len(ROWS))]) > 0.3, kind
+    alive = (universe.listed < MINUTE - 60 * 1440) & (universe.delisted > MINUTE + 1440)
+    futures = np.flatnonzero(alive & (universe.future > 0))
+    assert len(futures)
+    minutes = np.arange(MINUTE - 60 * 1440, MINUTE, 480)
+    basis = market.price_logs(futures, minutes) - market.index_logs(futures, minutes)
+    carry = basis / (universe.delisted[futures, None] - minutes)
+    crowding = market.crowding(universe.coin[futures], minutes)
+    assert min(np.corrcoef(carry[n], crowding[n])[0, 1] for n in range(len(futures))) > 0.5
 
 
 def test_five_minutes_change_little() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.market.noise import fraction, growing, in_a_row, key, keys, uniform, walk
+from sandbox.market.noise import Floats, fraction, growing, in_a_row, key, keys, uniform, walk
 
 SERIES = keys(["a", "b", "c"], 1, "price")
 PERIODS = ((1, 0.5), (7, 1.0), (256, 4.0))
@@ -57,9 +57,17 @@ def test_uniform_numbers_are_even_and_unlike_by_series_label_and_cell() -> None:
 
 def test_a_volatile_regime_scales_only_octaves_below_its_bound() -> None:
     steps = np.arange(0, 2000)
-    calm, loud = (walk(SERIES, steps, PERIODS, 100, np.full((3, len(steps)), times)) for times in (0.0, 3.0))
-    plain = walk(SERIES, steps, PERIODS, 100, np.ones((3, len(steps))))
-    np.testing.assert_allclose(loud - calm, 3 * (plain - calm), atol=1e-9)
+
+    def scaled(*times: float) -> Floats:
+        bounds = zip((5, 100), times, strict=True)
+        return walk(SERIES, steps, PERIODS, 100, tuple((bound, np.full(len(steps), at)) for bound, at in bounds))
+
+    plain = scaled(1, 1)
+    np.testing.assert_array_equal(plain, walk(SERIES, steps, PERIODS, 100))
+    # The octaves of 1 and 7 steps follow their own regime each, that of 256 steps none.
+    np.testing.assert_allclose(scaled(3, 1) - scaled(0, 1), 3 * (plain - scaled(0, 1)), atol=1e-9)
+    np.testing.assert_allclose(scaled(0, 3) - scaled(0, 0), 3 * (scaled(0, 1) - scaled(0, 0)), atol=1e-9)
+    np.testing.assert_allclose(scaled(0, 0), walk(SERIES, steps, ((1, 0), (7, 0), (256, 4.0))), atol=1e-9)
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=6))

@@ -261,7 +261,7 @@ def test_scores_equal_scipy(simulated: tuple[Warehouse, list[Perp]]) -> None:
     name = f"{VENUE}:perp:{one.symbol}"
     rows = warehouse.records("from liquidation_map_scores where market_id = ? order by frozen_ms, horizon_h", name)
     assert {row["state"] for row in rows} >= {"scored"}
-    for row in rows[40::30]:
+    for row in rows[::10]:
         first = (row["frozen_ms"] - START_MS) // MINUTE
         span = slice(first, first + row["horizon_h"] * 60)
         middle, low, high = (
@@ -286,10 +286,11 @@ def test_scores_equal_scipy(simulated: tuple[Warehouse, list[Perp]]) -> None:
         if row["state"] == "scored":
             assert row["rho_model"] == pytest.approx(spearmanr(maps, liquidated)[0], abs=1e-9)
             assert row["rho_base"] == pytest.approx(spearmanr(near, liquidated)[0], abs=1e-9)
-            best = np.argsort(-maps, kind="stable")[: math.ceil(len(units) / 10)]
+            # A bin without an estimate predicts nothing, also where fewer than a tenth of the bins have one.
+            best = np.argsort(-maps, kind="stable")[: min(math.ceil(len(units) / 10), int((maps > 0).sum()))]
             assert row["hit_model"] == pytest.approx(liquidated[best].sum() / liquidated.sum(), abs=1e-9)
             checked += 1
-    assert checked >= 5
+    assert checked >= 20
 
 
 @pytest.mark.requirement("heatmap:scores")

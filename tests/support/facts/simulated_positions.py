@@ -14,7 +14,7 @@ from sandbox.market.market import Bars, Market
 from sandbox.market.noise import Floats, Ints
 from sandbox.market.universe import build_universe
 
-START_MS = (ANCHOR_MS // 86_400_000 + 30) * 86_400_000
+START_MS = (ANCHOR_MS // 86_400_000 + 56) * 86_400_000  # days of usual volatility: most windows can be scored
 VENUE, QUOTE = "binance", "USDT"
 TURNOVER = 0.02  # of the open interest, an hour
 USUAL_LEVERAGE, SPREAD = 18.0, 0.85  # a lognormal distribution's

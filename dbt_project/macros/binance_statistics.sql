@@ -13,6 +13,41 @@ if({{ label }} >= 1782345600000, {{ label }} + {{ period }}, {{ label }})
 {#- True for the symbol of a dated future (BTCUSDT_260327, BTCUSD_260327). -#}
 {% macro binance_is_dated(symbol) -%}coalesce(contains({{ symbol }}, '_') and not ends_with({{ symbol }}, '_PERP'), false){%- endmacro %}
 
+{#- The fields of a perp's bar, an array of texts: [open time, o, h, l, c, volume, close time, turnover, trades, bought by takers,
+    turnover bought by takers, …]. Of COIN-M the volumes are contracts and the turnovers coins. -#}
+{% macro binance_perp_bar_fields() -%}
+{%- set coin_margined = binance_is_coin_margined("key") -%}
+{{ return({
+    "opened_ms": time_ms("r[1]", past=true),
+    "closed_ms": time_ms("r[7]"),
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume": size("case when " ~ coin_margined ~ " then r[8] else r[6] end"),
+    "volume_contracts": size("case when " ~ coin_margined ~ " then r[6] end"),
+    "turnover": amount("case when not " ~ coin_margined ~ " then r[8] end"),
+    "taker_buy_turnover": amount("case when not " ~ coin_margined ~ " then r[11] end"),
+    "taker_buy_contracts": size("case when " ~ coin_margined ~ " then r[10] end"),
+}) }}
+{%- endmacro %}
+
+{#- What such a bar must have. -#}
+{% macro binance_perp_bar_required() -%}
+{{ return(["opened_ms", "closed_ms", "open", "close", "volume", "coalesce(turnover, volume_contracts)",
+    "coalesce(taker_buy_turnover, taker_buy_contracts)"]) }}
+{%- endmacro %}
+
+{#- A staging view of the archive's minutes of a value without trades: a price, or the premium, which is a fraction. -#}
+{% macro binance_value_bars(endpoint, premium=false) -%}
+{%- set fields = {"opened_ms": time_ms("r[1]", past=true), "closed_ms": time_ms("r[7]")} -%}
+{%- for name in ["open", "high", "low", "close"] -%}
+    {%- set text = "r[" ~ (loop.index + 1) ~ "]" -%}
+    {%- do fields.update({name: rate(text, most=1) if premium else price(text)}) -%}
+{%- endfor -%}
+{{ file_view('binance', endpoint, fields, ["opened_ms", "closed_ms", "open", "close"]) }}
+{%- endmacro %}
+
 {#- Long shares. longAccount is the share that is long, also where positions are counted (longPosition at COIN-M, whose
     rows are named by the pair). -#}
 {% macro binance_long_fractions(kind) -%}

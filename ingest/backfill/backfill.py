@@ -26,6 +26,8 @@ from ingest.backfill.files import (
     md5_of_etag,
     read_checksum,
     read_list,
+    rows_of,
+    version_of,
     without_covered,
 )
 from ingest.backfill.progress import BackfillState, Estimate
@@ -252,12 +254,15 @@ class Backfill:
         return None
 
     async def _keep(self, row: Row) -> None:
-        """Put a row into the journal, once there is room in the load."""
+        """Put a row into the journal, once there is room in the load; a body larger than a load is one of its own."""
+        size = len(row.body or "")
         await self._room.wait()
-        self.outbox.put(row)
-        self._unlanded += len(row.body or "")
-        if self._unlanded >= self.pace.load_bytes:
+        # Of all that wait for the next load, each looks again: those before it have taken some of its room.
+        while self._unlanded and self._unlanded + size > self.pace.load_bytes:
             self._room.clear()
+            await self._room.wait()
+        self.outbox.put(row)
+        self._unlanded += size
 
     async def _archive(self, client: Client, archive: Archive, catalogue: Catalogue) -> None:
         """Fetch the files that are new or were replaced: the newest first, of each period the highest ranked market
@@ -271,6 +276,10 @@ class Backfill:
                 self.state.fail(client.venue.name, f"{archive.name} {key}: {error}", now_ms())
                 continue
             known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
+            if not isinstance(archive.files, Bucket):
+                there = [replace(file, etag=known.get(file.path, "")) for file in there]
+                # One without an ETag was fetched when the exchange gave none.
+                known = {path: etag for path, etag in known.items() if not etag}
             files += [(-file.day.toordinal(), rank, key, file) for file in there if known.get(file.path) != file.etag]
             if there:
                 self._found.add(key)
@@ -340,9 +349,25 @@ class Backfill:
     async def _fetch_file(self, client: Client, archive: Archive, key: str, file: File) -> None:
         venue, name = client.venue.name, file.path.rpartition("/")[2]
         request = Request(key, self._minute(), 0)
-        endpoint = Endpoint(archive.endpoint, archive.host, f"/{file.path}", archive.pool, timeout_s=60)
+        listed, etags = isinstance(archive.files, Bucket), [file.etag]
+        endpoint = Endpoint(
+            archive.endpoint,
+            archive.host,
+            f"/{file.path}",
+            archive.pool,
+            timeout_s=60,
+            note=None if listed else lambda headers: etags.append(version_of(headers)),
+        )
         try:
-            algorithm, digest = archive.checksum or "md5", md5_of_etag(file.etag)
+            if file.etag and not listed:
+                # Without a list, the response says whether the file was replaced.
+                row = await client.fetch(replace(endpoint, method="HEAD"), request, {}, self._deadline())
+                if row.status != 200:
+                    raise ValueError(row.error or "no answer")
+                if etags[-1] == file.etag:
+                    self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
+                    return
+            algorithm, digest = archive.checksum or "md5", md5_of_etag(file.etag) if listed else None
             if archive.checksum:
                 stated = replace(endpoint, path=endpoint.path + CHECKSUM)
                 checksum = await client.fetch(stated, request, {}, self._deadline())
@@ -351,7 +376,7 @@ class Backfill:
                 digest = read_checksum(checksum.body, archive.checksum)
             unpacking = Unpacking(archive.packing, algorithm, digest)
             row = await client.fetch(replace(endpoint, decode=unpacking), request, {}, self._deadline())
-            if row.status == 404 and not isinstance(archive.files, Bucket):
+            if row.status == 404 and not listed:
                 self._note_absent(venue, archive, key, file.day, file.until)
                 self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
                 return
@@ -365,10 +390,10 @@ class Backfill:
             return
         params = {"day": file.day.isoformat(), "file": name, "sha256": unpacking.sha256}
         await self._keep(row._replace(params=canonical(params)))
-        lines = row.body.count("\n")
+        lines = rows_of(row.body) if archive.lines else row.body.count("\n")
         if lines < archive.lines * (file.until - file.day).days:
             await self._fetch_days(client, archive, key, file)
-        self.files.add(venue, archive.name, key, file, unpacking.sha256, lines, now_ms())
+        self.files.add(venue, archive.name, key, replace(file, etag=etags[-1]), unpacking.sha256, lines, now_ms())
         self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
 
     async def _fetch_days(self, client: Client, archive: Archive, key: str, month: File) -> None:
@@ -431,8 +456,7 @@ class Backfill:
             return
         # Rows that arrived meanwhile belong to the next load.
         self._unlanded -= waiting
-        if self._unlanded < self.pace.load_bytes:
-            self._room.set()
+        self._room.set()
 
 
 def _weight(history: History, piece: Piece) -> int:

@@ -4,6 +4,7 @@ import hashlib
 import io
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -22,8 +23,8 @@ CHECKSUM = ".CHECKSUM"
 @dataclass(frozen=True)
 class File:
     """A file: its path, its first day and the first one after it, the list's ETag, which changes when the file is
-    replaced, and its bytes; without a list they are empty and 0. `of_days` are the files that one of a month stands
-    for."""
+    replaced, and its bytes; without a list the ETag is that of the response when it was fetched, empty if it was not,
+    and the bytes are 0. `of_days` are the files that one of a month stands for."""
 
     path: str
     day: date
@@ -71,6 +72,17 @@ def read_checksum(text: str, algorithm: Literal["sha256", "md5"]) -> str:
     if len(digest) != 2 * hashlib.new(algorithm).digest_size or set(digest) - set("0123456789abcdef"):
         raise ValueError(f"not {algorithm}: {text[:80]!r}")
     return digest
+
+
+def rows_of(text: str) -> int:
+    """How many rows CSV has whose rows begin with a digit: without a header, and each once."""
+    return len({line for line in text.splitlines() if line[:1].isdigit()})
+
+
+def version_of(headers: Mapping[str, str]) -> str:
+    """What changes when a file is replaced, in the headers of a response; empty if they say nothing."""
+    changed = " ".join(filter(None, (headers.get("Last-Modified"), headers.get("Content-Length"))))
+    return headers.get("ETag", "").strip('"') or (changed if "Last-Modified" in headers else "")
 
 
 def md5_of_etag(etag: str) -> str | None:

@@ -104,6 +104,7 @@ class Endpoint:
     next_page  (page) → parameters of the next page, or None after the last; the recorded key is the page's number
     reduce     starts the declared reduction of a good body that is too large to keep
     decode     makes text (UTF-8) of a good body that is none; ValueError if it cannot
+    note       takes the headers of a good response
     """
 
     name: str
@@ -121,6 +122,7 @@ class Endpoint:
     reduce: Callable[[], Reduction] | None = None
     place: Callable[[str], Place | None] | None = None
     decode: Callable[[bytes], bytes] | None = None
+    note: Callable[[Mapping[str, str]], None] | None = None
 
     def of_key(self, key: str) -> "Endpoint":
         """The endpoint as it is for this key."""

@@ -175,6 +175,8 @@ class Client:
             return Attempt(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Attempt(None, requested_ms, None, f"{type(error).__name__}: {error}", None, again=True)
+        if endpoint.note and response.status == 200:
+            endpoint.note(response.headers)
         if endpoint.decode and response.status == 200:
             try:
                 raw = endpoint.decode(raw)

@@ -249,29 +249,31 @@ def _statistic_history(endpoint: str, path: str, interval: Interval, top: int, s
     )
 
 
-def _minutes(market: str) -> list[str]:
-    return [f"{market}/{period}/klines/{{}}/1m" for period in ("monthly", "daily")]
+def _minutes(kind: str) -> list[str]:
+    return [f"futures/{{market}}/{period}/{kind}/{{symbol}}/1m" for period in ("monthly", "daily")]
 
 
-def _archive(endpoint: str, like: str, *folders: str, first: date, days: int = 0, lines: int = 0) -> Archive:
+def _archive(endpoint: str, *folders: str, first: date, days: int = 0, coin_margined: bool = True) -> Archive:
+    """Files of one type; `market` in a folder is USD-M or COIN-M."""
+
+    def folders_of(symbol: str, month: date) -> list[str]:
+        market = "cm" if _is_coin_margined(symbol) else "um"
+        return [f"data/{folder.format(market=market, symbol=symbol)}/" for folder in folders]
+
     return Archive(
         endpoint,
         "data.binance.vision",
-        Bucket(
-            "s3-ap-northeast-1.amazonaws.com",
-            "/data.binance.vision",
-            lambda symbol, month: [f"data/{folder.format(symbol)}/" for folder in folders],
-        ),
+        Bucket("s3-ap-northeast-1.amazonaws.com", "/data.binance.vision", folders_of),
         re.compile(r"-(\d{4}-\d{2}(?:-\d{2})?)\.zip$"),
         "day" if any("/daily/" in folder for folder in folders) else "month",
         "archive",
         first,
         days,
-        like,
+        "spot_bars" if any(folder.startswith("spot/") for folder in folders) else "perp_bars",
         top=50,
-        has=lambda key: not _is_coin_margined(key),
+        has=lambda key: coin_margined or not _is_coin_margined(key),
         checksum="sha256",
-        lines=lines,
+        lines=1440 if any(folder.endswith("/1m") for folder in folders) else 0,
     )
 
 
@@ -442,9 +444,22 @@ BINANCE = Venue(
     ),
     archives=(
         # Open interest and ratios of five minutes, of which the API has 30 days. BTC's first file is of this day.
-        _archive("metrics_history", "perp_bars", "futures/um/daily/metrics/{}", first=date(2020, 9, 1), days=90),
-        _archive("perp_minutes_history", "perp_bars", *_minutes("futures/um"), first=date(2019, 9, 1), lines=1440),
-        _archive("spot_minutes_history", "spot_bars", *_minutes("spot"), first=date(2017, 8, 1), lines=1440),
-        _archive("funding_history", "perp_bars", "futures/um/monthly/fundingRate/{}", first=date(2020, 1, 1)),
+        _archive("metrics_history", "futures/{market}/daily/metrics/{symbol}", first=date(2020, 9, 1), days=90),
+        _archive("perp_minutes_history", *_minutes("klines"), first=date(2019, 9, 1)),
+        _archive(
+            "spot_minutes_history",
+            *(f"spot/{period}/klines/{{symbol}}/1m" for period in ("monthly", "daily")),
+            first=date(2017, 8, 1),
+        ),
+        _archive("funding_history", "futures/{market}/monthly/fundingRate/{symbol}", first=date(2020, 1, 1)),
+        # Of COIN-M the index is filed under another name, and no sample of the others has been seen.
+        *(
+            _archive(f"{name}_minutes_history", *_minutes(f"{kind}Klines"), first=first, coin_margined=False)
+            for name, kind, first in (
+                ("mark", "markPrice", date(2019, 12, 1)),
+                ("index", "indexPrice", date(2020, 1, 1)),
+                ("premium", "premiumIndex", date(2020, 1, 1)),
+            )
+        ),
     ),
 )

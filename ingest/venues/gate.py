@@ -133,24 +133,26 @@ def _contract_stats(interval: Interval, days: int) -> History:
     )
 
 
-def _archive(endpoint: str, folder: str) -> Archive:
+def _archive(endpoint: str, folder: str, like: str = "perp_bars") -> Archive:
+    # A folder has the files of all contracts, by month; or of all pairs, by day, of which the list gives one pair's.
+    spot = like == "spot_bars"
+
+    def folders(market: str, month: date) -> list[str]:
+        return [f"{folder}/{month:%Y%m}/{market}-" if spot else f"{folder}/{month:%Y%m}/"]
+
     return Archive(
         endpoint,
         "download.gatedata.org",
-        # The list is at the bucket itself; a folder has the files of all contracts.
-        Bucket(
-            "gateio-public-data.s3.ap-northeast-1.amazonaws.com",
-            "/",
-            lambda contract, month: [f"futures_usdt/{folder}/{month:%Y%m}/"],
-        ),
-        re.compile(r"-(\d{6})\.csv\.gz$"),
-        "month",
+        # The list is at the bucket itself.
+        Bucket("gateio-public-data.s3.ap-northeast-1.amazonaws.com", "/", folders),
+        re.compile(r"-(\d{6}(?:\d{2})?)\.csv\.gz$"),
+        "day" if spot else "month",
         "archive",
         date(2020, 1, 1),
         0,
-        "perp_bars",
+        like,
         top=50,
-        has=lambda contract: contract.endswith("_USDT"),
+        has=lambda market: spot or market.endswith("_USDT"),
         packing="gzip",
     )
 
@@ -291,7 +293,8 @@ GATE = Venue(
         _bar_history("spot_bars", "1h", 50, 90),
     ),
     archives=(
-        _archive("perp_minutes_history", "candlesticks_1m"),
-        _archive("funding_history", "funding_applies"),
+        _archive("perp_minutes_history", "futures_usdt/candlesticks_1m"),
+        _archive("spot_minutes_history", "spot/candlesticks_1m", "spot_bars"),
+        _archive("funding_history", "futures_usdt/funding_applies"),
     ),
 )

@@ -153,20 +153,21 @@ def _open_interest_history(interval: Interval, days: int) -> History:
     )
 
 
-def _archive(endpoint: str, folder: str) -> Archive:
+def _archive(endpoint: str, folder: str, like: str = "perp_bars") -> Archive:
     host = "historical-data.kucoin.com"
     return Archive(
         endpoint,
         host,
-        Bucket(host, "/", lambda name, month: [f"data/futures/daily/{folder.format(name)}/"]),
+        Bucket(host, "/", lambda name, month: [f"data/{folder.format(name)}/"]),
         re.compile(r"-(\d{4}-\d{2}-\d{2})\.zip$"),
         "day",
         "archive",
         date(2022, 12, 1),
         0,
-        "perp_bars",
+        like,
         top=50,
-        name_of=lambda symbol: symbol.replace("XBT", "BTC"),
+        # Spot pairs are written without a hyphen, and bitcoin's contracts as BTC.
+        name_of=lambda symbol: symbol.replace("XBT", "BTC").replace("-", ""),
         checksum="md5",
     )
 
@@ -273,7 +274,8 @@ KUCOIN = Venue(
         _spot_bar_history("1h", 50, 90),
     ),
     archives=(
-        _archive("perp_minutes_history", "klines/{}/1m"),
-        _archive("funding_history", "fundingRates/{}"),
+        _archive("perp_minutes_history", "futures/daily/klines/{}/1m"),
+        _archive("spot_minutes_history", "spot/daily/klines/{}/1m", "spot_bars"),
+        _archive("funding_history", "futures/daily/fundingRates/{}"),
     ),
 )

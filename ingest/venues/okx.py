@@ -217,11 +217,11 @@ RATIOS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def _archive(endpoint: str, folder: str, name: str, first: date) -> Archive:
-    # A file a day with all swaps, two days later; the days begin at 00:00 in UTC+8.
+    # A file a day with all swaps or all spot pairs, two days later; the days begin at 00:00 in UTC+8.
     return Archive(
         endpoint,
         "static.okx.com",
-        lambda day: f"/cdn/okex/traderecords/{folder}/daily/{day:%Y%m%d}/allswap-{name}-{day}.zip",
+        lambda day: f"/cdn/okex/traderecords/{folder}/daily/{day:%Y%m%d}/{name}-{day}.zip",
         re.compile(r"-(\d{4}-\d{2}-\d{2})\.zip$"),
         "day",
         "archive",
@@ -430,7 +430,8 @@ OKX = Venue(
         _bar_history("spot_bars", "1h", 50, 90),
     ),
     archives=(
-        _archive("perp_minutes_history", "candlesticks", "candlesticks", date(2023, 7, 1)),
-        _archive("funding_history", "swaprates", "fundingrates", date(2022, 1, 1)),
+        _archive("perp_minutes_history", "candlesticks", "allswap-candlesticks", date(2023, 7, 1)),
+        _archive("spot_minutes_history", "candlesticks", "allspot-candlesticks", date(2023, 7, 1)),
+        _archive("funding_history", "swaprates", "allswap-fundingrates", date(2022, 1, 1)),
     ),
 )

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 from xml.sax.saxutils import escape
@@ -73,3 +73,22 @@ def checksum(content: bytes, name: str, algorithm: Literal["sha256", "md5"]) -> 
     """The text beside a file: its digest and its name."""
     digest = hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()
     return Response(f"{digest}  {name}\n".encode(), content_type="text/plain")
+
+
+def send_file_or_checksum(
+    name: str,
+    prefix: str,
+    algorithm: Literal["sha256", "md5"],
+    content_of: Callable[[str], bytes | None],
+    is_wrong: Callable[[str], bool],
+) -> Response:
+    """GET of the ZIP file `<prefix><period>.zip`, or of the text beside it. `content_of` a period is None where there
+    is no file; the checksum of a period that `is_wrong` is another file's."""
+    zipped, _, rest = name.partition(".CHECKSUM")
+    period = zipped.removeprefix(prefix).removesuffix(".zip")
+    content = None if rest or zipped != f"{prefix}{period}.zip" else content_of(period)
+    if content is None:
+        return NOT_FOUND
+    if name == zipped:
+        return Response(content, content_type="application/zip")
+    return checksum(b"" if is_wrong(period) else content, zipped, algorithm)

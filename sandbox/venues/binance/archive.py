@@ -1,4 +1,4 @@
-"""Binance's archive: the list of its files, and its statistics, minutes and settlements as zipped CSV with checksums.
+"""Binance's archive: the list of its files; statistics, minutes, marks and settlements as zipped CSV with checksums.
 
 Its known defects are here too: days without a file, files that have every row twice, files with and without a header.
 """
@@ -7,18 +7,20 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
 from sandbox.derived.positioning import long_of_late, takers
 from sandbox.market.derivatives import open_interest
-from sandbox.market.noise import fraction
+from sandbox.market.noise import Floats, Ints, fraction
 from sandbox.market.world import World
 from sandbox.venues.binance.statistics import RATIOS, STARTS_FROM_MS
 from sandbox.wire.candles import candles
 from sandbox.wire.endpoint import Endpoint, Request, Response
-from sandbox.wire.files import NOT_FOUND, checksum, day_of, list_objects, next_month, pack, start_of
+from sandbox.wire.files import day_of, list_objects, next_month, pack, send_file_or_checksum, start_of
 from sandbox.wire.settlements import settlements
 
 HOST, BUCKET_HOST, BUCKET = "data.binance.vision", "s3-ap-northeast-1.amazonaws.com", "data.binance.vision"
@@ -39,16 +41,19 @@ minutes) that have no header, or, of a month, lack a day."""
 RELEASE = 1
 """Of the files: those of another release have other ETags."""
 
+Values = Callable[[int, Ints], Floats]
+"""(row of a market, minutes) → its values at these minutes."""
+
 
 @dataclass(frozen=True)
 class Tree:
-    """The files of one type: their folder with the symbol in it, the name between symbol and period, and their lines of
-    [begin, end) in ms."""
+    """The files of one type: their folder with the symbol in it, the name between symbol and period, whose markets they
+    are of, and their lines of [begin, end) in ms."""
 
     folder: str
     name: str
     first: date
-    spot: bool
+    market: Literal["um", "cm", "spot"]
     size: int
     lines: Callable[[int, int, int], Iterator[str]]
 
@@ -63,19 +68,34 @@ class Archive:
     def __init__(self, world: World) -> None:
         self.world = world
         listings = world.universe.listings
-        perps = {listings[row].symbol: row for row in world.universe.rows("binance", "perp").tolist()}
-        self.by_symbol = {
-            False: {symbol: row for symbol, row in perps.items() if not listings[row].inverse},
-            True: {listings[row].symbol: row for row in world.universe.rows("binance", "spot").tolist()},
+        perps = world.universe.rows("binance", "perp").tolist()
+        rows = {
+            "um": [row for row in perps if not listings[row].inverse],
+            "cm": [row for row in perps if listings[row].inverse],
+            "spot": world.universe.rows("binance", "spot").tolist(),
         }
-        um, spot = "data/futures/um", "data/spot"
+        self.by_symbol = {market: {listings[row].symbol: row for row in rows[market]} for market in rows}
+        um, cm, spot = "data/futures/um", "data/futures/cm", "data/spot"
         self.trees = [
-            Tree(f"{um}/daily/metrics/{{}}", "metrics", date(2020, 9, 1), False, 11_000, self._metrics),
-            Tree(f"{um}/daily/klines/{{}}/1m", "1m", date(2019, 12, 31), False, 40_000, self._klines),
-            Tree(f"{um}/monthly/klines/{{}}/1m", "1m", date(2019, 9, 1), False, 1_200_000, self._klines),
-            Tree(f"{spot}/daily/klines/{{}}/1m", "1m", date(2017, 8, 17), True, 50_000, self._spot_klines),
-            Tree(f"{spot}/monthly/klines/{{}}/1m", "1m", date(2017, 8, 1), True, 1_500_000, self._spot_klines),
-            Tree(f"{um}/monthly/fundingRate/{{}}", "fundingRate", date(2020, 1, 1), False, 900, self._settlements),
+            Tree(f"{um}/daily/metrics/{{}}", "metrics", date(2020, 9, 1), "um", 11_000, self._metrics),
+            Tree(f"{um}/daily/klines/{{}}/1m", "1m", date(2019, 12, 31), "um", 40_000, self._klines),
+            Tree(f"{um}/monthly/klines/{{}}/1m", "1m", date(2019, 9, 1), "um", 1_200_000, self._klines),
+            Tree(f"{spot}/daily/klines/{{}}/1m", "1m", date(2017, 8, 17), "spot", 50_000, self._spot_klines),
+            Tree(f"{spot}/monthly/klines/{{}}/1m", "1m", date(2017, 8, 1), "spot", 1_500_000, self._spot_klines),
+            Tree(f"{um}/monthly/fundingRate/{{}}", "fundingRate", date(2020, 1, 1), "um", 900, self._settlements),
+            *(
+                Tree(f"{um}/{length}/{kind}Klines/{{}}/1m", "1m", first, "um", size, partial(self._values, of, samples))
+                for kind, first, samples, of in (
+                    ("markPrice", date(2019, 12, 23), 60, self._mark),
+                    ("indexPrice", date(2020, 1, 1), 60, self._index),
+                    ("premiumIndex", date(2020, 1, 1), 12, self._premium),
+                )
+                for length, size in (("daily", 36_000), ("monthly", 1_100_000))
+            ),
+            Tree(f"{cm}/daily/metrics/{{}}", "metrics", date(2021, 12, 1), "cm", 11_000, self._coin_metrics),
+            Tree(f"{cm}/daily/klines/{{}}/1m", "1m", date(2020, 8, 10), "cm", 40_000, self._coin_klines),
+            Tree(f"{cm}/monthly/klines/{{}}/1m", "1m", date(2020, 8, 1), "cm", 1_200_000, self._coin_klines),
+            Tree(f"{cm}/monthly/fundingRate/{{}}", "fundingRate", date(2020, 8, 1), "cm", 900, self._settlements),
         ]
         self.file = lru_cache(256)(self._file)
 
@@ -100,16 +120,15 @@ class Archive:
         """GET of a file or its checksum."""
 
         def respond(request: Request) -> Response:
-            symbol, name = request.query["symbol"], request.query["file"]
-            zipped, _, rest = name.partition(".CHECKSUM")
-            period = zipped.removeprefix(f"{symbol}-{tree.name}-").removesuffix(".zip")
-            if rest or period not in set(self._periods(tree, symbol, request.now_ms)):
-                return NOT_FOUND
-            content = self.file(self.trees.index(tree), symbol, period)
-            if name == zipped:
-                return Response(content, content_type="application/zip")
-            wrong = fraction("archive checksum", symbol, period) < WRONG_CHECKSUM
-            return checksum(b"" if wrong else content, zipped, "sha256")
+            symbol, periods = request.query["symbol"], set(self._periods(tree, request.query["symbol"], request.now_ms))
+
+            def content(period: str) -> bytes | None:
+                return self.file(self.trees.index(tree), symbol, period) if period in periods else None
+
+            def is_wrong(period: str) -> bool:
+                return fraction("archive checksum", symbol, period) < WRONG_CHECKSUM
+
+            return send_file_or_checksum(request.query["file"], f"{symbol}-{tree.name}-", "sha256", content, is_wrong)
 
         return respond
 
@@ -129,7 +148,7 @@ class Archive:
 
     def _periods(self, tree: Tree, symbol: str, now_ms: int) -> Iterator[str]:
         """The days or months with a file: those of the market that have ended, the last day an hour ago."""
-        row = self.by_symbol[tree.spot].get(symbol)
+        row = self.by_symbol[tree.market].get(symbol)
         if row is None:
             return
         listing = self.world.universe.listings[row]
@@ -149,21 +168,23 @@ class Archive:
         tree = self.trees[number]
         day = date.fromisoformat(f"{period}-01" if tree.monthly else period)
         until = next_month(day) if tree.monthly else day + timedelta(days=1)
-        header, *lines = tree.lines(self.by_symbol[tree.spot][symbol], start_of(day), start_of(until))
+        header, *lines = tree.lines(self.by_symbol[tree.market][symbol], start_of(day), start_of(until))
         if tree.monthly and tree.name == "1m" and fraction("archive lacking", symbol, period) < LACKING:
             lines = lines[1440:]
         if fraction("archive doubled", symbol, period) < DOUBLED:
             lines = [line for line in lines for _ in range(2)]
-        without = tree.spot or (tree.name == "1m" and fraction("archive header", symbol, period) < HEADERLESS)
+        without = tree.market == "spot" or (
+            tree.name == "1m" and fraction("archive header", symbol, period) < HEADERLESS
+        )
         return pack(f"{symbol}-{tree.name}-{period}.csv", lines if without else [header, *lines])
 
-    def _metrics(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+    def _metrics(self, row: int, begin_ms: int, end_ms: int, coin_margined: bool = False) -> Iterator[str]:
         yield METRICS_HEADER
-        symbol, market, start = self.world.universe.listings[row].symbol, self.world.market, begin_ms // 60_000
+        listing, market, start = self.world.universe.listings[row], self.world.market, begin_ms // 60_000
         rows, starts = np.array([row]), np.arange(start, end_ms // 60_000, STEP)
         ends = starts + STEP
         size = open_interest(market, rows, ends)[0]
-        mark = np.exp(market.index_logs(rows, ends)[0] + market.premium(rows, ends)[0])
+        mark = self._mark(row, ends)
         longs = {kind: np.rint(long_of_late(self.world, row, kind, starts) * 1e4) / 1e4 for kind in RATIOS.values()}
         taken = takers(self.world, rows, start, len(starts), STEP)
         labels = starts if begin_ms >= STARTS_FROM_MS else ends
@@ -172,7 +193,36 @@ class Archive:
             ratios.append(taken.buy[0][n] / max(taken.sell[0][n], 1e-12))
             at = datetime.fromtimestamp(minute * 60, UTC).strftime("%Y-%m-%d %H:%M:%S")
             shares = ",".join(f"{ratio:.8f}" for ratio in ratios)
-            yield f"{at},{symbol},{size[n]:.16f},{size[n] * mark[n]:.16f},{shares}"
+            usd = size[n] * mark[n]
+            held = (np.rint(usd / listing.contract_size), size[n]) if coin_margined else (size[n], usd)
+            yield f"{at},{listing.symbol},{held[0]:.16f},{held[1]:.16f},{shares}"
+
+    def _coin_metrics(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        """As of USD-M, with contracts in the place of coins, and coins in the place of USD."""
+        return self._metrics(row, begin_ms, end_ms, coin_margined=True)
+
+    def _mark(self, row: int, minutes: Ints) -> Floats:
+        """The mark price at these minutes."""
+        market, rows = self.world.market, np.array([row])
+        logs: Floats = market.index_logs(rows, minutes)[0] + market.premium(rows, minutes)[0]
+        return np.exp(logs)
+
+    def _index(self, row: int, minutes: Ints) -> Floats:
+        logs: Floats = self.world.market.index_logs(np.array([row]), minutes)[0]
+        return np.exp(logs)
+
+    def _premium(self, row: int, minutes: Ints) -> Floats:
+        logs: Floats = self.world.market.premium(np.array([row]), minutes)[0]
+        return np.expm1(logs)
+
+    def _values(self, of: Values, samples: int, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        """Minutes of a value that is sampled so often a minute: without volumes, and `count` is that of the samples."""
+        yield KLINES_HEADER
+        values = of(row, np.arange(begin_ms // 60_000, end_ms // 60_000 + 1)).tolist()
+        for n, (opened, closed) in enumerate(pairwise(values)):
+            at = begin_ms + n * 60_000
+            prices = ",".join(f"{value:.8f}" for value in (opened, max(opened, closed), min(opened, closed), closed))
+            yield f"{at},{prices},0,{at + 59_999},0,{samples},0,0,0"
 
     def _klines(self, row: int, begin_ms: int, end_ms: int, unit: str = "000", last: str = "999") -> Iterator[str]:
         yield KLINES_HEADER
@@ -183,6 +233,17 @@ class Archive:
             base = lot % (volume * bought / quote if quote else 0.0)
             times = f"{at // 1000}{unit}", f"{at // 1000 + 59}{last}"
             yield f"{times[0]},{prices},{lot % volume},{times[1]},{quote:.8f},{trades},{base},{bought:.8f},0"
+
+    def _coin_klines(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        """As of USD-M, with contracts in the place of coins, and coins in the place of the quote currency."""
+        yield KLINES_HEADER
+        price, usd = self.world.price_format[row], self.world.universe.listings[row].contract_size
+        found = candles(self.world, row, 1, begin_ms, end_ms - 1, (end_ms - begin_ms) // 60_000, end_ms)
+        for at, o, h, low, c, volume, quote, trades, bought in found.rows():
+            prices = ",".join(price % value for value in (o, h, low, c))
+            coins = volume * bought / quote if quote else 0.0
+            sizes = f"{round(quote / usd)},{at + 59_999},{volume:.8f},{trades},{round(bought / usd)},{coins:.8f}"
+            yield f"{at},{prices},{sizes},0"
 
     def _spot_klines(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
         fine = begin_ms >= start_of(SPOT_MICROSECONDS_FROM)

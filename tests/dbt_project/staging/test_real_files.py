@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,33 @@ def _binance_bar(line: Line) -> dict[str, Any]:
 
 def _binance_settlement(line: Line) -> dict[str, Any]:
     return {"settled_ms": int(line[0]), "interval_h": float(line[1]), "funding_rate": float(line[2])}
+
+
+def _coin_bar(line: Line) -> dict[str, Any]:
+    """Of COIN-M: contracts, and coins where the header says quote."""
+    names = {"open": 1, "high": 2, "low": 3, "close": 4, "volume_contracts": 5, "volume": 7, "taker_buy_contracts": 9}
+    bounds = {"opened_ms": _ms(line[0]), "closed_ms": _ms(line[6])}
+    # A contract is worth 100 USD: so many coins at a price of the bar.
+    assert float(line[3]) < 100 * float(line[5]) / float(line[7]) < float(line[2])
+    return bounds | {name: float(line[at]) for name, at in names.items()}
+
+
+def _value_bar(line: Line) -> dict[str, Any]:
+    prices = dict(zip(("open", "high", "low", "close"), map(float, line[1:5]), strict=True))
+    return {"opened_ms": _ms(line[0]), "closed_ms": _ms(line[6])} | prices
+
+
+def _coin_metrics(line: Line) -> dict[str, Any]:
+    """Of COIN-M: contracts of 100 USD, and coins where the header says value, five minutes after the label."""
+    instant = datetime.fromisoformat(line[0]).replace(tzinfo=UTC) + timedelta(minutes=5)
+    contracts, coins = float(line[2]), float(line[3])
+    assert 63_000 < 100 * contracts / coins < 65_000
+    return {"t": int(instant.timestamp()) * 1000, "open_contracts": contracts, "open_interest": coins}
+
+
+def _top_accounts(line: Line) -> dict[str, Any]:
+    label = datetime.fromisoformat(line[0]).replace(tzinfo=UTC)
+    return {"t": int(label.timestamp()) * 1000, "long_fraction": float(line[4]) / (1 + float(line[4]))}
 
 
 def _bar(names: str) -> Callable[[Line], dict[str, Any]]:
@@ -107,6 +135,30 @@ SAMPLES = [
         for name in ("ADABTC_1m_2021-11-27_ms-era", "BTCUSDT_1m_2026-10-01", "BTCUSDT_8h_2026-07-29")
     ),
     Sample(
+        "binance/cm-klines_BTCUSD_PERP_8h_2026-07-29.csv", "perp_minutes_history", "BTCUSD_PERP", "perp_bars", _coin_bar
+    ),
+    *(
+        Sample("binance/cm-metrics_BTCUSD_PERP_2026-07-29.csv", "metrics_history", "BTCUSD_PERP", view, expected)
+        for view, expected in (("open_interest", _coin_metrics), ("long_short_top_accounts", _top_accounts))
+    ),
+    *(
+        Sample(
+            f"binance/um-{name}Klines_BTCUSDT_8h_2026-07-28.csv",
+            f"{kind}_minutes_history",
+            "BTCUSDT",
+            f"{kind}_bars",
+            _value_bar,
+        )
+        for name, kind in (("markPrice", "mark"), ("indexPrice", "index"), ("premiumIndex", "premium"))
+    ),
+    Sample(
+        "kucoin/spot-klines_BTCUSDT_8h_2026-07-29.csv",
+        "spot_minutes_history",
+        "BTC-USDT",
+        "spot_bars",
+        _bar("time open close high low volume turnover"),
+    ),
+    Sample(
         "binance/um-fundingRate_BTCUSDT_2026-06.csv", "funding_history", "BTCUSDT", "settlements", _binance_settlement
     ),
 ]
@@ -124,7 +176,7 @@ def warehouse(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Wareh
                 one.endpoint,
                 (archives / one.file).read_text(),
                 key=one.key,
-                params=json.dumps({"file": one.file}),
+                params=json.dumps({"file": one.file, "day": one.file.removesuffix(".csv")[-10:]}),
             )
             for one in SAMPLES
         ],
@@ -142,7 +194,9 @@ def test_each_row_of_the_samples_is_read(name: tuple[str, str], warehouse: Wareh
         with (archives / one.file).open(newline="") as file:
             lines = [line for line in csv.reader(file) if line and any(text[:1].isdigit() for text in line)]
         expected += [{"symbol": one.key or line[0]} | one.expected(line) for line in lines]
-    columns = list(expected[0])
+    columns = list(dict.fromkeys(name for one in expected for name in one))
+    # COIN-M has contracts where USD-M has a turnover.
+    expected = [{name: one.get(name) for name in columns} for one in expected]
 
     def order(row: dict[str, Any]) -> tuple[Any, ...]:
         return row["symbol"], row[columns[1]]

@@ -16,7 +16,16 @@ import pytest
 
 from ingest.backfill import files
 from ingest.backfill.backfill import Pace, backfill
-from ingest.backfill.files import File, Unpacking, md5_of_etag, read_checksum, read_list, without_covered
+from ingest.backfill.files import (
+    File,
+    Unpacking,
+    md5_of_etag,
+    read_checksum,
+    read_list,
+    rows_of,
+    version_of,
+    without_covered,
+)
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.archive import Archive
@@ -37,7 +46,7 @@ from tests.support.pipeline.warehouse import response, seeded
 from tests.support.start import clock_from, start_ms
 
 BINANCE = next(venue for venue in VENUES if venue.name == "binance")
-ARCHIVE, PERP_MINUTES, SPOT_MINUTES, FUNDING = BINANCE.archives
+ARCHIVE, PERP_MINUTES, SPOT_MINUTES, FUNDING, *MARKS = BINANCE.archives
 DAY = 86_400_000
 LISTED = """<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>{more}</IsTruncated>
@@ -83,6 +92,17 @@ def test_a_checksum_is_a_digest() -> None:
         with pytest.raises(ValueError, match="not sha256"):
             read_checksum(text, "sha256")
     assert (md5_of_etag(short), md5_of_etag(f"{short}-7"), md5_of_etag("")) == (short, None, None)
+
+
+def test_rows_are_counted_once_and_without_a_header() -> None:
+    assert rows_of("open_time,open\n1,2\n2,2\n1,2\n3,3") == 3
+
+
+def test_a_response_says_which_version_of_a_file_it_is() -> None:
+    dated = {"Last-Modified": "Mon, 23 Nov 2026 00:00:00 GMT", "Content-Length": "5"}
+    assert version_of({"ETag": '"abc"', **dated}) == "abc"
+    assert version_of(dated) == "Mon, 23 Nov 2026 00:00:00 GMT 5"
+    assert version_of({"Content-Length": "5"}) == ""
 
 
 def test_one_member_with_the_checksum_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,14 +233,17 @@ def test_the_views_read_files_at_the_instants_that_they_mean(archived: Archived,
 def test_minutes_and_settlements_of_files_are_those_of_the_market(
     archived: Archived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of each closed month and of the days since; rows that are there twice, with and without a header."""
+    """A file of each closed month and of the days since; rows that are there twice, with and without a header;
+    contracts and coins of COIN-M."""
     monkeypatch.setattr(simulated, "MISSING", 0.0)
     monkeypatch.setattr(simulated, "DOUBLED", 0.5)
     monkeypatch.setattr(simulated, "HEADERLESS", 0.5)
-    state = archived.fetch(3, PERP_MINUTES, SPOT_MINUTES, symbols=["BTCUSDT"])
+    state = archived.fetch(3, PERP_MINUTES, SPOT_MINUTES, *MARKS, symbols=["BTCUSDT"])
     days = len(archived.files())
     state = archived.fetch(40, FUNDING, symbols=["BTCUSDT"])
-    assert (state.state, days) == ("done", 6)
+    assert (state.state, days) == ("done", 15)
+    state = archived.fetch(3, PERP_MINUTES, ARCHIVE, symbols=["BTCUSD_PERP"])
+    assert (state.state, state.failed) == ("done", [])
     (tmp_path / "warehouse").mkdir()
     warehouse = seeded(tmp_path / "warehouse")
     warehouse.build(landed(archived.folder / "landing"), "raw_window")
@@ -230,7 +253,7 @@ def test_minutes_and_settlements_of_files_are_those_of_the_market(
         row = world.universe.row["binance", kind, "BTCUSDT"]
         found = warehouse.rows(
             f"select distinct opened_ms, closed_ms, open, high, low, close, turnover, taker_buy_turnover, reject"
-            f" from stg_binance__{kind}_bars_files order by opened_ms"
+            f" from stg_binance__{kind}_bars_files where symbol = 'BTCUSDT' order by opened_ms"
         )
         bars = world.bars(row, found[0][0] // 60_000, len(found))
         assert [at for at, *_ in found] == list(range(found[0][0], found[0][0] + 3 * DAY, 60_000))
@@ -246,62 +269,107 @@ def test_minutes_and_settlements_of_files_are_those_of_the_market(
     for at, hours, rate in settled:
         expected_hours, expected_rate = truth_of[at - at % 60_000]
         assert (hours, rate) == (expected_hours, pytest.approx(expected_rate, abs=1e-8))
+    marks, index, premiums = (
+        warehouse.rows(f"select distinct opened_ms, open, close from stg_binance__{kind}_bars_files order by opened_ms")
+        for kind in ("mark", "index", "premium")
+    )
+    minutes = np.array([at // 60_000 for at, *_ in marks])
+    rows = np.array([row])
+    logs, above = world.market.index_logs(rows, minutes)[0], world.market.premium(rows, minutes)[0]
+    for values, exact in ((index, np.exp(logs)), (marks, np.exp(logs + above)), (premiums, np.expm1(above))):
+        assert len(values) == 3 * 1440
+        assert [opened for _, opened, _ in values] == pytest.approx(exact.tolist(), rel=1e-6, abs=1e-8)
+        assert [closed for _, _, closed in values[:-1]] == [opened for _, opened, _ in values[1:]]
+    row = world.universe.row["binance", "perp", "BTCUSD_PERP"]
+    usd = world.universe.listings[row].contract_size
+    found = warehouse.rows(
+        "select distinct opened_ms, volume, volume_contracts, taker_buy_contracts, turnover, reject"
+        " from stg_binance__perp_bars_files where symbol = 'BTCUSD_PERP' order by opened_ms"
+    )
+    bars = world.bars(row, found[0][0] // 60_000, len(found))
+    assert {one[-2:] for one in found} == {(None, None)}
+    sizes = (bars.volume, bars.quote_volume / usd, bars.quote_volume * bars.taker_buy / usd)
+    for number, column in enumerate(sizes, start=1):
+        rounded = 0.51 if number > 1 else 0.0
+        assert [one[number] for one in found] == pytest.approx(column[0].tolist(), rel=1e-6, abs=rounded)
+    held = warehouse.rows(
+        "select t, open_interest, open_contracts, open_interest_usd, reject from stg_binance__open_interest_files"
+    )
+    size = open_interest(world.market, np.array([row]), np.array([at // 60_000 for at, *_ in held]))[0]
+    assert [one[1] for one in held] == pytest.approx(size.tolist())
+    assert {one[3:] for one in held} == {(None, None)}
+    assert 1e4 < held[0][2] * usd / held[0][1] < 1e6, "the price of a bitcoin"
+    assert warehouse.rows("select count(*) from stg_binance__long_short_accounts_files where reject is null") == [(0,)]
 
 
-@pytest.mark.parametrize(("name", "symbol", "size"), [
-    ("okx", "BTC-USDT-SWAP", "volume"), ("gate", "BTC_USDT", "volume_contracts"),
-    ("kucoin", "XBTUSDTM", "volume_contracts"),
+@pytest.mark.parametrize(("name", "symbol", "pair", "size"), [
+    ("okx", "BTC-USDT-SWAP", "BTC-USDT", "volume"), ("gate", "BTC_USDT", "BTC_USDT", "volume_contracts"),
+    ("kucoin", "XBTUSDTM", "BTC-USDT", "volume_contracts"),
 ])  # fmt: skip
 def test_minutes_of_other_venues_are_those_of_the_market(
-    name: str, symbol: str, size: str, archived: Archived, tmp_path: Path
+    name: str, symbol: str, pair: str, size: str, archived: Archived, tmp_path: Path
 ) -> None:
-    """A file of all swaps and of days in UTC+8; gzip by the month; checksums of another kind and another symbol."""
+    """A file of all swaps or pairs and of days in UTC+8; gzip by the month; other checksums and other symbols."""
     venue = next(one for one in VENUES if one.name == name)
-    state = archived.fetch(40 if name == "gate" else 4, *venue.archives, of=venue, symbols=[symbol])
+    state = archived.fetch(40 if name == "gate" else 4, *venue.archives, of=venue, symbols=[symbol, pair])
     assert (state.failed, state.state) == ([], "done")
     (tmp_path / "warehouse").mkdir()
     warehouse = seeded(tmp_path / "warehouse")
     warehouse.build(landed(archived.folder / "landing"), "raw_window")
     world = archived.world
     assert world is not None
-    row = world.universe.row[name, "perp", symbol]
-    found = warehouse.rows(
-        f"select opened_ms, open, high, low, close, {size}, reject, outside from stg_{name}__perp_bars_files"
-        f" where symbol = '{symbol}' order by opened_ms limit 3000"
-    )
-    assert {bar[-2:] for bar in found} == {(None, 0)}
-    first = found[0][0] // 60_000
-    assert first % 1440 == (16 * 60 if name == "okx" else 0), "when the file's day begins"
-    assert len({at for at, *_ in found}) == len(found) > (2000 if name != "gate" else 2900)
-    bars = world.bars(row, first, found[-1][0] // 60_000 - first + 1)
-    lot = 1.0 if size == "volume" else world.universe.listings[row].contract_size
-    for number, column in enumerate((bars.open, bars.high, bars.low, bars.close), start=1):
-        truth = [float(column[0][at // 60_000 - first]) for at, *_ in found]
-        assert [bar[number] for bar in found] == pytest.approx(truth, rel=1e-4)
-    truth = [float(bars.volume[0][at // 60_000 - first]) / lot for at, *_ in found]
-    assert [bar[5] for bar in found] == pytest.approx(truth, rel=1e-3, abs=1)
+    for kind, of in (("perp", symbol), ("spot", pair)):
+        row, column = world.universe.row[name, kind, of], size if kind == "perp" else "volume"
+        found = warehouse.rows(
+            f"select opened_ms, open, high, low, close, {column}, reject, outside from stg_{name}__{kind}_bars_files"
+            f" where symbol = '{of}' order by opened_ms limit 3000"
+        )
+        assert {bar[-2:] for bar in found} == {(None, 0)}
+        first = found[0][0] // 60_000
+        assert first % 1440 == (16 * 60 if name == "okx" else 0), "when the file's day begins"
+        assert len({at for at, *_ in found}) == len(found) > (2000 if name != "gate" else 2900)
+        bars = world.bars(row, first, found[-1][0] // 60_000 - first + 1)
+        lot = 1.0 if column == "volume" else world.universe.listings[row].contract_size
+        for number, values in enumerate((bars.open, bars.high, bars.low, bars.close), start=1):
+            truth = [float(values[0][at // 60_000 - first]) for at, *_ in found]
+            assert [bar[number] for bar in found] == pytest.approx(truth, rel=1e-4)
+        truth = [float(bars.volume[0][at // 60_000 - first]) / lot for at, *_ in found]
+        assert [bar[5] for bar in found] == pytest.approx(truth, rel=1e-3, abs=1)
     settled = warehouse.rows(
         f"select distinct settled_ms, funding_rate from stg_{name}__settlements_files where symbol = '{symbol}'"
     )
+    row = world.universe.row[name, "perp", symbol]
     rates = {at: rate for at, rate, _ in settlements(world, row, start_ms(), 400)}
     assert len(settled) >= 3
     for at, rate in settled:
         assert rate == pytest.approx(rates[at - at % 60_000], abs=1e-6)
 
 
+def test_a_replaced_file_is_fetched_again_where_there_is_no_list(
+    archived: Archived, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    okx = next(venue for venue in VENUES if venue.name == "okx")
+    monkeypatch.setattr(simulated_okx, "MISSING", 0.0)
+    for release, expected in ((1, 1), (1, 1), (2, 2)):
+        monkeypatch.setattr(simulated_okx, "RELEASE", release)
+        state = archived.fetch(4, okx.archives[-1], of=okx)
+        names = archived.files()
+        assert (state.state, len(names)) == ("done", expected * len(set(names)))
+
+
 def test_defects_of_other_archives_are_named(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
     """A day without a file, a file that is not the listed one, and a wrong checksum."""
     venues = {venue.name: venue for venue in VENUES}
     monkeypatch.setattr(simulated_okx, "MISSING", 1.0)
-    state = archived.fetch(12, venues["okx"].archives[1], of=venues["okx"])
+    state = archived.fetch(12, venues["okx"].archives[-1], of=venues["okx"])
     absent = state.absent["okx funding_history"]
     assert (state.state, absent["missing"] + absent["unpublished"]) == ("done", 12)
     assert absent["missing"] in (4, 5), "by the hour: a day begins at 16:00 UTC"
     monkeypatch.setattr(simulated_gate, "WRONG_ETAG", 1.0)
-    state = archived.fetch(40, venues["gate"].archives[1], of=venues["gate"], symbols=["BTC_USDT"])
+    state = archived.fetch(40, venues["gate"].archives[-1], of=venues["gate"], symbols=["BTC_USDT"])
     assert "the checksum is" in str(state.venues["gate"].last_error)
     monkeypatch.setattr(simulated_kucoin, "WRONG_CHECKSUM", 1.0)
-    state = archived.fetch(2, venues["kucoin"].archives[1], of=venues["kucoin"], symbols=["XBTUSDTM"])
+    state = archived.fetch(2, venues["kucoin"].archives[-1], of=venues["kucoin"], symbols=["XBTUSDTM"])
     assert "but the archive says d41d8cd98f00b204e9800998ecf8427e" in str(state.venues["kucoin"].last_error)
     assert archived.files() == []
 

@@ -33,7 +33,11 @@ def test_the_days_of_a_file_are_those_of_its_name() -> None:
     assert minutes.period_of("BTCUSDT-1m-2025-12.zip") == (date(2025, 12, 1), date(2026, 1, 1))
     assert minutes.period_of("BTCUSDT-1m-2025-12.zip.CHECKSUM") is None
     assert minutes.has("BTCUSDT")
-    assert not minutes.has("BTCUSD_PERP")
+    assert minutes.has("BTCUSD_PERP")
+    assert folders(metrics, "BTCUSD_PERP") == ["data/futures/cm/daily/metrics/BTCUSD_PERP/"]
+    marks = ARCHIVES["binance", "mark_minutes_history"]
+    assert folders(marks, "BTCUSDT")[1] == "data/futures/um/daily/markPriceKlines/BTCUSDT/1m/"
+    assert (marks.has("BTCUSD_PERP"), marks.lines) == (False, 1440)
 
 
 def test_names_are_those_of_the_venues() -> None:
@@ -46,6 +50,10 @@ def test_names_are_those_of_the_venues() -> None:
     name = kucoin.name_of("XBTUSDTM")
     assert (name, kucoin.checksum) == ("BTCUSDTM", "md5")
     assert folders(kucoin, name) == ["data/futures/daily/klines/BTCUSDTM/1m/"]
+    pairs, files = ARCHIVES["kucoin", "spot_minutes_history"], ARCHIVES["gate", "spot_minutes_history"]
+    assert folders(pairs, pairs.name_of("BTC-USDT")) == ["data/spot/daily/klines/BTCUSDT/1m/"]
+    assert folders(files, "BTC_USDT") == ["spot/candlesticks_1m/202607/BTC_USDT-"]
+    assert files.period_of("BTC_USDT-20260731.csv.gz") == (date(2026, 7, 31), date(2026, 8, 1))
     assert folders(gate, "BTC_USDT") == ["futures_usdt/candlesticks_1m/202607/"]
     assert gate.period_of("BTC_USDT-202607.csv.gz") == (date(2026, 7, 1), date(2026, 8, 1))
     assert (gate.packing, gate.checksum, gate.has("BTC_USD")) == ("gzip", None, False)

@@ -1,2 +1,1 @@
-{{ file_view('binance', 'perp_minutes_history', kline_fields(ms_text("{0}")),
-    ["opened_ms", "closed_ms", "open", "close", "volume", "turnover", "taker_buy_turnover"]) }}
+{{ file_view('binance', 'perp_minutes_history', binance_perp_bar_fields(), binance_perp_bar_required()) }}

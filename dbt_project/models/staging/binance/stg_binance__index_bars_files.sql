@@ -1,0 +1,1 @@
+{{ binance_value_bars('index_minutes_history') }}

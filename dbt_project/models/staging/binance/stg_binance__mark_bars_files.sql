@@ -1,0 +1,1 @@
+{{ binance_value_bars('mark_minutes_history') }}

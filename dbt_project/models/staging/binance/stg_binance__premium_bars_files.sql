@@ -1,0 +1,1 @@
+{{ binance_value_bars('premium_minutes_history', premium=true) }}

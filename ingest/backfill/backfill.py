@@ -50,6 +50,8 @@ AT_ONCE = 2
 """Requests of one rate limit that are open at once: few, because the recorder's minute has priority."""
 FILES_AT_ONCE = 8
 """Files of an archive that are fetched at once: they are small and come from other hosts than the recorder's."""
+UNPACKED = 4
+"""How many bytes a packed byte of a file becomes, about."""
 GRACE_S = 1.0
 """Seconds after the end of the allowed time in which open requests may still be answered."""
 Span = tuple[int, int]
@@ -284,7 +286,9 @@ class Backfill:
             if there:
                 self._found.add(key)
         requests, size = (2 if archive.checksum else 1) * len(files), sum(file.size for *_, file in files)
-        seconds, markets = _seconds(client.venue, archive.pool, requests), len({key for *_, key, _ in files})
+        # A load of so many unpacked bytes is landed a minute.
+        seconds = max(_seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED / self.pace.load_bytes)
+        markets = len({key for *_, key, _ in files})
         estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), size)
         self.state.estimate(client.venue.name, estimate)
         if self.wanted.dry_run:

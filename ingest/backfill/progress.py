@@ -49,7 +49,7 @@ class Progress:
 @dataclass(frozen=True)
 class Estimate:
     """What is missing of a kind: its markets, the requests for it (for files and their checksums too), the files with
-    their listed bytes, and how long the rate limit `pool` takes for the requests."""
+    their listed bytes, and how long the rate limit `pool` takes for the requests, or landing for the files."""
 
     name: str
     pool: str
@@ -65,7 +65,7 @@ class Estimate:
 
 
 def minutes(seconds: float) -> str:
-    """A time that rate limits take, in words."""
+    """A time that limits take, in words."""
     return f"about {seconds / 60:,.0f} min" if seconds >= 90 else "less than 2 min"
 
 

@@ -1,4 +1,3 @@
-{#- Of COIN-M the files have contracts, and coins in the place of USD. -#}
 {%- set coin_margined = binance_is_coin_margined("key") %}
 {{ binance_metrics({
     "t": binance_metrics_instant(),

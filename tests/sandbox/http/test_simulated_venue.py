@@ -21,7 +21,7 @@ def test_an_endpoint_has_a_host_and_a_rate_limit_of_its_venue(one: SimulatedVenu
     idle = set(one.pools) - {endpoint.pool for endpoint in endpoints}
     assert not idle or one.sockets is not None, "a limit that nothing counts against"
     assert {endpoint.pool for endpoint in endpoints} <= set(one.pools)
-    assert {endpoint.method for endpoint in endpoints} <= {"GET", "POST"}
+    assert {endpoint.method for endpoint in endpoints} <= {"GET", "HEAD", "POST"}
     routes = [(endpoint.method, endpoint.host, endpoint.path) for endpoint in endpoints]
     assert len(set(routes)) == len(routes)
 

@@ -20,7 +20,7 @@ STEPS = {"1m": 1, "5m": 5, "15m": 15, "1h": 60, "4h": 240, "1d": 1440}
 FACTS = (
     "instruments", "int_market_minutes", "int_market_bars", "int_liquidations", "int_response_minutes",
     "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_history_liquidations",
-    "int_settlements", "int_ratios",
+    "int_settlements", "int_ratios", "int_file_minutes",
     "int_fx_rates", "int_book_depth", "int_wallet_liquidations", "int_option_snapshots", "int_option_smiles",
     "int_index_components", "int_index_depth", "int_liquidation_maps", "int_identity", "int_contracts",
     "int_funding_intervals", "int_lost_markets", "raw_window",

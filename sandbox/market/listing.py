@@ -16,11 +16,6 @@ FIRST_MS = int(datetime(2019, 9, 8, tzinfo=UTC).timestamp() * 1000)
 NEVER_MS = 4_133_404_800_000  # the year 2100: no end
 
 
-# The largest funding rate per interval, of most perpetuals: recorded responses have it, Hyperliquid's documents theirs.
-_FUNDING_CAPS = {"bybit": 0.00375, "okx": 0.0075, "kucoin": 0.003, "bitget": 0.003, "mexc": 0.003, "aster": 0.03,
-                 "hyperliquid": 0.04}  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class Listing:
     """One market of one venue over its whole life; prices are per raw base unit (1000PEPE: per 1000 coins)."""
@@ -47,11 +42,6 @@ class Listing:
     @property
     def id(self) -> str:
         return f"{self.venue}:{self.type}:{self.symbol}"
-
-
-def funding_cap(venue: str) -> float:
-    """The largest funding rate of a venue's perpetuals, per interval."""
-    return _FUNDING_CAPS.get(venue, 0.02)
 
 
 def coins() -> list[Asset]:

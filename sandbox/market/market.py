@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from sandbox.market.listing import funding_cap
+from sandbox.market.listings import funding_cap
 from sandbox.market.noise import Floats, Ints, Regimes, growing, keys, uniform, walk
 from sandbox.market.universe import Universe
 

@@ -1,4 +1,5 @@
-"""The markets that the simulated venues list: each module `<venue>` of this folder has them in its `listings()`."""
+"""The markets that the simulated venues list: each module `<venue>` of this folder has them in its `listings()`, and
+may state in `FUNDING_CAP` the largest funding rate of its perpetuals."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -9,6 +10,15 @@ from sandbox.market.listing import Listing
 _FIRST = ("binance", "bybit", "hyperliquid", "bitget", "mexc", "upbit", "bithumb", "coinbase", "okx", "gate", "kucoin",
           "aster", "lighter")  # fmt: skip
 """The order of the universe's rows. Other venues follow by name, so that a new one moves no row and needs no entry."""
+
+
+USUAL_CAP = 0.02
+
+
+def funding_cap(venue: str) -> float:
+    """The largest funding rate of a venue's perpetuals, per interval."""
+    cap: float = getattr(import_module(f"{__name__}.{venue}"), "FUNDING_CAP", USUAL_CAP)
+    return cap
 
 
 def _declared() -> tuple[Callable[[], list[Listing]], ...]:

@@ -4,6 +4,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.03  # per interval, of most perpetuals, as in recorded responses
+
 PREFIX = {name: (f"1000{name}", 1e3) for name in ("PEPE", "SHIB", "BONK", "FLOKI", "CHEEMS", "SATS", "RATS", "CAT")}
 FIRST_MS = 1_690_156_800_000  # July 2023
 SHIELD, DOLLAR = "shield", "dollar"

@@ -4,6 +4,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, quarters, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.003  # per interval, of most perpetuals, as in recorded responses
+
 PREFIX = {
     "BONK": ("1000BONK", 1e3), "SATS": ("1000SATS", 1e3), "RATS": ("1000RATS", 1e3), "XEC": ("1000XEC", 1e3),
     "CAT": ("1000CAT", 1e3), "CHEEMS": ("1000CHEEMS", 1e3), "WHY": ("1000WHY", 1e3), "MOG": ("1000000MOG", 1e6),

@@ -4,6 +4,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, quarters, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.00375  # per interval, of most perpetuals, as in recorded responses
+
 PREFIX = {
     "PEPE": ("1000PEPE", 1e3), "SHIB": ("SHIB1000", 1e3), "BONK": ("1000BONK", 1e3), "FLOKI": ("1000FLOKI", 1e3),
     "LUNC": ("1000LUNC", 1e3), "XEC": ("1000XEC", 1e3), "SATS": ("10000SATS", 1e4), "RATS": ("1000RATS", 1e3),

@@ -4,6 +4,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, lot_decimals, price_decimals, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.04  # per interval, of most perpetuals, as documented
+
 PREFIX = {name: (f"k{name}", 1e3) for name in ("PEPE", "SHIB", "BONK", "FLOKI", "LUNC", "DOGS", "NEIRO")}
 # dex: (full name, collateral token index, markets, what it lists)
 DEXES = {

@@ -6,6 +6,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.003  # per interval, of most perpetuals, as in recorded responses
+
 PREFIX = {"BTC": ("XBT", 1.0), "BONK": ("1000BONK", 1e3), "SATS": ("10000SATS", 1e4), "RATS": ("1000RATS", 1e3)}
 LOTS = {"BTC": 0.001, "ETH": 0.01, "SOL": 0.1, "XRP": 10.0, "DOGE": 100.0}
 COIN_MARGINED = ("BTC", "ETH", "SOL", "XRP")

@@ -6,6 +6,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.003  # per interval, of most perpetuals, as in recorded responses
+
 PREFIX = {
     "BONK": ("1000BONK", 1e3), "RATS": ("1000RATS", 1e3), "MOG": ("1000000MOG", 1e6), "LADYS": ("10000LADYS", 1e4),
     "BABYDOGE": ("1000000BABYDOGE", 1e6), "BTT": ("1000BTT", 1e3), "WHY": ("10000WHY", 1e4),

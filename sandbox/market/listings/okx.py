@@ -6,6 +6,8 @@ from sandbox.market.assets import Asset, assets
 from sandbox.market.listing import Listing, coins, dates, intervals, lot_decimals, price_decimals, size
 from sandbox.market.noise import fraction
 
+FUNDING_CAP = 0.0075  # per interval, of most perpetuals, as in recorded responses
+
 # Coins of one contract as OKX lists them; others follow the same rule: a contract is worth about ten dollars.
 CONTRACTS = {"BTC": 0.01, "ETH": 0.1, "SOL": 1.0, "XRP": 100.0, "DOGE": 1000.0, "BNB": 0.01, "LTC": 1.0, "BCH": 0.1,
              "PEPE": 1e7, "SHIB": 1e6, "ADA": 100.0, "AVAX": 1.0, "LINK": 1.0, "BABYDOGE": 1e9, "BTT": 1e6}  # fmt: skip

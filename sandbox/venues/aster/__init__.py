@@ -11,7 +11,7 @@ from sandbox.http.dispatch import Sandbox
 from sandbox.http.limits import Pool
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.http.streams import Frame, liquidations_of
-from sandbox.market.listing import funding_cap
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.venues import binance
 from sandbox.venues.aster.info import futures_info, spot_info

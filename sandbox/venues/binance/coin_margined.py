@@ -115,13 +115,13 @@ class CoinMarginedStatistics(Statistics):
         """GET takerBuySellVol: contracts, and coins."""
         one = self.world.universe.listings[row]
         found = takers(self.world, np.array([row]), int(starts[0]), len(starts), step)
-        price = np.exp(self.world.market.index_logs(np.array([row]), starts)[0]) / one.contract_size
+        contracts = [(part[0] / one.contract_size).tolist() for part in (found.buy_quote, found.sell_quote)]
+        coins = [part[0].tolist() for part in (found.buy, found.sell)]
         return [
-            {"pair": pair(one), "contractType": "PERPETUAL", "takerBuyVol": f"{buy * rate:.0f}",
-             "takerSellVol": f"{sell * rate:.0f}", "takerBuyVolValue": f"{buy:.8f}", "takerSellVolValue": f"{sell:.8f}",
+            {"pair": pair(one), "contractType": "PERPETUAL", "takerBuyVol": f"{bought:.0f}",
+             "takerSellVol": f"{sold:.0f}", "takerBuyVolValue": f"{buy:.8f}", "takerSellVolValue": f"{sell:.8f}",
              "timestamp": label * 60_000}
-            for label, buy, sell, rate in zip(labels, found.buy[0].tolist(), found.sell[0].tolist(), price.tolist(),
-                                              strict=True)
+            for label, bought, sold, buy, sell in zip(labels, *contracts, *coins, strict=True)
         ]  # fmt: skip
 
     def held(self, row: int, starts: Ints, step: int, labels: list[int]) -> list[dict[str, Any]]:

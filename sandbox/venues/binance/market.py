@@ -3,7 +3,7 @@
 from typing import Any
 
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import funding_cap
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.venues.binance.info import futures_info, spot_info
 from sandbox.wire.candles import INTERVALS, Candles, candles

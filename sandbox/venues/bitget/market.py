@@ -5,7 +5,8 @@ from typing import Any
 from sandbox.derived.constituents import constituents
 from sandbox.derived.ladder import ladder, texts
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import DAY_MS, Listing, funding_cap
+from sandbox.market.listing import DAY_MS, Listing
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.wire.endpoint import Request, Response, json_response
 from sandbox.wire.numbers import trimmed, whole

@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import Listing, funding_cap
+from sandbox.market.listing import Listing
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.wire.candles import INTERVALS, candles
 from sandbox.wire.endpoint import Endpoint, Request, Response, json_response

@@ -3,7 +3,8 @@
 from typing import Any
 
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import NEVER_MS, Listing, funding_cap
+from sandbox.market.listing import NEVER_MS, Listing
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
 from sandbox.wire.numbers import trimmed

@@ -4,7 +4,8 @@ from typing import Any
 
 from sandbox.derived.constituents import constituents
 from sandbox.market.derivatives import next_funding_ms
-from sandbox.market.listing import DAY_MS, HOUR_MS, Listing, funding_cap
+from sandbox.market.listing import DAY_MS, HOUR_MS, Listing
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.wire.candles import candles
 from sandbox.wire.endpoint import Endpoint, Request, Response, json_response
@@ -96,8 +97,9 @@ class Futures:
         one = self.world.universe.listings[row]
         digits = one.decimals
         return success([
-            [at, round(o, digits), round(h, digits), round(low, digits), round(c, digits), lots(one, v, c)]
-            for at, o, h, low, c, v, _, _, _ in found.rows() if end is None or at <= end
+            [at, round(o, digits), round(h, digits), round(low, digits), round(c, digits),
+             round(q) if one.inverse else lots(one, v, c)]
+            for at, o, h, low, c, v, q, _, _ in found.rows() if end is None or at <= end
         ])  # fmt: skip
 
     def index(self, request: Request) -> Response:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sandbox.derived.constituents import constituents
 from sandbox.market.derivatives import HOUR_MS, funding_rate, next_funding_ms
-from sandbox.market.listing import funding_cap
+from sandbox.market.listings import funding_cap
 from sandbox.market.noise import Floats
 from sandbox.market.universe import MINUTE_MS
 from sandbox.venues.okx.market import NO_INSTRUMENT, Okx, contracts, envelope, failure, missing, wrong

@@ -17,7 +17,7 @@ from ingest.recorder.schedule import Schedule
 from ingest.venues import VENUES
 from sandbox.http.streams import Frame
 from sandbox.market.clock import Clock
-from sandbox.market.listing import ANCHOR_MS
+from sandbox.market.listing import ANCHOR_MS, DAY_MS
 from sandbox.market.universe import build_universe
 from sandbox.market.world import World, build_world
 from sandbox.server import create_app, serving
@@ -27,7 +27,8 @@ from tests.support.pipeline.recorder_minutes import earlier, unhurried
 from tests.support.pipeline.shared import shared
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, seeded, span
 
-NOW_MS = ANCHOR_MS + 37_500
+NOW_MS = ANCHOR_MS + 3 * DAY_MS + 37_500
+"""In the first minute of a day, in which every venue that sends liquidations has one."""
 
 
 def keep_rows(warehouse: Warehouse, venues: Iterable[str]) -> None:

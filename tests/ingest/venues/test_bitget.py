@@ -10,6 +10,7 @@ import pytest
 
 from ingest.venues.bitget import API, BITGET, PERPS, STREAMS, category
 from sandbox.derived.truth import truth
+from sandbox.http.streams import LONGEST_CATCH_UP_MS
 from sandbox.venues.bitget import streams as bitget_streams
 from tests.ingest.venues.conftest import FirstMinute
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
@@ -234,7 +235,7 @@ async def test_the_socket_speaks_as_declared() -> None:
             assert stream.skip(await ws.receive_str(timeout=5))
             await ws.send_str('{"op":"subscribe","args":[{"instType":"usdt-futures","topic":"nothing"}]}')
             assert stream.refused(await ws.receive_str(timeout=5))
-            await client.clock(NOW + MINUTE)
+            await client.clock(NOW + LONGEST_CATCH_UP_MS)  # somebody is liquidated in these minutes
             frame = await ws.receive(timeout=5)
             assert frame.type is aiohttp.WSMsgType.TEXT
             assert frame.json()["arg"] in ({"instType": kind, "topic": "liquidation"} for kind in bitget_streams._TYPES)

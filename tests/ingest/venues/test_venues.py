@@ -18,7 +18,7 @@ from sandbox.derived.chain import Chain, chain
 from sandbox.derived.constituents import constituents
 from sandbox.derived.positioning import long_fraction, takers
 from sandbox.http.streams import liquidations_of
-from sandbox.market.listing import funding_cap
+from sandbox.market.listings import funding_cap
 from sandbox.market.world import World
 from sandbox.venues import SIMULATED_VENUES
 from sandbox.venues.binance import options as binance_options
@@ -445,13 +445,16 @@ def test_taker_volumes_are_the_worlds(first_minute: FirstMinute, venue: str) -> 
         assert period == 5 * MINUTE
         assert [line[0] for line in found] == [(NOW - 5 * back) * MINUTE for back in range(count, 0, -1)], symbol
         flow = takers(world, np.array([row]), found[0][0] // MINUTE, len(found), period // MINUTE)
-        size = world.universe.listings[row].contract_size if unit == "contracts" else 1.0
-        bought, sold = (flow.buy_quote, flow.sell_quote) if unit == "usd" else (flow.buy / size, flow.sell / size)
+        one = world.universe.listings[row]
+        size = one.contract_size if unit == "contracts" else 1.0
+        quoted = unit == "usd" or (unit == "contracts" and one.inverse)
+        bought, sold = (flow.buy_quote, flow.sell_quote) if quoted else (flow.buy, flow.sell)
         for column, true in ((3, bought), (4, sold)):
             # Whole contracts, four decimals, or Bitget's lots.
-            lots = world.universe.listings[row].lot_decimals if venue == "bitget" else 4
+            lots = one.lot_decimals if venue == "bitget" else 4
             least = half(0 if unit == "contracts" else lots)
-            assert [line[column] for line in found] == pytest.approx(true[0].tolist(), rel=1e-12, abs=least), symbol
+            expected = (true[0] / size).tolist()
+            assert [line[column] for line in found] == pytest.approx(expected, rel=1e-12, abs=least), symbol
 
 
 @pytest.mark.parametrize(("venue", "kind"), pairs_of("_books"))

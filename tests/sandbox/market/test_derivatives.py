@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from sandbox.market.derivatives import funding_hours, funding_rate, liquidations, open_interest
-from sandbox.market.listing import funding_cap
+from sandbox.market.listings import funding_cap
 from sandbox.market.universe import MINUTE_MS
 from tests.support.small_market import ALL, HOURS, MARKET, SMALL, quick
 

@@ -98,7 +98,7 @@ insert or replace into pipeline.test_results values {{ rows | join(", ") }}
   {%- endif -%}
   {%- set triggers = [] -%}
   {%- for node in graph.nodes.values() -%}{%- do triggers.extend(node.config.get("triggers") or []) -%}{%- endfor -%}
-  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; "
+  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; delete from pipeline.window_built; "
     ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
     ~ "insert into pipeline.window_minutes select unnest(" ~ minutes | map("int") | list ~ "); "
     ~ "insert or replace into pipeline.settings values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
@@ -127,6 +127,20 @@ insert or replace into pipeline.test_results values {{ rows | join(", ") }}
   {%- if execute and not run_query(large).rows[0][0] -%}
   set threads = 1; set max_vacuum_tasks = 0; set disabled_compression_methods = 'fsst,dict_fsst,zstd,alprd,chimp,patas,roaring'
   {%- endif -%}
+{% endmacro %}
+
+{#- Backfilled responses that earlier builds have and this window does not read again (raw_window). -#}
+{% macro is_built() -%}
+{{ is_backfilled() }} and (tick_ms, venue) in (select (b.tick_ms, b.venue) from {{ source("pipeline", "window_built") }} as b)
+{%- endmacro %}
+
+{#- The end of a model with one row per minute, venue and endpoint: the stored rows of responses that are not read again. -#}
+{% macro with_built() %}
+{%- if is_update() %}
+union all by name
+select * from {{ this }}
+where tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w) and {{ is_built() }}
+{%- endif %}
 {% endmacro %}
 
 {#- The incremental strategy of every windowed model: delete the touched buckets, insert their new rows. `replace_on` is

@@ -47,8 +47,13 @@ def open_window(
     con.execute("begin")
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")
+    con.execute("delete from pipeline.window_built")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
     con.execute(f"insert into pipeline.window_minutes select unnest([{literals(*window.minutes)}]::bigint[])")
+    if window.built:
+        con.execute(
+            f"insert into pipeline.window_built values {', '.join(f'({literals(*one)})' for one in window.built)}"
+        )
     as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
     con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
     notes = {"triggers": " ".join(sorted(triggers)), "fetching": str(fetching).lower(), "opened_by": "pipeline"}
@@ -94,6 +99,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
         )
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")
+    con.execute("delete from pipeline.window_built")
     con.execute("commit")
     return build
 

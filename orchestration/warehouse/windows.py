@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from ingest.declaration.history import is_history
+from ingest.declaration.history import HISTORY_SQL, is_history
 from ingest.landing.landing import Load, committed_loads, in_landing
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, now_ms
 from orchestration.warehouse.writer import PipelineError, literals
@@ -49,6 +49,7 @@ class FileMinute:
     rows: int
     bytes: float
     received_ms: int | None
+    venues: list[str]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Window:
     finish.
 
     `finished` are rows of `pipeline.loads`; `partial` are loads with later minutes left, and the minute they are built
-    to.
+    to. `built` are minutes and venues whose backfilled rows are built and need not be read again: the last rows of a
+    minute come with the next minute's load, and a minute of a backfill may have a hundred megabytes.
     """
 
     minutes: tuple[int, ...]
@@ -67,6 +69,7 @@ class Window:
     as_of_ms: int
     more: bool
     started_ms: int
+    built: tuple[tuple[int, str], ...] = ()
 
 
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
@@ -102,17 +105,17 @@ def file_minutes(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[
                 select file_name as file, sum(total_uncompressed_size) as bytes
                 from parquet_metadata({files}) group by all),
             minutes as (
-                select filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms
+                select
+                    filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms,
+                    list(distinct venue) as venues
                 from read_parquet({files}, filename = true) group by all)
-            select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms
+            select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues
             from minutes join sizes using (file) order by tick_ms, file
             """
         ).fetchall()
     except duckdb.Error as error:
         raise _unreadable(con, list(load_of), error) from error
-    return [
-        FileMinute(load_of[file], file, minute, rows, size, received) for file, minute, rows, size, received in rows
-    ]
+    return [FileMinute(load_of[file], file, *row) for file, *row in rows]
 
 
 def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:
@@ -149,6 +152,7 @@ def next_window(
     unfinished = {part.load_id for part in left if part.tick_ms not in chosen}
     widened = chosen | _trimmed_days(con, landing, minutes)
     files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
+    arrived = {(part.tick_ms, venue) for part in left for venue in part.venues}
     return Window(
         minutes=tuple(sorted(widened)),
         files=tuple(sorted(files)),
@@ -157,6 +161,8 @@ def next_window(
         as_of_ms=max((part.received_ms or part.tick_ms for part in left if part.tick_ms in chosen), default=0),
         more=bool(unfinished) or len(looked_at) < len(waiting),
         started_ms=started,
+        # A trimmed day is made again from all that was landed of it.
+        built=tuple(sorted(_built_history(con, minutes) - arrived)) if widened == chosen else (),
     )
 
 
@@ -188,17 +194,18 @@ def window_again(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence
 
 
 def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
-    """The endpoints that were requested in the window's minutes, of all venues."""
+    """The endpoints that were requested in the window's minutes, of all venues, without what is `built` of them."""
     if not window.files:
         return set()
     try:
         rows = con.execute(
-            f"select distinct endpoint from read_parquet([{literals(*window.files)}]) "
+            f"select distinct tick_ms, venue, endpoint from read_parquet([{literals(*window.files)}]) "
             f"where tick_ms in ({literals(*window.minutes)})"
         ).fetchall()
     except duckdb.Error as error:
         raise _unreadable(con, window.files, error) from error
-    return {row[0] for row in rows}
+    built = set(window.built)
+    return {endpoint for minute, venue, endpoint in rows if not (is_history(endpoint) and (minute, venue) in built)}
 
 
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str], fetched: bool = False) -> set[str]:
@@ -286,6 +293,17 @@ def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequenc
     files = _older_files(con, landing, [minute for day in days for minute in range(day, day + DAY_MS, MINUTE_MS)])
     held = file_minutes(con, [Load(load_id="", files=tuple(files))])
     return {part.tick_ms for part in held if part.tick_ms - part.tick_ms % DAY_MS in set(days)}
+
+
+def _built_history(con: duckdb.DuckDBPyConnection, minutes: Sequence[int]) -> set[tuple[int, str]]:
+    """The minutes and venues of which backfilled rows are built."""
+    if not con.execute("select 1 from duckdb_tables() where table_name = 'int_response_minutes'").fetchall():
+        return set()
+    found = con.execute(
+        f"select distinct tick_ms, venue from main.int_response_minutes "
+        f"where tick_ms in ({literals(*minutes)}) and {HISTORY_SQL}"
+    )
+    return set(found.fetchall())
 
 
 def _older_files(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence[int]) -> list[str]:

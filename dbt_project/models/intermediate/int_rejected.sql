@@ -51,3 +51,4 @@ select
 from bodies
 group by tick_ms, venue, endpoint
 having sum(rejected) > 0 or sum(outside) > 0
+{{ with_built() }}

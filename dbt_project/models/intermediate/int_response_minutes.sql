@@ -35,3 +35,4 @@ select
     case when q.succeeded > coalesce(j.broken_bodies, 0) then q.last_success_ms end as last_ok_ms
 from counts as q
 left join {{ ref('int_rejected') }} as j on q.tick_ms = j.tick_ms and q.venue = j.venue and q.endpoint = j.endpoint
+{{ with_built() }}

@@ -2,6 +2,7 @@
 {{ config(incremental_strategy='replace_all', tags=['window'], pre_hook='{{ tuned_for_window() }}') }}
 -- depends_on: {{ source('landing', 'responses') }}
 -- depends_on: {{ source('pipeline', 'window_files') }}
+-- depends_on: {{ source('pipeline', 'window_built') }}
 -- A body in quarantine is read as a response without a body: it counts as unreadable, and leaves a gap.
 {%- set files = [] -%}
 {%- if execute and load_relation(source('pipeline', 'window_files')) -%}
@@ -22,7 +23,7 @@ with recorded as (
         error::varchar as error,
         body::varchar as body
     from read_parquet([{% for file in files %}'{{ file | replace("'", "''") }}'{{ ", " if not loop.last }}{% endfor %}], union_by_name = true)
-    where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+    where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w) and not ({{ is_built() }})
     qualify row_number() over (
         partition by tick_ms, venue, endpoint, key, params, requested_ms
         order by received_ms desc nulls last

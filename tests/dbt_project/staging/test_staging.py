@@ -112,6 +112,34 @@ def test_a_window_built_twice_or_landed_twice_changes_nothing(warehouse: Warehou
     assert warehouse.snapshot((*TABLES, "int_touched_minutes")) == before
 
 
+def test_backfilled_responses_that_are_built_are_not_read_again(warehouse: Warehouse) -> None:
+    """Late rows of another venue: what the backfill landed with their minute stays counted, and is not read."""
+    bars = [[AT_MS - 7_200_000, *["1"] * 5, AT_MS - 3_600_001, "2", 3, "1", "1", "0"]]
+    history = [
+        response(AT_MS, "binance", "history_perp_bars", body, key=key)
+        for key, body in (("BTCUSDT", bars), ("LPTUSDT", "<html>"))
+    ]
+    *of_binance, of_bybit, intervals = minute(AT_MS)
+    first = warehouse.build([*of_binance, intervals, *history])
+    counted = "select * from {} where ends_with(endpoint, 'bars') order by all"
+    counts = [warehouse.rows(counted.format(table)) for table in ("int_response_minutes", "int_rejected")]
+    assert [(row[2:6]) for row in counts[0]] == [("history_perp_bars", 2, 1, 1), ("perp_bars", 1, 1, 0)]
+    assert [(row[2:4]) for row in counts[1]] == [("history_perp_bars", 1)]
+    warehouse.window([first, warehouse.land("late", [of_bybit])], [AT_MS])
+    reads = "select count_if(endpoint = 'history_perp_bars'), count(distinct venue) from raw_window"
+    for built, read in (([(AT_MS, "binance")], 0), ([(AT_MS, "bybit")], 2)):
+        with warehouse.connect() as db:
+            db.execute("delete from pipeline.window_built")
+            db.executemany("insert into pipeline.window_built values (?, ?)", built)
+        warehouse.dbt("run", "--select", "path:models/intermediate")
+        assert warehouse.rows(reads) == [(read, 2)]
+        again = [warehouse.rows(counted.format(table)) for table in ("int_response_minutes", "int_rejected")]
+        assert again == counts
+        assert warehouse.rows("select count(*) from int_market_minutes") == [(3,)]
+    with warehouse.connect() as db:
+        db.execute("delete from pipeline.window_built")
+
+
 def test_windows_in_either_order_give_the_same_tables(warehouse: Warehouse) -> None:
     """A late minute is added and changes no other; of a bar that two minutes report, the later version is kept. A
     market that the second minute lacks is lost, also where the first one comes late."""

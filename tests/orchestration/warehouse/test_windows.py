@@ -8,8 +8,8 @@ import duckdb
 from ingest.landing.landing import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse.watermark import close_window, prepare
-from orchestration.warehouse.windows import next_window, waiting_loads
-from tests.support.pipeline.landed import MINUTES, copied_home, load_files
+from orchestration.warehouse.windows import next_window, waiting_loads, window_again
+from tests.support.pipeline.landed import MINUTES, copied_home, load_files, note_built
 from tests.support.pipeline.pipeline_home import T0, land_minutes
 
 
@@ -47,6 +47,28 @@ def test_a_window_holds_older_loads_with_rows_of_its_minutes(landed: Settings, t
     assert window.minutes == (MINUTES[1],)
     assert len(window.files) == 2
     assert load_files(settings)[1][1] in window.files
+
+
+def test_backfilled_rows_of_a_minute_are_read_again_only_of_venues_with_new_rows(
+    landed: Settings, tmp_path: Path
+) -> None:
+    settings = copied_home(landed, tmp_path)
+    with duckdb.connect() as con:
+        prepare(con)
+        note_built(con, settings)
+        con.execute("create table main.int_response_minutes (tick_ms bigint, venue varchar, endpoint varchar)")
+        fetched = [(at, venue, "perp_bars_history") for at in MINUTES for venue in ("binance", "elsewhere")]
+        con.executemany("insert into main.int_response_minutes values (?, ?, ?)", fetched)
+        con.execute("insert into main.int_response_minutes values (?, 'recorded', 'perp_bars')", [MINUTES[1]])
+        land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+        assert window is not None
+        assert window.built == ((MINUTES[1], "elsewhere"),)
+        assert window_again(con, settings.landing, MINUTES).built == ()
+        con.execute("insert into pipeline.settings values ('trimmed_before_ms', ?)", [str(T0 + 86_400_000)])
+        whole_day = next_window(con, settings.landing)
+    assert whole_day is not None
+    assert whole_day.built == ()
 
 
 def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_path: Path) -> None:

@@ -4,15 +4,18 @@
 with window_minutes as (
   select tick_ms from {{ source("pipeline", "window_minutes") }}
 ),
+built as (
+  select tick_ms, venue from {{ source("pipeline", "window_built") }}
+),
 facts as (
   select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms)
   union
   select '1m', {{ bucket("ts", "1m") }}, market_id, base from {{ ref("int_liquidations") }} semi join window_minutes using (tick_ms)
   union
-  select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_minutes using (tick_ms)
+  select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   union
   select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("(t - 1)", "1d") }}, {{ bucket("(t - 1)", "1h") }}), market_id, base
-  from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)
+  from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   union
   select '1m', oi.t, market_id, oi.base from (select * from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)) as oi
   semi join {{ ref("int_market_bars") }} as bars on oi.market_id = bars.market_id and oi.t = bars.minute_ms

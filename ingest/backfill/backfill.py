@@ -18,6 +18,7 @@ from pathlib import Path
 import orjson
 
 from ingest.backfill.covered import Covered
+from ingest.backfill.days import Plan, as_ranges, span_of_days
 from ingest.backfill.files import (
     CHECKSUM,
     File,
@@ -50,6 +51,8 @@ AT_ONCE = 2
 """Requests of one rate limit that are open at once: few, because the recorder's minute has priority."""
 FILES_AT_ONCE = 8
 """Files of an archive that are fetched at once: they are small and come from other hosts than the recorder's."""
+FIRST_MARKETS = 50
+"""So many markets of a venue have fine rows; those of their days are fetched with them, for statistics of months."""
 UNPACKED = 4
 """How many bytes a packed byte of a file becomes, about."""
 GRACE_S = 1.0
@@ -100,6 +103,7 @@ class Backfill:
         self.venues = [venue for venue in chosen if self.plan[venue.name] or self.archives[venue.name]]
         self.covered = Covered(home / "covered.sqlite")
         self.files = Files(home / "files.sqlite")
+        self.plans = {venue.name: Plan(unlisted=1 + len(self.archives[venue.name])) for venue in self.venues}
         self.outbox = Outbox(home, landing, pipeline="backfill")
         self.state = BackfillState(getpid(), now_ms(), path=home / "state.json", written=not wanted.dry_run)
         self.at_ms = now_ms()
@@ -152,7 +156,8 @@ class Backfill:
                 self.state.fail(venue.name, f"{error!r}", now_ms())
 
     def _jobs(self, venue: Venue, catalogue: Catalogue) -> list[Job]:
-        """The missing spans: fine rows first, then of every kind those of the highest ranked market."""
+        """The missing spans: first the fine rows, and the days of as many markets, of which one request has a year;
+        then of every kind those of the highest ranked market."""
         jobs = list[tuple[bool, int, int, Job]]()
         for order, history in enumerate(self.plan[venue.name]):
             keys = self.wanted.markets(history, self._markets(catalogue, venue.markets_of(history)))
@@ -161,8 +166,11 @@ class Backfill:
                 begin, end = self.wanted.span(history, self.at_ms)
                 if self.wanted.again:
                     self.covered.forget(venue.name, history.name, key, begin, end)
+                self.plans[venue.name].spans.append((history.name, key, (begin, end)))
                 gaps = self.covered.gaps(venue.name, history.name, key, begin, end)
-                jobs += [(not history.is_fine, rank, order, (history, key, gap)) for gap in gaps]
+                first = history.is_fine or (history.interval == "1d" and rank < FIRST_MARKETS)
+                jobs += [(not first, rank, order, (history, key, gap)) for gap in gaps]
+        self.plans[venue.name].unlisted -= 1
         self.state.expect(venue.name, [(history.name, end - begin) for *_, (history, _, (begin, end)) in jobs])
         return [job for *_, job in sorted(jobs, key=lambda entry: entry[:3])]
 
@@ -271,11 +279,13 @@ class Backfill:
         first."""
         keys = [key for key in self._markets(catalogue, client.venue.markets_of(archive)) if archive.has(key)]
         files, pages = list[tuple[int, int, str, File]](), dict[str, list[File]]()
+        plan, unread = self.plans[client.venue.name], False
         for rank, key in enumerate(self.wanted.markets(archive, keys)):
             try:
                 there = await self._listed(client, archive, key, pages)
             except ValueError as error:
                 self.state.fail(client.venue.name, f"{archive.name} {key}: {error}", now_ms())
+                unread = True
                 continue
             known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
             if not isinstance(archive.files, Bucket):
@@ -283,8 +293,11 @@ class Backfill:
                 # One without an ETag was fetched when the exchange gave none.
                 known = {path: etag for path, etag in known.items() if not etag}
             files += [(-file.day.toordinal(), rank, key, file) for file in there if known.get(file.path) != file.etag]
+            plan.files |= {file.path: span_of_days(file.day, file.until, archive.zone_h) for file in there}
             if there:
                 self._found.add(key)
+        plan.left |= {file.path for *_, file in files}
+        plan.unlisted -= not unread
         requests, size = (2 if archive.checksum else 1) * len(files), sum(file.size for *_, file in files)
         # A load of so many unpacked bytes is landed a minute.
         seconds = max(_seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED / self.pace.load_bytes)
@@ -369,6 +382,7 @@ class Backfill:
                 if row.status != 200:
                     raise ValueError(row.error or "no answer")
                 if etags[-1] == file.etag:
+                    self.plans[venue].left.discard(file.path)
                     self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
                     return
             algorithm, digest = archive.checksum or "md5", md5_of_etag(file.etag) if listed else None
@@ -382,6 +396,7 @@ class Backfill:
             row = await client.fetch(replace(endpoint, decode=unpacking), request, {}, self._deadline())
             if row.status == 404 and not listed:
                 self._note_absent(venue, archive, key, file.day, file.until)
+                self.plans[venue].left.discard(file.path)
                 self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
                 return
             if row.status != 200 or row.body is None or row.error:
@@ -398,6 +413,7 @@ class Backfill:
         if lines < archive.lines * (file.until - file.day).days:
             await self._fetch_days(client, archive, key, file)
         self.files.add(venue, archive.name, key, replace(file, etag=etags[-1]), unpacking.sha256, lines, now_ms())
+        self.plans[venue].left.discard(file.path)
         self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
 
     async def _fetch_days(self, client: Client, archive: Archive, key: str, month: File) -> None:
@@ -450,9 +466,11 @@ class Backfill:
             return
         now, minute = now_ms(), self.pace.minute_ms
         built = now % minute >= self.pace.built_ms
-        waiting = self._unlanded
+        waiting, days = self._unlanded, self._whole_days()
         landed = await self.outbox.land(minute_start(now, minute) + minute * built)
         self.state.landing_error = (landed.fault if landed else None) or self.outbox.journal.fault
+        if not self.state.landing_error:
+            self.state.days = days
         self.state.write()
         # While nothing can be landed, no more is fetched: the journal would only grow.
         if self.state.landing_error:
@@ -461,6 +479,13 @@ class Backfill:
         # Rows that arrived meanwhile belong to the next load.
         self._unlanded -= waiting
         self._room.set()
+
+    def _whole_days(self) -> dict[str, list[tuple[str, str]]]:
+        """Of each venue the days that are whole in the journal; none if only some kinds or markets are fetched."""
+        if not self.wanted.is_whole:
+            return {}
+        days = {name: plan.whole_days(name, self.covered, self.at_ms) for name, plan in self.plans.items()}
+        return {name: as_ranges(own) for name, own in days.items() if own}
 
 
 def _weight(history: History, piece: Piece) -> int:

@@ -72,7 +72,8 @@ def minutes(seconds: float) -> str:
 @dataclass
 class BackfillState:
     """The state of one run; times are UTC epoch ms. `copy` is a second file that it is written to; unless it is
-    `written`, there is no file. `estimates` are those of the missing data, by venue."""
+    `written`, there is no file. `estimates` are those of the missing data, by venue; `days` the first and last of the
+    days that are fetched and landed whole."""
 
     pid: int
     started_ms: int
@@ -90,6 +91,7 @@ class BackfillState:
     report_share: Callable[[float], None] | None = None
     copy: Path | None = None
     written: bool = True
+    days: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     _written_ms: int = 0
 
     def expect(self, venue: str, spans: Sequence[tuple[str, int]]) -> None:
@@ -178,6 +180,7 @@ class BackfillState:
             "venues": {name: part.summary() | {"kinds": kinds.get(name, {})} for name, part in self.venues.items()},
             "failed_spans": self.failed,
             "absent_files": self.absent,
+            "fetched_days": self.days,
         }
 
     def write(self) -> None:

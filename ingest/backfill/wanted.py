@@ -36,6 +36,11 @@ class Wanted:
     top: int | None = None
     dry_run: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether of each venue all kinds of all markets are fetched."""
+        return self.kinds is None and self.symbols is None and self.top is None
+
     def has(self, history: History | Archive) -> bool:
         """Whether a history is one of the wanted kinds."""
         return self.kinds is None or history.name in self.kinds or history.endpoint in self.kinds

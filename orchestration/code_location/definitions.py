@@ -7,7 +7,7 @@ import dagster as dg
 
 from orchestration.code_location import lineage
 from orchestration.code_location.checks import freshness_check
-from orchestration.code_location.history_asset import history_asset
+from orchestration.code_location.history_asset import history_asset, history_sensor
 from orchestration.code_location.minute import minute_job, minute_sensor
 from orchestration.code_location.models import dbt_resource, model_assets, read_manifest
 from orchestration.code_location.quality_checks import quality_checks, quality_schedule, report_asset
@@ -45,7 +45,7 @@ defs = dg.Definitions(
     ],
     asset_checks=[freshness_check(settings), *quality.values()],
     jobs=[minute, hourly, daily, *(schedule.job for schedule in quality_schedules)],
-    sensors=[every_minute],
+    sensors=[every_minute, history_sensor(settings)],
     schedules=[
         dg.ScheduleDefinition(
             name="every_hour", cron_schedule="7 * * * *", job=hourly, default_status=dg.DefaultScheduleStatus.RUNNING

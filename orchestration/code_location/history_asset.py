@@ -1,12 +1,16 @@
-"""The venues' history as a Dagster asset: a partition is one day of one venue, which can be fetched again."""
+"""The venues' history as a Dagster asset: a partition is one day of one venue, which can be fetched again. A sensor
+reports the partitions that the product's own backfill has fetched."""
 
+import json
 import time
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
+from ingest.backfill.days import as_ranges, in_ranges
 from ingest.recorder.state import RecorderBusy
 from orchestration.code_location.lineage import HISTORY, venue_key
 from orchestration.code_location.upkeep import mark_alive
@@ -17,7 +21,10 @@ from orchestration.supervise.backfill import WrongRequest, fetch, offered, sente
 FETCHING = "history"
 BUSY_S, PATIENCE_S = 5.0, 6 * 3600.0
 """Another fetch keeps the venues' limits to itself: this one waits for its end."""
-DAYS = dg.DailyPartitionsDefinition(start_date="2020-01-01")
+FIRST_DAY = date(2020, 1, 1)
+DAYS = dg.DailyPartitionsDefinition(start_date=FIRST_DAY.isoformat())
+REPORTED = 200
+"""Partitions in one evaluation of the sensor: each is an event in Dagster's database."""
 
 
 class Fetch(dg.Config):
@@ -43,7 +50,8 @@ def history_asset(settings: Settings) -> dg.AssetsDefinition:
         kinds={"parquet", "dlt"},
         description="Bars, settlements, open interest and ratios of the past, as the venues' history endpoints have "
         "them: raw responses like the recorder's, under `history_<kind>`. The product fetches them at its first start, "
-        "without Dagster; a run here fetches a day of a venue again, or an hour of it.",
+        "without Dagster, and a sensor reports the days that are whole as materialized; a run here fetches a day of a "
+        "venue again, or an hour of it.",
     )
     def history(context: dg.AssetExecutionContext, config: Fetch) -> dg.MaterializeResult[Any]:
         mark_alive(settings.dagster_home, context.run.run_id)
@@ -81,6 +89,48 @@ def history_asset(settings: Settings) -> dg.AssetsDefinition:
         return dg.MaterializeResult(metadata=metadata)
 
     return history
+
+
+def history_sensor(settings: Settings) -> dg.SensorDefinition:
+    """The sensor that reports what the product's own backfill has fetched."""
+
+    @dg.sensor(
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Reports each day of a venue as a materialized partition once the product's own backfill has "
+        "fetched all that it wants of it, the newest days first.",
+    )
+    def history_progress(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        known = {venue: in_ranges(days) for venue, days in json.loads(context.cursor or "{}").items()}
+        fetched = {venue: in_ranges(days) for venue, days in _fetched_days(settings.backfill_status).items()}
+        new = sorted(
+            ((day, venue) for venue, days in fetched.items() for day in days - known.get(venue, set())), reverse=True
+        )
+        new = [(day, venue) for day, venue in new if day >= FIRST_DAY][:REPORTED]
+        if not new:
+            return dg.SkipReason("no day has become whole")
+        for day, venue in new:
+            known.setdefault(venue, set()).add(day)
+        return dg.SensorResult(
+            asset_events=[
+                dg.AssetMaterialization(
+                    HISTORY, partition=dg.MultiPartitionKey({"venue": venue, "day": day.isoformat()})
+                )
+                for day, venue in new
+            ],
+            cursor=json.dumps({venue: as_ranges(days) for venue, days in known.items()}),
+        )
+
+    return history_progress
+
+
+def _fetched_days(path: Path) -> dict[str, Any]:
+    """The venues' fetched days in the state of the newest backfill; none without one."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes()).get("fetched_days", {})
+        return found
+    except (OSError, ValueError):
+        return {}
 
 
 def span_of(day: str, hour: int | None) -> tuple[str, str]:

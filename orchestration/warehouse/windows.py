@@ -25,8 +25,12 @@ LOOK_BACK_S = 7200.0
 LIST_ALL_MS = HOUR_MS
 # Models with these triggers are built in the first window that starts this many ms after each full step: the last bars
 # of an hour and the last minutes of a day have arrived by then.
-EVERY = {"every_5m": (300_000, 0), "every_1h": (HOUR_MS, 300_000)}
+HOURLY = "every_1h"
+EVERY = {"every_5m": (300_000, 0), HOURLY: (HOUR_MS, 300_000)}
 AFTER_HISTORY = "after_history"
+# While a backfill brings data, the hourly models are also built 4, 8, 16 and so on minutes after the first minute of
+# all: a new installation has its statistics before the first hour is over.
+GROWING_MS = 120_000
 # How far data may be ahead of this machine's clock.
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
@@ -227,8 +231,16 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
     }
     brings = any(map(is_history, endpoints))
+    if brings and before is not None and _doublings(con, now) > _doublings(con, before):
+        found.add(HOURLY)
     ended = fetched and not window.more if brings else history == "landed"
     return found | ({AFTER_HISTORY} if ended else set())
+
+
+def _doublings(con: duckdb.DuckDBPyConnection, minute_ms: int) -> int:
+    """How often the recorded time has doubled at a minute."""
+    [(first,)] = con.execute("select min(list_min(built_minutes)) from pipeline.builds").fetchall()
+    return int(max(0, minute_ms - first) // GROWING_MS).bit_length()
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:

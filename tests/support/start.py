@@ -39,6 +39,8 @@ def start_ms(step_ms: int = MINUTE) -> int:
 @contextmanager
 def clock_from(now_ms: int) -> Iterator[None]:
     """Let the clock of this process run on from an instant while the block runs."""
+    import dlt.common.time  # noqa: F401 - it keeps `time.time` as it is when it is imported
+
     real = time.time_ns
     ahead_ns = now_ms * 1_000_000 - real()
 

@@ -79,6 +79,14 @@ BACKFILL: Schema = {
             "description": "The first spans that were given up.",
             "items": {"type": "string"},
         },
+        "fetched_days": {
+            "type": "object",
+            "description": "Venue → runs of UTC days, first and last, of which all that is wanted has been fetched.",
+            "additionalProperties": {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "string", "format": "date"}, "minItems": 2, "maxItems": 2},
+            },
+        },
         "absent_files": {
             "type": "object",
             "description": "Venue and kind → days without a file in the venue's archive.",

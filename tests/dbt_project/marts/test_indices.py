@@ -288,6 +288,15 @@ def test_triggers() -> None:
             assert after(66, 67, past, before="landed", fetched=True) == {"after_history"}
         assert after(66, 67, "perp_bars", fetched=True) == set()
         assert after(66, 67, "perp_bars", before="landed") == {"after_history"}
+        # While history comes, what is built hourly is built after 4, 8, 16 minutes too.
+        rounds = [(2, 3, False), (3, 4, True), (5, 7, False), (7, 8, True), (9, 33, True), (66, 67, False)]
+        for built, at, fires in rounds:
+            con.execute("delete from pipeline.builds; delete from pipeline.settings")
+            con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0]])
+            con.execute("insert into pipeline.builds values (2, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
+            found = triggers_of(con, window(T0 + at * MINUTE), {"history_perp_bars"})
+            assert ("every_1h" in found) == fires, at
+            assert "every_1h" not in triggers_of(con, window(T0 + at * MINUTE), {"perp_bars"})
         # A clock that was ahead for a while built a minute that is still to come.
         ahead = (time.time_ns() // 1_000_000 - T0) // MINUTE + 1440
         assert after(ahead, 300) == {"every_5m", "every_1h"}

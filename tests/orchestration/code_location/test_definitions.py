@@ -37,7 +37,8 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
         ("quality_daily_schedule", "47 4 * * *", "RUNNING"),
     }
     assert [(sensor.name, sensor.default_status.value) for sensor in repository.sensor_defs] == [
-        ("every_minute", "RUNNING")
+        ("every_minute", "RUNNING"),
+        ("history_progress", "RUNNING"),
     ]
     landing = definitions.defs.resolve_asset_graph().get(dg.AssetKey(["landing", "responses"]))
     assert landing.freshness_policy is not None

@@ -16,7 +16,7 @@ import pytest
 from ingest.declaration.endpoint import DAY_MS
 from ingest.landing.landing import committed_loads
 from ingest.recorder.state import lock
-from orchestration.code_location.history_asset import history_asset
+from orchestration.code_location.history_asset import history_asset, history_sensor
 from orchestration.config.settings import Settings
 from orchestration.supervise.backfill import offered
 from tests.support.command import environment, sentence, tidemark
@@ -154,3 +154,31 @@ def test_an_unreachable_exchange_is_reported(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "bybit: perp_tickers linear: ClientConnectorError" in done.stderr
     assert "(partly)" in done.stdout
+
+
+def test_days_that_the_backfill_has_fetched_are_reported_as_partitions(url: str, tmp_path: Path) -> None:
+    """Once each, the newest first; what is fetched of some kinds alone makes no day whole."""
+    env = environment(tmp_path, TIDEMARK_VENUES_URL=url)
+    settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path), "TIDEMARK_VENUES_URL": url})
+    sensor = history_sensor(settings)
+    words = ["backfill", "--venue", "fx", "--from", BEGIN, "--to", END]
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def evaluated(cursor: str | None) -> dg.SensorResult | dg.SkipReason:
+            found = sensor(dg.build_sensor_context(instance=instance, cursor=cursor))
+            assert isinstance(found, dg.SensorResult | dg.SkipReason)
+            return found
+
+        assert isinstance(evaluated(None), dg.SkipReason)
+        assert tidemark(env, *words, "--kind", "fx_daily_1d").returncode == 0
+        assert isinstance(evaluated(None), dg.SkipReason)
+        assert tidemark(env, *words).returncode == 0
+        reported = evaluated(None)
+        assert isinstance(reported, dg.SensorResult)
+        days = [to_text(start_ms() - back * DAY_MS)[:10] for back in (1, 2)]
+        assert [event.partition for event in reported.asset_events] == [f"{day}|fx" for day in days]
+        asset = history_asset(settings)
+        assert asset.partitions_def is not None
+        keys = {key for key in asset.partitions_def.get_partition_keys() if key in {f"{day}|fx" for day in days}}
+        assert len(keys) == 2
+        assert isinstance(evaluated(reported.cursor), dg.SkipReason)

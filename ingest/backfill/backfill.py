@@ -8,9 +8,10 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from math import inf
 from os import getpid
 from pathlib import Path
@@ -104,14 +105,18 @@ class Backfill:
         self.covered = Covered(home / "covered.sqlite")
         self.files = Files(home / "files.sqlite")
         self.plans = {venue.name: Plan(unlisted=1 + len(self.archives[venue.name])) for venue in self.venues}
-        self.outbox = Outbox(home, landing, pipeline="backfill")
         self.state = BackfillState(getpid(), now_ms(), path=home / "state.json", written=not wanted.dry_run)
         self.at_ms = now_ms()
-        self._venues_url = venues_url
+        self._home, self._landing, self._venues_url = home, landing, venues_url
         self._found = set[str]()
         self._unlanded = 0
         self._room = asyncio.Event()
         self._room.set()
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """An estimate lands nothing, and another backfill may be at work in the journal: it has none."""
+        return Outbox(self._home, self._landing, pipeline="backfill")
 
     async def run(self, stop: asyncio.Event) -> BackfillState:
         """Fetch what is missing, until all is there or `stop` is set."""
@@ -164,10 +169,12 @@ class Backfill:
             self._found.update(keys)
             for rank, key in enumerate(keys):
                 begin, end = self.wanted.span(history, self.at_ms)
-                if self.wanted.again:
-                    self.covered.forget(venue.name, history.name, key, begin, end)
                 self.plans[venue.name].spans.append((history.name, key, (begin, end)))
-                gaps = self.covered.gaps(venue.name, history.name, key, begin, end)
+                gaps = [(begin, end)] if begin < end else []
+                if not self.wanted.again:
+                    gaps = self.covered.gaps(venue.name, history.name, key, begin, end)
+                elif not self.wanted.dry_run:
+                    self.covered.forget(venue.name, history.name, key, begin, end)
                 first = history.is_fine or (history.interval == "1d" and rank < FIRST_MARKETS)
                 jobs += [(not first, rank, order, (history, key, gap)) for gap in gaps]
         self.plans[venue.name].unlisted -= 1
@@ -519,9 +526,9 @@ async def backfill(
 
     `report_error` receives each failed request as it happens, `report_estimate` what is missing of each kind before it
     is fetched, and `report_share` how much of all is there; `state_copy` is a second file for the state. RecorderBusy
-    if another backfill works in the folder.
+    if another backfill works in the folder, unless this one is an estimate.
     """
-    with lock(home, "backfill"):
+    with nullcontext() if wanted.dry_run else lock(home, "backfill"):
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         with suppress(RuntimeError, ValueError):  # a thread (Dagster's) can handle no signals

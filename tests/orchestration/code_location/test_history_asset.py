@@ -62,12 +62,16 @@ def rows(home: Path) -> list[tuple[str, str, str]]:
         return con.execute(query, {"files": files}).fetchall() if files else []
 
 
+def estimate_of(markets: int) -> str:
+    return f"bybit perp_bars_1d: {markets} requests, {markets} markets, less than 2 min"
+
+
 def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     env = environment(tmp_path, TIDEMARK_VENUES_URL=url)
     words = ["backfill", "--venue", "bybit", "--kind", "perp_bars_1d", "--from", BEGIN, "--to", END]
     estimate = tidemark(env, *words, "--symbols", "top3", "--dry-run")
     lines = [
-        "bybit perp_bars_1d: 3 requests, 3 markets, less than 2 min",
+        estimate_of(3),
         "to fetch: 0 files, 0.0 MB; 3 requests, less than 2 min",
     ]
     assert (estimate.returncode, estimate.stdout.splitlines()) == (0, lines)
@@ -85,6 +89,10 @@ def test_by_hand_once_again_and_in_the_status(url: str, tmp_path: Path) -> None:
     written = json.loads((tmp_path / "serving" / "backfill.json").read_bytes())
     assert {name: value for name, value in written.items() if name != "pid"} == found
 
+    # An estimate changes nothing, and may be made beside a backfill.
+    with lock(tmp_path / "backfill", "backfill"):
+        again = tidemark(env, *words, "--again", "--dry-run")
+    assert (again.returncode, again.stdout.splitlines()[0]) == (0, estimate_of(len(fetched)))
     assert tidemark(env, *words).returncode == 0
     assert rows(tmp_path) == fetched, "what is there is not fetched twice"
     assert tidemark(env, *words, "--again").returncode == 0

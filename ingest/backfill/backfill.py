@@ -56,6 +56,9 @@ FIRST_MARKETS = 50
 """So many markets of a venue have fine rows; those of their days are fetched with them, for statistics of months."""
 UNPACKED = 4
 """How many bytes a packed byte of a file becomes, about."""
+MOST_EMPTY = 10
+"""Pieces without a row, one after the other, after which a market counts as not listed yet: some exchanges have no row
+for a minute without a trade."""
 GRACE_S = 1.0
 """Seconds after the end of the allowed time in which open requests may still be answered."""
 Span = tuple[int, int]
@@ -234,7 +237,7 @@ class Backfill:
 
     async def _fetch_span(self, client: Client, history: History, key: str, gap: Span) -> Job | None:
         """Fetch a market's span piece by piece, the newest first; if a piece fails, return the rest as a job."""
-        venue, (begin, end) = client.venue.name, gap
+        venue, (begin, end), empty = client.venue.name, gap, 0
         piece: Piece | None = history.first(key, begin, end)
         while piece is not None:
             row = await self._request(client, history, piece)
@@ -254,7 +257,8 @@ class Backfill:
                 return None
             await self._keep(row)
             covered_from, covered_to, piece = history.covers(piece, times)
-            if piece is None and history.order == "span" and times:
+            empty = 0 if times else empty + 1
+            if piece is None and history.order == "span" and empty < MOST_EMPTY:
                 end = covered_from
                 piece = history.first(key, begin, end) if begin < end else None
             elif piece is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from aiohttp import web
 
 from ingest.backfill.backfill import Pace, backfill
 from ingest.backfill.wanted import Wanted
@@ -27,8 +28,8 @@ from sandbox.server import create_app, serving
 from tests.support.pipeline.recorder_minutes import unhurried
 from tests.support.pipeline.warehouse import RESPONSES, Warehouse, seeded
 from tests.support.servers import loopback_past
+from tests.support.servers.loopback_venue import Seen, until
 from tests.support.servers.loopback_venue import serving as loopback
-from tests.support.servers.loopback_venue import until
 from tests.support.start import clock_from, start_ms
 
 MINUTE = 60_000
@@ -256,6 +257,29 @@ def test_failures_of_a_venue_are_retried_and_then_reported(tmp_path: Path) -> No
     assert counts["wrong"] == 1, "what the venue calls wrong stays wrong"
     assert counts["down"] > 2
     assert "HTTP" in state["venues"]["past"]["last_error"]
+
+
+def test_hours_without_a_row_do_not_hide_older_ones(tmp_path: Path) -> None:
+    """A halt of six hours, before it thirteen hours of bars, and nothing older: ten requests say so, not all."""
+    listed = loopback_past.times()[-30]
+    there = [at for at in loopback_past.times()[-30:] if not listed + 13 * 3_600_000 <= at < listed + 19 * 3_600_000]
+    asked = list[int]()
+
+    def answer(seen: Seen, n: int) -> web.Response:
+        asked.append(int(seen.query["from"]))
+        return web.json_response([at for at in there if int(seen.query["from"]) <= at < int(seen.query["to"])])
+
+    short = replace(loopback_past.venue(("coin",)), history=(replace(loopback_past.PAST, most=1),))
+    with loopback(answer) as server:
+        work = backfill(
+            tmp_path / "home", str(tmp_path / "landing"), server.url,
+            replace(loopback_past.WANTED, begin_ms=loopback_past.BEGIN - 40 * 3_600_000),
+            venues=[short], pace=loopback_past.FAST,
+        )  # fmt: skip
+        assert asyncio.run(work).state == "done"
+    found = [at for row in landed(tmp_path / "landing") for at in json.loads(row["body"])]
+    assert sorted(found) == there
+    assert len(asked) == 30 + 10
 
 
 def test_a_rate_limit_window_longer_than_the_response_timeout_fails_no_request(tmp_path: Path) -> None:

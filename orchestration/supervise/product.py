@@ -129,8 +129,10 @@ class Product:
         self.keep("recorder", "record")
         self.keep("server", "serve")
         parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
-        await self.first_edition(landed, parse)
+        load = await self.first_load(landed)
+        # At once, so that the second minute's build has what comes first of it: the newest day in minutes.
         self.start(self.fetch_history())
+        await self.first_edition(load, parse)
         await self.start_dagster()
         docs = self.start(self.make_docs())
         await self.wait_port(settings.dagster_port, "Dagster")
@@ -139,9 +141,8 @@ class Product:
         self.start(self.check_quality())
         await self.follow_editions()
 
-    async def first_edition(self, landed: str | None, parse: "asyncio.Task[Any]") -> None:
-        """Build and publish as soon as the first new load is committed, without waiting for Dagster."""
-        load = await self.first_load(landed)
+    async def first_edition(self, load: str | None, parse: "asyncio.Task[Any]") -> None:
+        """Build and publish the first new load, without waiting for Dagster."""
         await parse
         # Even if nothing is landed yet: what is landed later is built too.
         self.keep("dbt", "dbt-server")

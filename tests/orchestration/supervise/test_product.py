@@ -20,7 +20,6 @@ def test_a_day_s_history_is_fetched_half_an_hour_after_its_end() -> None:
 
 
 async def test_the_dbt_server_runs_even_if_nothing_is_landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(product, "FIRST_LOAD_S", 0)
     monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
     lock = lock_home(tmp_path)
     begun = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock)

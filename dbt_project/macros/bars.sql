@@ -31,3 +31,9 @@ anti join (
 ) as better on {% for key in keys %}new.{{ key }} = better.{{ key }}{{ " and " if not loop.last }}{% endfor %}
 {% endif %}
 {%- endmacro %}
+
+{#- The size of a liquidation in units of the symbol. An inverse contract is worth that many USD; any other contract, that many
+    units of the symbol. -#}
+{% macro liquidated_size(event, i) -%}
+coalesce({{ event }}.size, {{ event }}.size_contracts * {{ i }}.contract_size / case when {{ i }}.inverse then nullif({{ event }}.price, 0) else 1 end)
+{%- endmacro %}

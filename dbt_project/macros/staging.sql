@@ -14,7 +14,8 @@
             "long_short_top_accounts_files<metrics_history", "long_short_top_positions_files<metrics_history",
             "taker_ratio_files<metrics_history", "perp_bars_files<perp_minutes_history",
             "spot_bars_files<spot_minutes_history", "settlements_files<funding_history", "mark_bars_files<mark_minutes_history",
-            "index_bars_files<index_minutes_history", "premium_bars_files<premium_minutes_history"]),
+            "index_bars_files<index_minutes_history", "premium_bars_files<premium_minutes_history",
+            "liquidations_files<liquidations_history"]),
         ("bybit", ["instruments", "spot_instruments", "perp_tickers", "spot_tickers", "perp_bars", "spot_bars",
             "liquidations", "long_short_accounts", "open_interest_history", "order_books", "index_books", "index_components", "settlements",
             "option_tickers", "option_index<option_tickers"]),
@@ -157,6 +158,13 @@
             "columns": {
                 "symbol": "varchar", "side": "varchar", "ts": "bigint", "size": "double", "size_contracts": "double",
                 "size_quote": "double", "price": "double",
+            },
+        },
+        "staged_liquidation_samples": {
+            "kinds": ["liquidations_files"],
+            "rare": true,
+            "columns": {
+                "symbol": "varchar", "side": "varchar", "ts": "bigint", "size": "double", "size_contracts": "double", "price": "double",
             },
         },
         "staged_ratios": {

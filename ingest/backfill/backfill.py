@@ -366,6 +366,8 @@ class Backfill:
     def _name_absent(self, venue: str, archive: Archive, key: str, files: list[File], last: date) -> None:
         """Periods between a market's first file and now that have none: their files are missing, or come later."""
         days = {file.day + timedelta(days=n) for file in files for n in range((file.until - file.day).days)}
+        # Where no more files come, those of a market ended when they did.
+        last = max(days, default=last) if archive.last else last
         for day, until in archive.periods(min(days, default=last + timedelta(days=1)), last):
             if day not in days and until <= last + timedelta(days=1):
                 self._note_absent(venue, archive, key, day, until)

@@ -62,7 +62,7 @@ class Wanted:
         last = min(today - timedelta(days=1), _day(end_ms + ahead_ms - 1))
         days = min(archive.days, SAMPLE_DAYS["5m"]) if self.sample else archive.days
         first = _day(self.begin_ms + ahead_ms) if self.begin_ms is not None else today - timedelta(days=days)
-        return max(first, archive.first), last
+        return max(first, archive.first), min(last, archive.last or last)
 
     def span(self, history: History, at_ms: int) -> tuple[int, int]:
         """The span [begin, end) to fetch in UTC epoch ms: whole rows, and none that the venue no longer keeps."""

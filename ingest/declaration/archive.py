@@ -46,6 +46,7 @@ class Archive:
                are verified by their ETag in the list, the MD5 of an object that was uploaded whole
     packing    what the CSV is packed in
     zone_h     hours that the files' days are ahead of UTC
+    last       no file is newer: the venue has ended them; None: they go on
     lines      that a day has at least; a file of a month with fewer lacks days, and those of its days are fetched too
     sample     so many markets in the small fetch of a demo
     """
@@ -65,6 +66,7 @@ class Archive:
     checksum: Literal["sha256", "md5"] | None = None
     packing: Literal["zip", "gzip"] = "zip"
     zone_h: int = 0
+    last: date | None = None
     lines: int = 0
     sample: int = SAMPLE
 

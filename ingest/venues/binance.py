@@ -277,6 +277,12 @@ def _archive(endpoint: str, *folders: str, first: date, days: int = 0, coin_marg
     )
 
 
+def _liquidation_folders(symbol: str, month: date) -> list[str]:
+    """Those of COIN-M are beside its other files; those of USD-M were moved to a folder that nothing links to."""
+    coin_margined = f"data/futures/cm/daily/liquidationSnapshot/{symbol}/"
+    return [coin_margined if _is_coin_margined(symbol) else f"data3/liquidationSnapshot/{symbol}/"]
+
+
 BINANCE = Venue(
     name="binance",
     pools=(
@@ -460,6 +466,15 @@ BINANCE = Venue(
                 ("index", "indexPrice", date(2020, 1, 1)),
                 ("premium", "premiumIndex", date(2020, 1, 1)),
             )
+        ),
+        # The only liquidations of the past: the last file of USD-M is of 2024-03-31. Whether those of USD-M have a
+        # checksum is not known, so that all are verified by their ETag.
+        replace(
+            _archive("liquidations_history", first=date(2023, 6, 25)),
+            files=Bucket("s3-ap-northeast-1.amazonaws.com", "/data.binance.vision", _liquidation_folders),
+            by="day",
+            last=date(2024, 10, 14),
+            checksum=None,
         ),
     ),
 )

@@ -2,11 +2,7 @@
 with events as (
     select
         e.tick_ms, e.ts, i.market_id, e.venue, e.symbol, {{ coin_then('i') }} as base, i.aggregated, e.side, e.price, i.multiplier, i.usd_like,
-        -- An inverse contract is worth that many USD; any other contract, that many units of the symbol.
-        coalesce(
-            e.size, e.size_contracts * i.contract_size / case when i.inverse then nullif(e.price, 0) else 1 end,
-            e.size_quote / nullif(e.price, 0)
-        ) as size
+        coalesce({{ liquidated_size('e', 'i') }}, e.size_quote / nullif(e.price, 0)) as size
     from {{ ref('staged_liquidations') }} as e
     join {{ ref('instruments') }} as i on e.venue = i.venue and e.type = i.type and e.symbol = i.symbol
     {{ join_past_coin('i', 'e.ts') }}

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from sandbox.derived.positioning import long_of_late, takers
-from sandbox.market.derivatives import open_interest
+from sandbox.market.derivatives import liquidations, open_interest
 from sandbox.market.noise import Floats, Ints, fraction
 from sandbox.market.world import World
 from sandbox.venues.binance.statistics import RATIOS, STARTS_FROM_MS
@@ -31,6 +31,10 @@ METRICS_HEADER = (
 KLINES_HEADER = (
     "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore"
 )
+LIQUIDATIONS_HEADER = (
+    "time,side,order_type,time_in_force,original_quantity,price,average_price,order_status,last_fill_quantity,"
+    "accumulated_fill_quantity"
+)
 STEP, DAY_MS = 5, 86_400_000
 SPOT_MICROSECONDS_FROM = date(2025, 1, 1)
 MONTH_PUBLISHED_DAYS = 5
@@ -45,21 +49,33 @@ Values = Callable[[int, Ints], Floats]
 """(row of a market, minutes) → its values at these minutes."""
 
 
+Market = Literal["um", "cm", "spot"]
+
+
 @dataclass(frozen=True)
 class Tree:
     """The files of one type: their folder with the symbol in it, the name between symbol and period, whose markets they
-    are of, and their lines of [begin, end) in ms."""
+    are of, their lines of [begin, end) in ms, and the day of the last file, of types that have ended."""
 
     folder: str
     name: str
     first: date
-    market: Literal["um", "cm", "spot"]
+    market: Market
     size: int
     lines: Callable[[int, int, int], Iterator[str]]
+    last: date | None = None
 
     @property
     def monthly(self) -> bool:
         return "/monthly/" in self.folder
+
+
+LIQUIDATIONS = "liquidationSnapshot"
+LAST_LIQUIDATIONS: tuple[tuple[str, Market, date], ...] = (
+    ("data3", "um", date(2024, 3, 31)),
+    ("data/futures/cm/daily", "cm", date(2024, 10, 14)),
+)
+"""Of the files of liquidations: the folder above, whose they are, and the day of the last one."""
 
 
 class Archive:
@@ -96,8 +112,20 @@ class Archive:
             Tree(f"{cm}/daily/klines/{{}}/1m", "1m", date(2020, 8, 10), "cm", 40_000, self._coin_klines),
             Tree(f"{cm}/monthly/klines/{{}}/1m", "1m", date(2020, 8, 1), "cm", 1_200_000, self._coin_klines),
             Tree(f"{cm}/monthly/fundingRate/{{}}", "fundingRate", date(2020, 8, 1), "cm", 900, self._settlements),
+            *(
+                Tree(
+                    f"{of}/{LIQUIDATIONS}/{{}}",
+                    LIQUIDATIONS,
+                    date(2023, 6, 25),
+                    market,
+                    13_000,
+                    self._liquidations,
+                    last,
+                )
+                for of, market, last in LAST_LIQUIDATIONS
+            ),
         ]
-        self.file = lru_cache(256)(self._file)
+        self.file = lru_cache(512)(self._file)
 
     def list_files(self, request: Request) -> Response:
         """GET of the bucket."""
@@ -111,6 +139,10 @@ class Archive:
                 symbol = prefix.removeprefix(before).removesuffix(f"{after}/")
                 for period in self._periods(tree, symbol, request.now_ms):
                     name = f"{prefix}{symbol}-{tree.name}-{period}.zip"
+                    if tree.last:
+                        content = self.file(self.trees.index(tree), symbol, period)
+                        yield name, hashlib.md5(content, usedforsecurity=False).hexdigest(), len(content)
+                        continue
                     yield name, _etag(name), tree.size
                     yield f"{name}.CHECKSUM", _etag(f"{name}.CHECKSUM"), 100
 
@@ -154,6 +186,7 @@ class Archive:
         listing = self.world.universe.listings[row]
         day = max(tree.first, day_of(listing.listed_ms))
         ended = day_of(max(min(now_ms - 3_600_000, listing.delisted_ms), 0))
+        ended = min(ended, tree.last + timedelta(days=1)) if tree.last else ended
         published = day_of(max(now_ms - MONTH_PUBLISHED_DAYS * DAY_MS, 0))
         while day < ended:
             until = next_month(day) if tree.monthly else day + timedelta(days=1)
@@ -248,6 +281,27 @@ class Archive:
     def _spot_klines(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
         fine = begin_ms >= start_of(SPOT_MICROSECONDS_FROM)
         return self._klines(row, begin_ms, end_ms, *(("000000", "999999") if fine else ()))
+
+    def _liquidations(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
+        """The first liquidation of each second, twice: the order's side, its limit, the average price and the fill."""
+        yield LIQUIDATIONS_HEADER
+        listing, price, lot = (
+            self.world.universe.listings[row],
+            self.world.price_format[row],
+            self.world.lot_format[row],
+        )
+        found = liquidations(self.world.market, np.array([row]), np.arange(begin_ms // 60_000, end_ms // 60_000))
+        seconds = set[int]()
+        for at, long, size, paid in zip(found.ts.tolist(), found.long.tolist(), found.size.tolist(),
+                                        found.price.tolist(), strict=True):  # fmt: skip
+            if at // 1000 in seconds:
+                continue
+            seconds.add(at // 1000)
+            filled = f"{max(1, round(size * paid / listing.contract_size))}" if listing.inverse else lot % size
+            limit = price % (paid * (0.995 if long else 1.005))
+            side = "SELL" if long else "BUY"
+            for _ in range(2):
+                yield f"{at},{side},LIMIT,IOC,{filled},{limit},{price % paid},FILLED,{filled},{filled}"
 
     def _settlements(self, row: int, begin_ms: int, end_ms: int) -> Iterator[str]:
         yield "calc_time,funding_interval_hours,last_funding_rate"

@@ -71,6 +71,24 @@ def _top_accounts(line: Line) -> dict[str, Any]:
     return {"t": int(label.timestamp()) * 1000, "long_fraction": float(line[4]) / (1 + float(line[4]))}
 
 
+def _liquidation(line: Line) -> dict[str, Any]:
+    """An order that sells closes a long, at its average price and not at its limit."""
+    row = dict(zip(LIQUIDATION.split(), line, strict=True))
+    return {
+        "ts": _ms(row["time"]),
+        "side": {"SELL": "long", "BUY": "short"}[row["side"]],
+        "price": float(row["average"]),
+    }
+
+
+def _um_liquidation(line: Line) -> dict[str, Any]:
+    return _liquidation(line) | {"size": float(line[9]), "size_contracts": None}
+
+
+def _cm_liquidation(line: Line) -> dict[str, Any]:
+    return _liquidation(line) | {"size": None, "size_contracts": float(line[9])}
+
+
 def _bar(names: str) -> Callable[[Line], dict[str, Any]]:
     """A minute, or hours of the same layout, whose file has these columns."""
     columns = names.split()
@@ -89,6 +107,7 @@ def _settlement(time: int, rate: int) -> Callable[[Line], dict[str, Any]]:
     return lambda line: {"settled_ms": _ms(line[time]), "funding_rate": float(line[rate])}
 
 
+LIQUIDATION = "time side type force wanted limit average status last filled"
 SAMPLES = [
     Sample(
         "okx/candlesticks_1m_ETH-USDT-SWAP_2025-10-22_one-row.csv",
@@ -150,6 +169,20 @@ SAMPLES = [
             _value_bar,
         )
         for name, kind in (("markPrice", "mark"), ("indexPrice", "index"), ("premiumIndex", "premium"))
+    ),
+    Sample(
+        "binance/um-liquidationSnapshot_BTCUSDT_2023-06-25.csv",
+        "liquidations_history",
+        "BTCUSDT",
+        "liquidations",
+        _um_liquidation,
+    ),
+    Sample(
+        "binance/cm-liquidationSnapshot_BTCUSD_PERP_2024-10-14.csv",
+        "liquidations_history",
+        "BTCUSD_PERP",
+        "liquidations",
+        _cm_liquidation,
     ),
     Sample(
         "kucoin/spot-klines_BTCUSDT_8h_2026-07-29.csv",

@@ -33,7 +33,7 @@ from ingest.declaration.venue import Venue
 from ingest.recorder.clock import now_ms
 from ingest.venues import VENUES
 from sandbox.derived.positioning import long_of_late
-from sandbox.market.derivatives import open_interest
+from sandbox.market.derivatives import liquidations, open_interest
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from sandbox.venues.binance import archive as simulated
@@ -46,7 +46,7 @@ from tests.support.pipeline.warehouse import response, seeded
 from tests.support.start import clock_from, start_ms
 
 BINANCE = next(venue for venue in VENUES if venue.name == "binance")
-ARCHIVE, PERP_MINUTES, SPOT_MINUTES, FUNDING, *MARKS = BINANCE.archives
+ARCHIVE, PERP_MINUTES, SPOT_MINUTES, FUNDING, *MARKS, LIQUIDATIONS = BINANCE.archives
 DAY = 86_400_000
 LISTED = """<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>{more}</IsTruncated>
@@ -300,6 +300,37 @@ def test_minutes_and_settlements_of_files_are_those_of_the_market(
     assert {one[3:] for one in held} == {(None, None)}
     assert 1e4 < held[0][2] * usd / held[0][1] < 1e6, "the price of a bitcoin"
     assert warehouse.rows("select count(*) from stg_binance__long_short_accounts_files where reject is null") == [(0,)]
+
+
+def test_old_liquidations_are_a_sample_of_the_markets(
+    archived: Archived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once, though the files have them twice; nothing is awaited after the last file."""
+    monkeypatch.setattr(simulated, "MISSING", 0.0)
+    for symbol, first in (("BTCUSDT", "2024-03-30"), ("BTCUSD_PERP", "2024-10-13")):
+        began = datetime.fromisoformat(first).replace(tzinfo=UTC)
+        days = -(-(start_ms() - int(began.timestamp()) * 1000) // DAY)
+        state = archived.fetch(days, LIQUIDATIONS, symbols=[symbol])
+        assert (state.state, state.failed, state.absent) == ("done", [], {})
+    (tmp_path / "warehouse").mkdir()
+    warehouse = seeded(tmp_path / "warehouse")
+    warehouse.build(landed(archived.folder / "landing"), "raw_window")
+    world = archived.world
+    assert world is not None
+    for symbol, size in (("BTCUSDT", "size"), ("BTCUSD_PERP", "size_contracts")):
+        query = f"select ts, side, price, {size}, count(*), any_value(reject) from stg_binance__liquidations_files"
+        found = warehouse.rows(f"{query} where symbol = '{symbol}' group by all order by ts")
+        row = world.universe.row["binance", "perp", symbol]
+        first, last = found[0][0] // DAY, found[-1][0] // DAY
+        true = liquidations(world.market, np.array([row]), np.arange(first * 1440, (last + 1) * 1440))
+        seconds = {at // 1000: n for n, at in reversed(list(enumerate(true.ts.tolist())))}
+        assert [one[0] for one in found] == [true.ts[n] for n in sorted(seconds.values())]
+        assert {one[4:] for one in found} == {(2, None)}
+        usd = world.universe.listings[row].contract_size
+        for (_, side, price, filled, *_), n in zip(found, sorted(seconds.values()), strict=True):
+            assert (side, price) == ("long" if true.long[n] else "short", pytest.approx(true.price[n]))
+            contracts = max(1, round(true.size[n] * true.price[n] / usd))
+            assert filled == (contracts if size == "size_contracts" else pytest.approx(true.size[n]))
 
 
 @pytest.mark.parametrize(("name", "symbol", "pair", "size"), [

@@ -131,8 +131,10 @@ class Product:
         parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
         load = await self.first_load(landed)
         # At once, so that the second minute's build has what comes first of it: the newest day in minutes.
-        self.start(self.fetch_history())
+        history = self.start(self.fetch_history())
         await self.first_edition(load, parse)
+        if self.demo:
+            self.start(self.add_history(history))
         await self.start_dagster()
         docs = self.start(self.make_docs())
         await self.wait_port(settings.dagster_port, "Dagster")
@@ -146,18 +148,26 @@ class Product:
         await parse
         # Even if nothing is landed yet: what is landed later is built too.
         self.keep("dbt", "dbt-server")
-        if load is None:
-            return
+        if load is not None and await self.publish_built("first"):
+            await self.first_answer()
+
+    async def add_history(self, history: "asyncio.Task[Any]") -> None:
+        """Build and publish the demo's history as soon as it is fetched: Dagster's first run waits for the next minute."""
+        await history
+        await self.publish_built("history")
+
+    async def publish_built(self, name: str) -> bool:
+        """Build what is landed and publish an edition; whether that succeeded. `name` begins the names of the logs."""
         for step, done in (("build", "built"), ("publish", "published")):
             begin = time.monotonic()
-            outcome = await self.supervisor.run(commands.tidemark(self.settings, f"first-{step}", step))
+            outcome = await self.supervisor.run(commands.tidemark(self.settings, f"{name}-{step}", step))
             if outcome.code != 0:
-                self.report_failure(f"the first {step} failed", outcome)
+                self.report_failure(f"the {name} {step} failed", outcome)
                 self.report("Dagster tries again every minute")
-                return
+                return False
             result = outcome.tail[-1] if outcome.tail else ""
             self.report(f"{done} in {time.monotonic() - begin:.1f} s: {result}")
-        await self.first_answer()
+        return True
 
     async def first_load(self, landed: str | None) -> str | None:
         """The first load after the given one, once it is committed; None on timeout."""

@@ -14,6 +14,14 @@
 {#- A time in a file as the text of its ms: files of one kind have ms or microseconds, by their era. -#}
 {% macro ms_text(raw) -%}if(length({{ raw }}) > 14, left({{ raw }}, length({{ raw }}) - 3), {{ raw }}){%- endmacro %}
 
+{#- The instant of five minutes that a time is at most half a minute away from; null if there is none. -#}
+{% macro nearest_five_minutes(at_ms) -%}
+case when ({{ at_ms }} + 30000) % 300000 <= 60000 then ({{ at_ms }} + 30000) // 300000 * 300000 end
+{%- endmacro %}
+
+{#- The end of the day that a file is of, UTC epoch ms. -#}
+{% macro file_day_end_ms() -%}epoch_ms(try_cast(params ->> '$.day' as date) + interval 1 day){%- endmacro %}
+
 {#- A staging view of a file's minutes: `fields` beside the columns that every view has. -#}
 {% macro file_view(venue, kind, fields, required, header=none, symbol="key") -%}
 with recorded as (

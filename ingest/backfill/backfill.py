@@ -24,6 +24,7 @@ from ingest.backfill.files import (
     CHECKSUM,
     File,
     Files,
+    Folder,
     Unpacking,
     md5_of_etag,
     read_checksum,
@@ -33,6 +34,7 @@ from ingest.backfill.files import (
     without_covered,
 )
 from ingest.backfill.progress import BackfillState, Estimate
+from ingest.backfill.signing import Sign, signer
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive, Bucket
 from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Endpoint, FanOut, Request
@@ -112,6 +114,8 @@ class Backfill:
         self.at_ms = now_ms()
         self._home, self._landing, self._venues_url = home, landing, venues_url
         self._found = set[str]()
+        self._local = Folder(wanted.folder) if wanted.folder else None
+        self._signers = dict[str | None, Sign]()
         self._unlanded = 0
         self._room = asyncio.Event()
         self._room.set()
@@ -299,7 +303,7 @@ class Backfill:
                 unread = True
                 continue
             known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
-            if not isinstance(archive.files, Bucket):
+            if not isinstance(archive.files, Bucket) and self._local is None:
                 there = [replace(file, etag=known.get(file.path, "")) for file in there]
                 # One without an ETag was fetched when the exchange gave none.
                 known = {path: etag for path, etag in known.items() if not etag}
@@ -317,6 +321,12 @@ class Backfill:
         self.state.estimate(client.venue.name, estimate)
         if self.wanted.dry_run:
             return
+        if archive.region and self._local is None:
+            try:
+                self._signers[archive.region] = await asyncio.to_thread(signer, archive.region)
+            except ValueError as error:
+                self.state.failed.append(f"{archive.name}: {error}, or name a folder with the files by --folder")
+                return
         self.state.expect(client.venue.name, [(archive.name, _length_ms(file)) for *_, file in files])
         queue = iter(sorted(files, key=lambda entry: entry[:2]))
 
@@ -334,6 +344,8 @@ class Backfill:
         first, last = self.wanted.days_of(archive, self.at_ms)
         if first > last:
             return []
+        if self._local:
+            return self._local.files(archive, archive.name_of(key), first, last)
         if not isinstance(archive.files, Bucket):
             return [
                 File(archive.files(day).removeprefix("/"), day, until) for day, until in archive.periods(first, last)
@@ -377,7 +389,41 @@ class Backfill:
         self.state.note_absent(venue, archive.name, key, day.isoformat(), missing=until < late)
 
     async def _fetch_file(self, client: Client, archive: Archive, key: str, file: File) -> None:
+        """Put the text of one file into the journal: from the folder, or from the exchange."""
         venue, name = client.venue.name, file.path.rpartition("/")[2]
+        try:
+            if self._local:
+                found = await self._read(self._local, venue, archive, key, file)
+            else:
+                found = await self._download(client, archive, key, file)
+        except ValueError as error:
+            self.state.fail(venue, f"{archive.name} {name}: {error}", now_ms())
+            await self._fetch_days(client, archive, key, file)
+            start = int(datetime.combine(file.day, time.min, UTC).timestamp() * 1000) - archive.zone_h * HOUR_MS
+            self.state.give_up(venue, archive.name, key, (start, start + _length_ms(file)))
+            return
+        row, sha256, etag = found
+        body, lines = row.body, 0
+        if body is not None:
+            params = {"day": file.day.isoformat(), "file": name, "sha256": sha256}
+            await self._keep(row._replace(params=canonical(params)))
+            lines = rows_of(body) if archive.lines else body.count("\n")
+            if lines < archive.lines * (file.until - file.day).days:
+                await self._fetch_days(client, archive, key, file)
+            self.files.add(venue, archive.name, key, replace(file, etag=etag), sha256, lines, now_ms())
+        self.plans[venue].left.discard(file.path)
+        self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
+
+    async def _read(self, folder: Folder, venue: str, archive: Archive, key: str, file: File) -> tuple[Row, str, str]:
+        """As `_download`, of a file in the folder."""
+        at_ms = now_ms()
+        body, sha256 = await asyncio.to_thread(folder.read, file, archive)
+        row = Row(self._minute(), venue, archive.endpoint, key, "", 200, at_ms, now_ms(), 1, None, body)
+        return row, sha256, file.etag
+
+    async def _download(self, client: Client, archive: Archive, key: str, file: File) -> tuple[Row, str, str]:
+        """A file's row, the SHA-256 of the packed file, and its ETag; the row has no body if there is no such file, or
+        no newer one. ValueError if it cannot be fetched or is not what the archive says."""
         request = Request(key, self._minute(), 0)
         listed, etags = isinstance(archive.files, Bucket), [file.etag]
         endpoint = Endpoint(
@@ -387,47 +433,30 @@ class Backfill:
             archive.pool,
             timeout_s=60,
             note=None if listed else lambda headers: etags.append(version_of(headers)),
+            sign=self._signers.get(archive.region),
         )
-        try:
-            if file.etag and not listed:
-                # Without a list, the response says whether the file was replaced.
-                row = await client.fetch(replace(endpoint, method="HEAD"), request, {}, self._deadline())
-                if row.status != 200:
-                    raise ValueError(row.error or "no answer")
-                if etags[-1] == file.etag:
-                    self.plans[venue].left.discard(file.path)
-                    self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
-                    return
-            algorithm, digest = archive.checksum or "md5", md5_of_etag(file.etag) if listed else None
-            if archive.checksum:
-                stated = replace(endpoint, path=endpoint.path + CHECKSUM)
-                checksum = await client.fetch(stated, request, {}, self._deadline())
-                if checksum.status != 200 or checksum.body is None or checksum.error:
-                    raise ValueError(f"its checksum: {checksum.error or 'no answer'}")
-                digest = read_checksum(checksum.body, archive.checksum)
-            unpacking = Unpacking(archive.packing, algorithm, digest)
-            row = await client.fetch(replace(endpoint, decode=unpacking), request, {}, self._deadline())
-            if row.status == 404 and not listed:
-                self._note_absent(venue, archive, key, file.day, file.until)
-                self.plans[venue].left.discard(file.path)
-                self.state.record_progress(venue, archive.name, 0, _length_ms(file), row)
-                return
-            if row.status != 200 or row.body is None or row.error:
+        if file.etag and not listed:
+            # Without a list, the response says whether the file was replaced.
+            row = await client.fetch(replace(endpoint, method="HEAD"), request, {}, self._deadline())
+            if row.status != 200:
                 raise ValueError(row.error or "no answer")
-        except ValueError as error:
-            self.state.fail(venue, f"{archive.name} {name}: {error}", now_ms())
-            await self._fetch_days(client, archive, key, file)
-            start = int(datetime.combine(file.day, time.min, UTC).timestamp() * 1000) - archive.zone_h * HOUR_MS
-            self.state.give_up(venue, archive.name, key, (start, start + _length_ms(file)))
-            return
-        params = {"day": file.day.isoformat(), "file": name, "sha256": unpacking.sha256}
-        await self._keep(row._replace(params=canonical(params)))
-        lines = rows_of(row.body) if archive.lines else row.body.count("\n")
-        if lines < archive.lines * (file.until - file.day).days:
-            await self._fetch_days(client, archive, key, file)
-        self.files.add(venue, archive.name, key, replace(file, etag=etags[-1]), unpacking.sha256, lines, now_ms())
-        self.plans[venue].left.discard(file.path)
-        self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
+            if etags[-1] == file.etag:
+                return row._replace(body=None), "", file.etag
+        algorithm, digest = archive.checksum or "md5", md5_of_etag(file.etag) if listed else None
+        if archive.checksum:
+            stated = replace(endpoint, path=endpoint.path + CHECKSUM)
+            checksum = await client.fetch(stated, request, {}, self._deadline())
+            if checksum.status != 200 or checksum.body is None or checksum.error:
+                raise ValueError(f"its checksum: {checksum.error or 'no answer'}")
+            digest = read_checksum(checksum.body, archive.checksum)
+        unpacking = Unpacking(archive.packing, algorithm, digest)
+        row = await client.fetch(replace(endpoint, decode=unpacking), request, {}, self._deadline())
+        if row.status == 404 and not listed:
+            self._note_absent(client.venue.name, archive, key, file.day, file.until)
+            return row._replace(body=None), "", file.etag
+        if row.status != 200 or row.body is None or row.error:
+            raise ValueError(row.error or "no answer")
+        return row, unpacking.sha256, etags[-1]
 
     async def _fetch_days(self, client: Client, archive: Archive, key: str, month: File) -> None:
         """Fetch the files of the days of a month whose own file cannot be read or lacks days."""

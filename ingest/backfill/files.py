@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
+import lz4.frame
+
 from ingest.backfill.state_file import open_state
-from ingest.declaration.archive import Archive
+from ingest.declaration.archive import Archive, Bucket, Packing
 
 MOST_BYTES = 256 * 2**20
 """Of an unpacked file. The longest known ones have a day of minutes of all of OKX's swaps: about 700,000 lines of some
@@ -94,9 +96,7 @@ class Unpacking:
     """A decoder of packed files with one member and, if one is given, this digest: its content. ValueError for any
     other. Afterwards `sha256` is that of the packed file."""
 
-    def __init__(
-        self, packing: Literal["zip", "gzip"], algorithm: Literal["sha256", "md5"], digest: str | None
-    ) -> None:
+    def __init__(self, packing: Packing, algorithm: Literal["sha256", "md5"], digest: str | None) -> None:
         self.packing, self.algorithm, self.digest = packing, algorithm, digest
         self.sha256 = ""
 
@@ -105,7 +105,7 @@ class Unpacking:
         if self.digest is not None and found != self.digest:
             raise ValueError(f"the checksum is {found}, but the archive says {self.digest}")
         self.sha256 = hashlib.sha256(raw).hexdigest()
-        content = _unzip(raw) if self.packing == "zip" else _gunzip(raw)
+        content = {"zip": _unzip, "gzip": _gunzip, "lz4": _unpack_lz4}[self.packing](raw)
         if len(content) > MOST_BYTES:
             raise ValueError(f"unpacked it is longer than {MOST_BYTES >> 20} MB")
         return content
@@ -133,6 +133,50 @@ def _gunzip(raw: bytes) -> bytes:
     if not unpacking.eof and len(content) <= MOST_BYTES:
         raise ValueError("the gzip file is cut off")
     return content
+
+
+def _unpack_lz4(raw: bytes) -> bytes:
+    unpacking = lz4.frame.LZ4FrameDecompressor()
+    try:
+        content = bytes(unpacking.decompress(raw, MOST_BYTES + 1))
+    except RuntimeError as error:
+        raise ValueError(f"not a readable LZ4 file: {error}") from error
+    if not unpacking.eof and len(content) <= MOST_BYTES:
+        raise ValueError("the LZ4 file is cut off")
+    return content
+
+
+class Folder:
+    """Files of archives that are on this machine, found by their names anywhere below a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.paths = {path.name: path for path in sorted(root.rglob("*")) if path.is_file()}
+
+    def files(self, archive: Archive, name: str, first: date, last: date) -> list[File]:
+        """The archive's files of these days, of a market by its name there; the ETag is the size and the time of the
+        last change."""
+        if isinstance(archive.files, Bucket):
+            names = [one for one in self.paths if one.startswith(f"{name}-") and not one.endswith(CHECKSUM)]
+        else:
+            days = archive.periods(first, last)
+            names = [one for day, _ in days if (one := archive.files(day).rpartition("/")[2]) in self.paths]
+        files = []
+        for one in names:
+            period, at = archive.period_of(one), self.paths[one].stat()
+            if period and period[0] <= last and period[1] > first:
+                files.append(File(one, *period, f"{at.st_size}-{at.st_mtime_ns}", at.st_size))
+        return without_covered(files)
+
+    def read(self, file: File, archive: Archive) -> tuple[str, str]:
+        """The text of a file, verified if its checksum lies beside it, and its SHA-256; ValueError if it is damaged."""
+        stated, digest = self.paths.get(f"{file.path}{CHECKSUM}"), None
+        if stated and archive.checksum:
+            digest = read_checksum(stated.read_text(errors="replace"), archive.checksum)
+        unpacking = Unpacking(archive.packing, archive.checksum or "md5", digest)
+        try:
+            return unpacking(self.paths[file.path].read_bytes()).decode(), unpacking.sha256
+        except OSError as error:
+            raise ValueError(str(error)) from error
 
 
 class Files:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import DAY_MS, HOUR_MS
@@ -23,6 +24,7 @@ class Wanted:
     top      so many markets of each kind, those traded most, instead of as many as it declares
     dry_run  fetch nothing but the lists of markets and of files, and estimate the rest
     within_s  start no request after so many seconds
+    folder   take files from here, not from the exchanges; nothing else is fetched
     """
 
     venues: Sequence[str] | None = None
@@ -35,15 +37,19 @@ class Wanted:
     symbols: Sequence[str] | None = None
     top: int | None = None
     dry_run: bool = False
+    folder: Path | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether of each venue all kinds of all markets are fetched."""
-        return self.kinds is None and self.symbols is None and self.top is None
+        return (self.kinds, self.symbols, self.top, self.folder) == (None, None, None, None)
 
     def has(self, history: History | Archive) -> bool:
-        """Whether a history is one of the wanted kinds."""
-        return self.kinds is None or history.name in self.kinds or history.endpoint in self.kinds
+        """Whether a history is one of the wanted kinds; one that costs money must be named."""
+        if self.kinds is None:
+            return not (isinstance(history, Archive) and history.region)
+        of_files = isinstance(history, Archive) or not self.folder
+        return of_files and (history.name in self.kinds or history.endpoint in self.kinds)
 
     def markets(self, history: History | Archive, ranked: Sequence[str]) -> list[str]:
         """Of the markets of a history, the highest ranked first, those to fetch."""

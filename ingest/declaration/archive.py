@@ -10,6 +10,7 @@ from ingest.declaration.history import SAMPLE
 
 PUBLISHED_WITHIN_DAYS = 7
 """A file that is not there so long after its period is missing; before, it may still come."""
+Packing = Literal["zip", "gzip", "lz4"]
 Period = tuple[date, date]
 """The days of a file: the first one, and the first one after it."""
 
@@ -26,7 +27,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Archive:
-    """Files with the past of one kind, each one CSV in a ZIP or gzip file.
+    """Files with the past of one kind, each one packed CSV.
 
     endpoint   the files' text is landed under this name, which ends in `_history`
     host       where the files are
@@ -49,6 +50,8 @@ class Archive:
     last       no file is newer: the venue has ended them; None: they go on
     lines      that a day has at least; a file of a month with fewer lacks days, and those of its days are fetched too
     sample     so many markets in the small fetch of a demo
+    region     the AWS region of a bucket that bills the client for the transfer: requests are signed with its AWS
+               credentials, and files are fetched only if the kind is named
     """
 
     endpoint: str
@@ -64,11 +67,12 @@ class Archive:
     has: Callable[[str], bool] = lambda key: True
     name_of: Callable[[str], str] = lambda key: key
     checksum: Literal["sha256", "md5"] | None = None
-    packing: Literal["zip", "gzip"] = "zip"
+    packing: Packing = "zip"
     zone_h: int = 0
     last: date | None = None
     lines: int = 0
     sample: int = SAMPLE
+    region: str | None = None
 
     @property
     def name(self) -> str:

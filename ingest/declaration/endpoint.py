@@ -105,6 +105,7 @@ class Endpoint:
     reduce     starts the declared reduction of a good body that is too large to keep
     decode     makes text (UTF-8) of a good body that is none; ValueError if it cannot
     note       takes the headers of a good response
+    sign       (method, URL at the exchange) → headers that a request needs, such as a signature
     """
 
     name: str
@@ -123,6 +124,7 @@ class Endpoint:
     place: Callable[[str], Place | None] | None = None
     decode: Callable[[bytes], bytes] | None = None
     note: Callable[[Mapping[str, str]], None] | None = None
+    sign: Callable[[str, str], Mapping[str, str]] | None = None
 
     def of_key(self, key: str) -> "Endpoint":
         """The endpoint as it is for this key."""

@@ -155,9 +155,11 @@ class Client:
 
     async def _attempt(self, endpoint: Endpoint, key: str, params: Mapping[str, Any], left_s: float) -> Attempt:
         timeout_s = min(endpoint.timeout_s, left_s)
-        url = url_of(endpoint.host, endpoint.path.replace("{key}", quote(key, safe="")), self.venues_url)
-        post = {"data": orjson.dumps(params), "headers": {"Content-Type": "application/json"}}
-        query = {"params": {name: str(value) for name, value in params.items()}}
+        path = endpoint.path.replace("{key}", quote(key, safe=""))
+        url = url_of(endpoint.host, path, self.venues_url)
+        headers = dict(endpoint.sign(endpoint.method, url_of(endpoint.host, path, None))) if endpoint.sign else {}
+        post = {"data": orjson.dumps(params), "headers": {"Content-Type": "application/json", **headers}}
+        query = {"params": {name: str(value) for name, value in params.items()}, "headers": headers}
         requested_ms = now_ms()
         try:
             async with (

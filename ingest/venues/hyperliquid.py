@@ -3,12 +3,15 @@
 It publishes no liquidations; they show in the fills of those who are liquidated and of the vaults that take over.
 """
 
+import re
 from collections.abc import Iterator
+from datetime import date
 from functools import partial
 from typing import Any
 
 import orjson
 
+from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import MINUTE_MS, Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History, Interval
 from ingest.declaration.reduction import BestRows
@@ -157,7 +160,7 @@ HYPERLIQUID = Venue(
     name="hyperliquid",
     # 1200 weight a minute per IP; info requests weigh 20, and one more per 60 candles
     # (https://hyperliquid.gitbook.io/hyperliquid-docs/for-developers/api/rate-limits-and-user-limits).
-    pools=(Pool("ip", 1190, 60, history=60), Pool("stats", 2, 60)),
+    pools=(Pool("ip", 1190, 60, history=60), Pool("stats", 2, 60), Pool("archive", 300, 60, history=300)),
     endpoints=(
         Endpoint("perp_dexes", API, "/info", "ip", {"type": "perpDexs"}, "POST", every_s=HOUR, weight=20),
         Endpoint(
@@ -303,6 +306,24 @@ HYPERLIQUID = Venue(
             sample=0,
         ),
         _bar_history("1h", 20, 90, 0),
+    ),
+    archives=(
+        # Contexts of all coins of each minute, a file a day; some days have none. Amazon bills the client for the
+        # transfer, about 0.09 USD per GB (https://hyperliquid.gitbook.io/hyperliquid-docs/historical-data).
+        Archive(
+            "contexts_history",
+            "hyperliquid-archive.s3.ap-northeast-1.amazonaws.com",
+            lambda day: f"/asset_ctxs/{day:%Y%m%d}.csv.lz4",
+            re.compile(r"(\d{8})\.csv\.lz4$"),
+            "day",
+            "archive",
+            date(2023, 5, 20),
+            0,
+            None,
+            top=None,
+            packing="lz4",
+            region="ap-northeast-1",
+        ),
     ),
     parallel=8,
 )

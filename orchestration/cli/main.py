@@ -100,6 +100,10 @@ def backfill(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Fetch only the lists of markets and files, and estimate the rest.")
     ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Take the files of this --venue and --kind from a folder, not from the exchange."),
+    ] = None,
 ) -> None:
     """Fetch the parts of the exchanges' history that are missing and land them, within a separate share of the rate
     limits.
@@ -125,6 +129,7 @@ def backfill(
             sample=sample,
             within_s=within,
             dry_run=dry_run,
+            folder=folder,
         )
     except history.WrongRequest as error:
         fail(str(error), code=2)

@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ingest.backfill.backfill import backfill
@@ -34,6 +35,7 @@ def wanted(
     end: str | None,
     *,
     symbols: str | None = None,
+    folder: Path | None = None,
     **more: Any,
 ) -> Wanted:
     """The validated request of a command line."""
@@ -54,8 +56,23 @@ def wanted(
         raise WrongRequest(f"--from is {begin!r}, but it must lie before {'--to' if end else 'now'}")
     if end_ms is not None and end_ms > now_ms():
         raise WrongRequest(f"--to is {end!r}, but it must lie in the past")
+    if folder is not None:
+        of_files = {name: [archive.name for archive in _venue(name).archives] for name in chosen}
+        if len(venues) != 1 or not kinds or not set(kinds) <= set(of_files[venues[0]]):
+            words = "; ".join(f"--venue {name} --kind {', '.join(found)}" for name, found in of_files.items() if found)
+            raise WrongRequest(
+                f"--folder is {str(folder)!r}, which goes with the files of one exchange: {words or 'none'}"
+            )
+        if not folder.is_dir():
+            raise WrongRequest(f"--folder is {str(folder)!r}, but it must be a folder that exists")
     named, top = _symbols(symbols)
-    return Wanted(list(venues) or None, list(kinds) or None, begin_ms, end_ms, symbols=named, top=top, **more)
+    return Wanted(
+        list(venues) or None, list(kinds) or None, begin_ms, end_ms, symbols=named, top=top, folder=folder, **more
+    )
+
+
+def _venue(name: str) -> Venue:
+    return next(venue for venue in VENUES if venue.name == name)
 
 
 def _symbols(text: str | None) -> tuple[list[str] | None, int | None]:

@@ -152,7 +152,7 @@ class Product:
             await self.first_answer()
 
     async def add_history(self, history: "asyncio.Task[Any]") -> None:
-        """Build and publish the demo's history as soon as it is fetched: Dagster's first run waits for the next minute."""
+        """Build and publish the demo's history once it is there: Dagster's first run waits for the next minute."""
         await history
         await self.publish_built("history")
 

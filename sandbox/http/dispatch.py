@@ -121,7 +121,8 @@ def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
         if (use := sandbox.limits.exceeded(endpoint.pool, request.ip, now_ms)) is not None:
             return _response(venue.refusal(use, pool, now_ms), {})
         query = dict(parse_qsl(request.query_string, keep_blank_values=True)) | placeholders
-        response = endpoint.respond(Request(query, _parsed(request) if endpoint.method == "POST" else None, now_ms))
+        body = _parsed(request) if endpoint.method == "POST" else None
+        response = endpoint.respond(Request(query, body, now_ms, request.headers))
         weight = endpoint.weight if response.weight is None else response.weight
         headers = venue.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
         return _spoiled(request, response, headers, faults) if faults else _response(response, headers)

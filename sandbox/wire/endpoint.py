@@ -1,6 +1,6 @@
 """An endpoint of a simulated venue: the request that it receives and the response that it gives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +9,12 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as a venue sees it; `body` is parsed JSON, None for a GET."""
+    """One request as a venue sees it; `body` is parsed JSON, None for a GET. Names of headers are in lower case."""
 
     query: dict[str, str]
     body: Any
     now_ms: int
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 from xml.sax.saxutils import escape
 
+import lz4.frame
+
 from sandbox.wire.endpoint import Request, Response
 
 PAGE = 1000
@@ -56,11 +58,13 @@ def list_objects(request: Request, bucket: str, names: Iterable[tuple[str, str, 
     return Response(text.encode(), content_type="application/xml")
 
 
-def pack(name: str, lines: Iterable[str], packing: Literal["zip", "gzip"] = "zip") -> bytes:
+def pack(name: str, lines: Iterable[str], packing: Literal["zip", "gzip", "lz4"] = "zip") -> bytes:
     """CSV as an archive packs it: the same file has the same checksum whenever it is made."""
     text = "\n".join([*lines, ""])
     if packing == "gzip":
         return gzip.compress(text.encode(), 6, mtime=0)
+    if packing == "lz4":
+        return bytes(lz4.frame.compress(text.encode()))
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
         member = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))

@@ -11,7 +11,7 @@ from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.listings.hyperliquid import DEXES
 from sandbox.market.noise import fraction
 from sandbox.market.world import World
-from sandbox.venues.hyperliquid import wallets
+from sandbox.venues.hyperliquid import archive, wallets
 from sandbox.venues.hyperliquid.spot import spot_contexts, spot_meta
 from sandbox.venues.hyperliquid.wallets import HyperliquidWallets, annotations, wallets_of
 from sandbox.wire.candles import INTERVALS, candles
@@ -220,6 +220,7 @@ def endpoints(world: World) -> list[Endpoint]:
     return [
         Endpoint("hyperliquid", HOST, "/info", Hyperliquid(world).info, "hyperliquid", 20, "POST"),
         Endpoint("hyperliquid", wallets.STATS, "/Mainnet/leaderboard", stats.leaderboard, "hyperliquid_stats"),
+        *archive.endpoints(world),
     ]
 
 
@@ -230,8 +231,12 @@ def refusal(use: Use, pool: Pool, now_ms: int) -> Response:
 
 SIMULATED = SimulatedVenue(
     venue="hyperliquid",
-    hosts=(HOST, wallets.STATS),
-    pools={"hyperliquid": Pool(1200, 60_000), "hyperliquid_stats": Pool(10, 60_000)},
+    hosts=(HOST, wallets.STATS, archive.HOST),
+    pools={
+        "hyperliquid": Pool(1200, 60_000),
+        "hyperliquid_stats": Pool(10, 60_000),
+        archive.POOL: Pool(100_000, 60_000),
+    },
     endpoints=endpoints,
     refusal=refusal,
     sockets=wallets.sockets,

@@ -197,6 +197,14 @@ SAMPLES = [
 ]
 
 
+CONTEXTS = "hyperliquid/asset_ctxs_POPCAT_2025-11-13_one-row.csv"
+
+
+def _contexts(text: str) -> tuple[str, str]:
+    """The sample as it is, of a minute that no five minutes begin with, and as of one that they do."""
+    return text, text.replace("T00:01:00Z", "T00:05:00Z")
+
+
 @pytest.fixture(scope="module")
 def warehouse(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """The staging views over all samples."""
@@ -212,6 +220,12 @@ def warehouse(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Wareh
                 params=json.dumps({"file": one.file, "day": one.file.removesuffix(".csv")[-10:]}),
             )
             for one in SAMPLES
+        ]
+        + [
+            response(
+                AT_MS, "hyperliquid", "contexts_history", text, params=json.dumps({"day": "2025-11-13", "file": n})
+            )
+            for n, text in enumerate(_contexts((archives / CONTEXTS).read_text()))
         ],
         "raw_window",
     )
@@ -241,3 +255,16 @@ def test_each_row_of_the_samples_is_read(name: tuple[str, str], warehouse: Wareh
     assert rows == [pytest.approx(one) for one in sorted(expected, key=order)]
     for row in rows:
         assert "open" not in row or row["low"] <= min(row["open"], row["close"]) <= row["high"]
+
+
+def test_contexts_of_hyperliquid_are_read_every_five_minutes(warehouse: Warehouse, archives: Path) -> None:
+    with (archives / CONTEXTS).open(newline="") as file:
+        [line] = csv.DictReader(file)
+    held, mark = float(line["open_interest"]), float(line["mark_px"])
+    at_ms = int(datetime(2025, 11, 13, 0, 5, tzinfo=UTC).timestamp()) * 1000
+    columns = "symbol, t, period_ms, open_interest, open_interest_usd, reject, outside"
+    assert warehouse.rows(f"select {columns} from stg_hyperliquid__open_interest_files") == [
+        ("POPCAT", at_ms, 300_000, held, pytest.approx(held * mark), None, 0)
+    ]
+    # The mark lies between the impact prices, and the premium is theirs over the oracle.
+    assert float(line["impact_bid_px"]) - 1e-3 < mark < float(line["impact_ask_px"])

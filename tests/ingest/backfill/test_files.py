@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import lz4.frame
 import numpy as np
 import pytest
 
@@ -38,6 +39,7 @@ from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from sandbox.venues.binance import archive as simulated
 from sandbox.venues.gate import archive as simulated_gate
+from sandbox.venues.hyperliquid import archive as simulated_hyperliquid
 from sandbox.venues.kucoin import archive as simulated_kucoin
 from sandbox.venues.okx import archive as simulated_okx
 from sandbox.wire.settlements import settlements
@@ -114,11 +116,13 @@ def test_one_member_with_the_checksum_is_unpacked(monkeypatch: pytest.MonkeyPatc
     packed = gzip.compress(b"a,b\n")
     md5 = hashlib.md5(packed, usedforsecurity=False).hexdigest()
     assert Unpacking("gzip", "md5", md5)(packed) == b"a,b\n"
+    assert Unpacking("lz4", "md5", None)(lz4.frame.compress(b"a,b\n")) == b"a,b\n"
     for packing, raw, digest, message in (
         ("zip", good + b"!", sha256(good), "the checksum is"), ("zip", zipped(b"a", b"b"), None, "2 members"),
         ("zip", b"PK no", None, "not a readable ZIP"), ("zip", zipped(long), None, "longer than"),
         ("gzip", b"no", None, "not a readable gzip"), ("gzip", packed[:-9], None, "cut off"),
-        ("gzip", gzip.compress(long), None, "longer than"),
+        ("gzip", gzip.compress(long), None, "longer than"), ("lz4", b"no LZ4 at all", None, "not a readable LZ4"),
+        ("lz4", lz4.frame.compress(long), None, "longer than"), ("lz4", lz4.frame.compress(good)[:-9], None, "cut off"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             Unpacking(packing, "sha256", digest)(raw)  # type: ignore[arg-type]
@@ -374,6 +378,99 @@ def test_minutes_of_other_venues_are_those_of_the_market(
     assert len(settled) >= 3
     for at, rate in settled:
         assert rate == pytest.approx(rates[at - at % 60_000], abs=1e-6)
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials of somebody who pays for the transfer."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+
+@pytest.mark.usefixtures("aws")
+def test_paid_contexts_are_the_open_interest_of_the_market(
+    archived: Archived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each coin and five minutes, also where the file's minute is early; both sides, which counts once."""
+    monkeypatch.setattr(simulated_hyperliquid, "MISSING", 0.0)
+    monkeypatch.setattr(simulated_hyperliquid, "EARLY", 0.5)
+    venue = next(one for one in VENUES if one.name == "hyperliquid")
+    for _ in range(2):
+        state = archived.fetch(2, *venue.archives, of=venue)
+        assert (state.failed, state.state, len(archived.files())) == ([], "done", 2), "an unchanged file is left"
+    (tmp_path / "warehouse").mkdir()
+    warehouse = seeded(tmp_path / "warehouse")
+    warehouse.build(landed(archived.folder / "landing"), "raw_window")
+    found = warehouse.rows(
+        "select t, open_interest, open_interest_usd, reject, outside from stg_hyperliquid__open_interest_files"
+        " where symbol = 'BTC' order by t"
+    )
+    assert {row[-2:] for row in found} == {(None, 0)}
+    first = start_ms() // DAY * DAY - 2 * DAY
+    assert [t for t, *_ in found] == list(range(first, first + 2 * DAY, 300_000))
+    world = archived.world
+    assert world is not None
+    rows, minutes = (
+        np.array([world.universe.row["hyperliquid", "perp", "BTC"]]),
+        np.array([t for t, *_ in found]) // 60_000,
+    )
+    held = open_interest(world.market, rows, minutes)[0]
+    mark = np.exp(world.market.index_logs(rows, minutes)[0]) * (1 + world.market.premium(rows, minutes)[0])
+    assert [row[1] for row in found] == pytest.approx((2 * held).tolist(), rel=1e-6)
+    assert [row[2] for row in found] == pytest.approx((2 * held * mark).tolist(), rel=1e-4)
+
+
+def test_what_costs_money_is_fetched_by_name_and_with_credentials_alone(
+    archived: Archived, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    venue = next(one for one in VENUES if one.name == "hyperliquid")
+    [contexts] = venue.archives
+    assert not Wanted(["hyperliquid"]).has(contexts)
+    assert Wanted(["hyperliquid"], ["contexts_history"]).has(contexts)
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    state = archived.fetch(2, contexts, of=venue)
+    [failed] = state.failed
+    assert failed.startswith("contexts_history: ")
+    assert "nobody" in failed
+    assert failed.endswith("or name a folder with the files by --folder")
+    assert (state.state, archived.files()) == ("partly", [])
+    estimate = archived.fetch(2, contexts, of=venue, dry_run=True).estimates["hyperliquid"]
+    assert [one.files for one in estimate] == [2]
+
+
+def test_files_in_a_folder_are_read_once_and_again_when_they_change(archived: Archived, tmp_path: Path) -> None:
+    """Of one archive by their names, wherever they lie; damaged ones are named; a checksum beside a file counts."""
+    venue = next(one for one in VENUES if one.name == "hyperliquid")
+    folder, day = tmp_path / "files", datetime.fromtimestamp(start_ms() / 1000, UTC).date() - timedelta(days=1)
+    (folder / "below").mkdir(parents=True)
+    packed = lz4.frame.compress(b"time,coin\n2026-01-01T00:00:00Z,BTC\n")
+    name = f"{day:%Y%m%d}.csv.lz4"
+    (folder / "below" / name).write_bytes(packed)
+    (folder / f"{day - timedelta(days=1):%Y%m%d}.csv.lz4").write_bytes(packed[:-9])
+    (folder / f"{day - timedelta(days=9):%Y%m%d}.csv.lz4").write_bytes(b"of another day")
+    for expected in ([name], [name]):
+        state = archived.fetch(2, *venue.archives, of=venue, folder=folder)
+        assert archived.files() == expected
+        assert [text for text in state.failed if "hyperliquid" in text]
+        assert "the LZ4 file is cut off" in str(state.venues["hyperliquid"].last_error)
+    (folder / "below" / name).write_bytes(lz4.frame.compress(b"time,coin\n2026-01-01T00:00:00Z,ETH\n"))
+    archived.fetch(2, *venue.archives, of=venue, folder=folder)
+    assert archived.files() == [name, name]
+    bodies = [row["body"] for row in landed(archived.folder / "landing")]
+    assert sorted(body[-4:] for body in bodies) == ["BTC\n", "ETH\n"]
+
+
+def test_a_folder_of_binance_has_the_files_of_a_market_and_their_checksums(archived: Archived, tmp_path: Path) -> None:
+    day = datetime.fromtimestamp(start_ms() / 1000, UTC).date() - timedelta(days=1)
+    right, wrong = f"BTCUSDT-metrics-{day}.zip", f"ETHUSDT-metrics-{day}.zip"
+    for name, digest in ((right, sha256(zipped(b"a\n"))), (wrong, sha256(b""))):
+        (tmp_path / name).write_bytes(zipped(b"a\n"))
+        (tmp_path / f"{name}.CHECKSUM").write_text(f"{digest}  {name}\n")
+    state = archived.fetch(2, folder=tmp_path, symbols=["BTCUSDT", "ETHUSDT"])
+    assert archived.files() == [right]
+    assert "the checksum is" in str(state.venues["binance"].last_error)
 
 
 def test_a_replaced_file_is_fetched_again_where_there_is_no_list(

@@ -3,7 +3,9 @@
 import gzip
 import io
 import zipfile
+from collections.abc import Callable
 
+import lz4.frame
 import pytest
 
 from sandbox.wire.endpoint import Request
@@ -24,12 +26,15 @@ def test_a_list_goes_on_after_its_marker() -> None:
     assert (rest.count("<Key>"), "<IsTruncated>false" in rest, "NextMarker" in rest) == (5, True, False)
 
 
-@pytest.mark.parametrize("packing", ["zip", "gzip"])
+@pytest.mark.parametrize("packing", ["zip", "gzip", "lz4"])
 def test_packed_lines_are_the_same_whenever_they_are_packed(packing: str) -> None:
     packed = pack("x.csv", iter(["a", "b"]), packing)  # type: ignore[arg-type]
     assert packed == pack("x.csv", ["a", "b"], packing)  # type: ignore[arg-type]
-    found = zipfile.ZipFile(io.BytesIO(packed)).read("x.csv") if packing == "zip" else gzip.decompress(packed)
-    assert found == b"a\nb\n"
+    unpack: dict[str, Callable[[], bytes]] = {
+        "zip": lambda: zipfile.ZipFile(io.BytesIO(packed)).read("x.csv"),
+        "gzip": lambda: gzip.decompress(packed),
+    }
+    assert unpack.get(packing, lambda: bytes(lz4.frame.decompress(packed)))() == b"a\nb\n"
 
 
 def test_a_checksum_names_its_file() -> None:

@@ -37,7 +37,8 @@
     of the domain, otherwise it is a value like any other. -#}
 {% macro number(raw, domain, template="{}", zero="value", limits=none) %}
     {%- set bounds = limits or domains()[domain] -%}
-    {{ return({"raw": raw, "parse": "try_cast({} as double)", "value": template, "least": 0 if zero == "kept" else bounds.least,
+    {%- set least = 0 if zero == "kept" else 1e-18 if zero == "none" and bounds.least == 0 else bounds.least -%}
+    {{ return({"raw": raw, "parse": "try_cast({} as double)", "value": template, "least": least,
         "most": bounds.most, "none_is_number": zero == "none"}) }}
 {% endmacro %}
 

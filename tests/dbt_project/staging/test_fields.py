@@ -59,6 +59,8 @@ READ = [
     ("price('v')", None, None, 0),
     ("price('v')", '{"a":1}', None, 1),
     ("size('v')", "0", 0.0, 0),
+    ("number('v', 'size', zero='none')", "0E-8", None, 0),
+    ("number('v', 'size', zero='none')", "0.00000001", 1e-8, 0),
     ("size('v')", "-0.5", None, 1),
     ("size('v')", "1e22", None, 1),
     ("rate('v', most=0.04)", "-0.04", -0.04, 0),

@@ -30,6 +30,7 @@ from ingest.backfill.files import (
     read_checksum,
     read_list,
     rows_of,
+    unlisted,
     version_of,
     without_covered,
 )
@@ -347,9 +348,7 @@ class Backfill:
         if self._local:
             return self._local.files(archive, archive.name_of(key), first, last)
         if not isinstance(archive.files, Bucket):
-            return [
-                File(archive.files(day).removeprefix("/"), day, until) for day, until in archive.periods(first, last)
-            ]
+            return unlisted(archive, archive.name_of(key), first, last)
         months = {day.replace(day=1) for day, _ in archive.periods(first, last)}
         name, found = archive.name_of(key), list[File]()
         for folder in sorted({folder for month in months for folder in archive.files.folders(name, month)}):
@@ -411,6 +410,8 @@ class Backfill:
             if lines < archive.lines * (file.until - file.day).days:
                 await self._fetch_days(client, archive, key, file)
             self.files.add(venue, archive.name, key, replace(file, etag=etag), sha256, lines, now_ms())
+        elif row.status != 200:
+            await self._fetch_days(client, archive, key, file)
         self.plans[venue].left.discard(file.path)
         self.state.record_progress(venue, archive.name, lines, _length_ms(file), row)
 
@@ -434,6 +435,7 @@ class Backfill:
             timeout_s=60,
             note=None if listed else lambda headers: etags.append(version_of(headers)),
             sign=self._signers.get(archive.region),
+            absent=() if listed else archive.absent,
         )
         if file.etag and not listed:
             # Without a list, the response says whether the file was replaced.
@@ -451,17 +453,20 @@ class Backfill:
             digest = read_checksum(checksum.body, archive.checksum)
         unpacking = Unpacking(archive.packing, algorithm, digest)
         row = await client.fetch(replace(endpoint, decode=unpacking), request, {}, self._deadline())
-        if row.status == 404 and not listed:
-            self._note_absent(client.venue.name, archive, key, file.day, file.until)
+        if row.status in endpoint.absent:
+            if not file.of_days:
+                self._note_absent(client.venue.name, archive, key, file.day, file.until)
             return row._replace(body=None), "", file.etag
         if row.status != 200 or row.body is None or row.error:
             raise ValueError(row.error or "no answer")
         return row, unpacking.sha256, etags[-1]
 
     async def _fetch_days(self, client: Client, archive: Archive, key: str, month: File) -> None:
-        """Fetch the files of the days of a month whose own file cannot be read or lacks days."""
+        """Fetch the files of the days of a month whose own file is absent, cannot be read or lacks days."""
         known = {} if self.wanted.again else self.files.etags(client.venue.name, archive.name, key)
         days = [file for file in month.of_days if known.get(file.path) != file.etag]
+        if not isinstance(archive.files, Bucket) and self._local is None:
+            days = [replace(file, etag=known.get(file.path, "")) for file in days]
         self.state.expect(client.venue.name, [(archive.name, _length_ms(file)) for file in days])
         for file in days:
             if not self._is_late():

@@ -6,15 +6,16 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
 import lz4.frame
+from python_calamine import CalamineError, CalamineWorkbook
 
 from ingest.backfill.state_file import open_state
-from ingest.declaration.archive import Archive, Bucket, Packing
+from ingest.declaration.archive import Archive, Bucket, Packing, PathOf, month_of
 
 MOST_BYTES = 256 * 2**20
 """Of an unpacked file. The longest known ones have a day of minutes of all of OKX's swaps: about 700,000 lines of some
@@ -68,6 +69,25 @@ def without_covered(files: list[File]) -> list[File]:
     return [*(file for file in days if file.path not in covered), *whole]
 
 
+def unlisted(archive: Archive, name: str, first: date, last: date) -> list[File]:
+    """The files of a market of these days where there is no list, as if none were absent: whole months if there are
+    such files, which have their days as `of_days`."""
+    assert not isinstance(archive.files, Bucket)
+    files = [
+        File(archive.files(name, day).removeprefix("/"), day, until) for day, until in archive.periods(first, last)
+    ]
+    if archive.months:
+        for begin, end in {month_of(file.day) for file in files}:
+            if begin >= first and end <= last + timedelta(days=1):
+                files.append(File(archive.months(name, begin).removeprefix("/"), begin, end))
+    return without_covered(files)
+
+
+def paths_of(archive: Archive) -> list[PathOf]:
+    """The paths of an archive without a list."""
+    return [path for path in (archive.files, archive.months) if path and not isinstance(path, Bucket)]
+
+
 def read_checksum(text: str, algorithm: Literal["sha256", "md5"]) -> str:
     """The digest in a checksum's text; ValueError if it has none."""
     digest = text.split(maxsplit=1)[0].lower() if text.strip() else ""
@@ -105,7 +125,7 @@ class Unpacking:
         if self.digest is not None and found != self.digest:
             raise ValueError(f"the checksum is {found}, but the archive says {self.digest}")
         self.sha256 = hashlib.sha256(raw).hexdigest()
-        content = {"zip": _unzip, "gzip": _gunzip, "lz4": _unpack_lz4}[self.packing](raw)
+        content = {"zip": _unzip, "gzip": _gunzip, "lz4": _unpack_lz4, "xlsx": _read_sheet}[self.packing](raw)
         if len(content) > MOST_BYTES:
             raise ValueError(f"unpacked it is longer than {MOST_BYTES >> 20} MB")
         return content
@@ -146,6 +166,29 @@ def _unpack_lz4(raw: bytes) -> bytes:
     return content
 
 
+def _read_sheet(raw: bytes) -> bytes:
+    workbook = _unzip(raw)
+    try:
+        with zipfile.ZipFile(io.BytesIO(workbook)) as parts:
+            left = MOST_BYTES
+            for part in parts.infolist():
+                # As above: the library trusts the header, so that each part is unpacked here first.
+                with parts.open(part) as member:
+                    while left >= 0 and (chunk := member.read(2**20)):
+                        left -= len(chunk)
+        if left < 0:
+            raise ValueError(f"unpacked the sheet is longer than {MOST_BYTES >> 20} MB")
+        rows = CalamineWorkbook.from_filelike(io.BytesIO(workbook)).get_sheet_by_index(0).to_python()
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, CalamineError) as error:
+        raise ValueError(f"not a readable sheet: {error}") from error
+    return "".join(f"{','.join(map(_cell, row))}\n" for row in rows).encode()
+
+
+def _cell(value: object) -> str:
+    """A cell as CSV has it: numbers as they are written, without the point of a whole one."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 class Folder:
     """Files of archives that are on this machine, found by their names anywhere below a folder."""
 
@@ -158,8 +201,8 @@ class Folder:
         if isinstance(archive.files, Bucket):
             names = [one for one in self.paths if one.startswith(f"{name}-") and not one.endswith(CHECKSUM)]
         else:
-            days = archive.periods(first, last)
-            names = [one for day, _ in days if (one := archive.files(day).rpartition("/")[2]) in self.paths]
+            paths = [path(name, day) for day, _ in archive.periods(first, last) for path in paths_of(archive)]
+            names = [one for one in {path.rpartition("/")[2]: None for path in paths} if one in self.paths]
         files = []
         for one in names:
             period, at = archive.period_of(one), self.paths[one].stat()

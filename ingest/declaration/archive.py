@@ -10,7 +10,10 @@ from ingest.declaration.history import SAMPLE
 
 PUBLISHED_WITHIN_DAYS = 7
 """A file that is not there so long after its period is missing; before, it may still come."""
-Packing = Literal["zip", "gzip", "lz4"]
+Packing = Literal["zip", "gzip", "lz4", "xlsx"]
+"""Of CSV, or `xlsx`: a sheet in a ZIP file, which becomes CSV."""
+PathOf = Callable[[str, date], str]
+"""(name, first day) → the path of a market's file."""
 Period = tuple[date, date]
 """The days of a file: the first one, and the first one after it."""
 
@@ -27,12 +30,12 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Archive:
-    """Files with the past of one kind, each one packed CSV.
+    """Files with the past of one kind, each one packed table.
 
     endpoint   the files' text is landed under this name, which ends in `_history`
     host       where the files are
-    files      the list of files, or (day) → the path of a day's file where there is no list: then 404 says that there
-               is none
+    files      the list of files, or where there is none the path of a day's file: then `absent` says that there is none
+    months     where there is no list the path of a whole month's file, if there are such
     period     finds the days of a file in its name: YYYY-MM-DD or YYYY-MM, with or without hyphens. Files of a day
                are not fetched where there is one of its month
     by         the shortest period that has a file
@@ -45,7 +48,8 @@ class Archive:
     name_of    (market) → its name in the archive
     checksum   the algorithm of the file `<path>.CHECKSUM`, one line `<digest>  <name>`; None: there is none, and files
                are verified by their ETag in the list, the MD5 of an object that was uploaded whole
-    packing    what the CSV is packed in
+    packing    what the table is packed in
+    absent     the statuses of a response to a path without a file
     zone_h     hours that the files' days are ahead of UTC
     last       no file is newer: the venue has ended them; None: they go on
     lines      that a day has at least; a file of a month with fewer lacks days, and those of its days are fetched too
@@ -56,7 +60,7 @@ class Archive:
 
     endpoint: str
     host: str
-    files: Bucket | Callable[[date], str]
+    files: Bucket | PathOf
     period: re.Pattern[str]
     by: Literal["day", "month"]
     pool: str
@@ -68,6 +72,8 @@ class Archive:
     name_of: Callable[[str], str] = lambda key: key
     checksum: Literal["sha256", "md5"] | None = None
     packing: Packing = "zip"
+    months: PathOf | None = None
+    absent: tuple[int, ...] = (404,)
     zone_h: int = 0
     last: date | None = None
     lines: int = 0
@@ -84,7 +90,7 @@ class Archive:
         """Where files are, as examples: of a market `{symbol}`, of the first month."""
         if isinstance(self.files, Bucket):
             return [f"https://{self.host}/{folder}" for folder in self.files.folders("{symbol}", self.first)]
-        return [f"https://{self.host}{self.files(self.first)}"]
+        return [f"https://{self.host}{path('{symbol}', self.first)}" for path in (self.files, self.months) if path]
 
     def period_of(self, path: str) -> Period | None:
         """The days of a file, by its name."""
@@ -93,7 +99,7 @@ class Archive:
             return None
         digits = found[1].replace("-", "")
         day = date(int(digits[:4]), int(digits[4:6]), int(digits[6:] or 1))
-        return day, day + timedelta(days=1) if digits[6:] else _next_month(day)
+        return (day, day + timedelta(days=1)) if digits[6:] else month_of(day)
 
     def periods(self, first: date, last: date) -> Iterator[Period]:
         """The periods from that of one day to that of another, the newest first."""
@@ -102,6 +108,11 @@ class Archive:
             yield begin, begin + timedelta(days=1) if self.by == "day" else _next_month(begin)
             begin -= timedelta(days=1)
             begin = begin if self.by == "day" else begin.replace(day=1)
+
+
+def month_of(day: date) -> Period:
+    """The month of a day."""
+    return day.replace(day=1), _next_month(day)
 
 
 def _next_month(day: date) -> date:

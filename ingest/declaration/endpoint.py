@@ -104,6 +104,7 @@ class Endpoint:
     next_page  (page) → parameters of the next page, or None after the last; the recorded key is the page's number
     reduce     starts the declared reduction of a good body that is too large to keep
     decode     makes text (UTF-8) of a good body that is none; ValueError if it cannot
+    absent     statuses that say that there is nothing at the path, and never that the client is banned
     note       takes the headers of a good response
     sign       (method, URL at the exchange) → headers that a request needs, such as a signature
     """
@@ -123,6 +124,7 @@ class Endpoint:
     reduce: Callable[[], Reduction] | None = None
     place: Callable[[str], Place | None] | None = None
     decode: Callable[[bytes], bytes] | None = None
+    absent: tuple[int, ...] = ()
     note: Callable[[Mapping[str, str]], None] | None = None
     sign: Callable[[str, str], Mapping[str, str]] | None = None
 

@@ -206,7 +206,7 @@ class Client:
 
     def _note_ban(self, endpoint: Endpoint, attempt: Attempt) -> None:
         """A ban is in force for the whole host, because venues ban addresses; `too many requests` only for the pool."""
-        if attempt.received_ms is None or attempt.status is None:
+        if attempt.received_ms is None or attempt.status is None or attempt.status in endpoint.absent:
             return
         if attempt.status in self.venue.ban_s:
             pause_s = attempt.pause_s or self.venue.ban_s[attempt.status]

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import orjson
 
+from ingest.declaration.archive import Archive
 from ingest.declaration.endpoint import Bars, Body, Endpoint, FanOut, Keys, Pool, Request, Stream
 from ingest.declaration.history import History, Interval, Piece
 from ingest.declaration.pairs import in_dollars, legs
@@ -136,6 +138,28 @@ def _bar_history(endpoint: str, interval: Interval, top: int, days: int) -> Hist
     )
 
 
+def _archive(endpoint: str, folder: str, first: date) -> Archive:
+    # A sheet a market and day or month, two days later; the days begin at 00:00 in UTC+8. The names are those of one of
+    # three eras: the exchange documents no other. A path without a file is forbidden.
+    return Archive(
+        endpoint,
+        "img.bitgetimg.com",
+        lambda name, day: f"/online/kline/{name}/{folder}/{name}_{folder}_1min_{day:%Y%m%d}.zip",
+        re.compile(r"_1min_(\d{6}(?:\d{2})?)\.zip$"),
+        "day",
+        "archive",
+        first,
+        0,
+        "spot_bars" if folder == "SP" else "perp_bars",
+        top=50,
+        has=lambda key: folder == "SP" or category(key) == "USDT-FUTURES",
+        packing="xlsx",
+        months=lambda name, day: f"/online/kline_month/{name}/{folder}/{name}_{folder}_1min_{day:%Y%m}.zip",
+        absent=(403, 404),
+        zone_h=8,
+    )
+
+
 BITGET = Venue(
     name="bitget",
     # Limits count per path and IP (https://www.bitget.com/docs/uta/quick-start: 20 a second unless the path's page says
@@ -153,6 +177,7 @@ BITGET = Venue(
         # 1 a second: https://www.bitget.com/api-doc/common/apidata/Account-Long-Short and .../Taker-Buy-Sell
         Pool("account_ratio", 1, 1),
         Pool("taker_ratio", 1, 1),
+        Pool("archive", 600, 60, history=600),
     ),
     # 403 comes from the web firewall in front of the API.
     ban_s={403: 300},
@@ -294,5 +319,9 @@ BITGET = Venue(
         ),
         _bar_history("perp_bars", "1h", 100, 90),
         _bar_history("spot_bars", "1h", 50, 90),
+    ),
+    archives=(
+        _archive("perp_minutes_history", "UMCBL", date(2019, 4, 23)),
+        _archive("spot_minutes_history", "SP", date(2018, 7, 25)),
     ),
 )

@@ -313,7 +313,7 @@ HYPERLIQUID = Venue(
         Archive(
             "contexts_history",
             "hyperliquid-archive.s3.ap-northeast-1.amazonaws.com",
-            lambda day: f"/asset_ctxs/{day:%Y%m%d}.csv.lz4",
+            lambda _, day: f"/asset_ctxs/{day:%Y%m%d}.csv.lz4",
             re.compile(r"(\d{8})\.csv\.lz4$"),
             "day",
             "archive",

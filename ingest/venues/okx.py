@@ -221,7 +221,7 @@ def _archive(endpoint: str, folder: str, name: str, first: date) -> Archive:
     return Archive(
         endpoint,
         "static.okx.com",
-        lambda day: f"/cdn/okex/traderecords/{folder}/daily/{day:%Y%m%d}/{name}-{day}.zip",
+        lambda _, day: f"/cdn/okex/traderecords/{folder}/daily/{day:%Y%m%d}/{name}-{day}.zip",
         re.compile(r"-(\d{4}-\d{2}-\d{2})\.zip$"),
         "day",
         "archive",

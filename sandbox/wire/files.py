@@ -58,19 +58,54 @@ def list_objects(request: Request, bucket: str, names: Iterable[tuple[str, str, 
     return Response(text.encode(), content_type="application/xml")
 
 
-def pack(name: str, lines: Iterable[str], packing: Literal["zip", "gzip", "lz4"] = "zip") -> bytes:
+def pack(name: str, lines: Iterable[str], packing: Literal["zip", "gzip", "lz4", "xlsx"] = "zip") -> bytes:
     """CSV as an archive packs it: the same file has the same checksum whenever it is made."""
     text = "\n".join([*lines, ""])
     if packing == "gzip":
         return gzip.compress(text.encode(), 6, mtime=0)
     if packing == "lz4":
         return bytes(lz4.frame.compress(text.encode()))
+    return _zipped({name: sheet(text) if packing == "xlsx" else text.encode()})
+
+
+def _zipped(members: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-        member = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
-        member.compress_type = zipfile.ZIP_DEFLATED
-        file.writestr(member, text)
+        for name, content in members.items():
+            member = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
+            member.compress_type = zipfile.ZIP_DEFLATED
+            file.writestr(member, content)
     return packed.getvalue()
+
+
+def sheet(text: str) -> bytes:
+    """CSV as a workbook with one sheet (XLSX, ECMA-376): numbers are numbers, other cells are texts."""
+    office, package = "http://schemas.openxmlformats.org", "http://schemas.openxmlformats.org/package/2006"
+    document, main = f"{office}/officeDocument/2006/relationships", f'xmlns="{office}/spreadsheetml/2006/main"'
+    ours = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+    def cell(value: str) -> str:
+        if value[:1].isdigit():
+            return f"<c><v>{value}</v></c>"
+        return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+
+    def related(kind: str, target: str) -> str:
+        one = f'<Relationship Id="r1" Type="{document}/{kind}" Target="{target}"/>'
+        return f'<Relationships xmlns="{package}/relationships">{one}</Relationships>'
+
+    rows = "".join(f"<row>{''.join(map(cell, line.split(',')))}</row>" for line in text.splitlines())
+    types = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    for part, kind in (("workbook", "sheet.main"), ("sheet1", "worksheet")):
+        types += f'<Override PartName="/xl/{part}.xml" ContentType="{ours}.{kind}+xml"/>'
+    sheets = '<sheets><sheet name="1" sheetId="1" r:id="r1"/></sheets>'
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types">{types}</Types>',
+        "_rels/.rels": related("officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{document}">{sheets}</workbook>',
+        "xl/_rels/workbook.xml.rels": related("worksheet", "sheet1.xml"),
+        "xl/sheet1.xml": f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>",
+    }
+    return _zipped({name: part.encode() for name, part in parts.items()})
 
 
 def checksum(content: bytes, name: str, algorithm: Literal["sha256", "md5"]) -> Response:

@@ -3,7 +3,7 @@
 from sandbox.http.limits import Pool, Use
 from sandbox.http.simulated_venue import SimulatedVenue
 from sandbox.market.world import World
-from sandbox.venues.bitget import streams
+from sandbox.venues.bitget import archive, streams
 from sandbox.venues.bitget.history import History
 from sandbox.venues.bitget.market import HOST, Bitget, failure
 from sandbox.wire.endpoint import Endpoint, Response
@@ -35,17 +35,19 @@ def endpoints(world: World) -> list[Endpoint]:
         "/api/v2/mix/market/account-long-short": (past.account_ratio, "bitget_account_ratio"),
         "/api/v2/mix/market/taker-buy-sell": (past.taker_volume, "bitget_taker_volume"),
     }
-    return [Endpoint("bitget", HOST, path, handler, pool) for path, (handler, pool) in paths.items()]
+    own = [Endpoint("bitget", HOST, path, handler, pool) for path, (handler, pool) in paths.items()]
+    return [*own, *archive.endpoints(world)]
 
 
 SIMULATED = SimulatedVenue(
     venue="bitget",
-    hosts=(HOST, streams.HOST),
+    hosts=(HOST, streams.HOST, archive.HOST),
     pools={f"bitget_{name}": Pool(20, 1000) for name in _BY_DEFAULT}
     | {
         "bitget_index_components": Pool(10, 1000),
         "bitget_account_ratio": Pool(1, 1000),
         "bitget_taker_volume": Pool(1, 1000),
+        archive.POOL: Pool(100_000, 60_000),
     },
     endpoints=endpoints,
     refusal=refusal,

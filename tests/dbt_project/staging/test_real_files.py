@@ -116,6 +116,20 @@ SAMPLES = [
         "perp_bars",
         _bar("name open high low close contracts volume turnover time confirm"),
     ),
+    Sample(
+        "bitget/kline_month_futures_BTC-dated_2026-09.csv",
+        "perp_minutes_history",
+        "BTCUSDT",
+        "perp_bars",
+        _bar("time open high low close volume turnover"),
+    ),
+    Sample(
+        "bitget/kline_month_spot_ETH_2026-09.csv",
+        "spot_minutes_history",
+        "ETHUSDT",
+        "spot_bars",
+        _bar("time open high low close volume turnover"),
+    ),
     Sample("okx/fundingrates_BTC-USDT-SWAP.csv", "funding_history", "", "settlements", _settlement(2, 1)),
     Sample(
         "gate/futures_usdt-candlesticks_1m_BTC_USDT_2026-06.csv",

@@ -25,6 +25,7 @@ from ingest.recorder.schedule import Schedule
 from ingest.venues import VENUES
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
+from sandbox.venues.bitget import archive as bitget_archive
 from tests.support.pipeline.recorder_minutes import unhurried
 from tests.support.pipeline.warehouse import RESPONSES, Warehouse, seeded
 from tests.support.servers import loopback_past
@@ -188,6 +189,9 @@ def test_recorder_and_past_together_pass_no_limit() -> None:
     refused = Counter[str]()
 
     async def count(request: Any, response: Any) -> None:
+        # Bitget's archive forbids what is not there.
+        if request.path.startswith(f"/{bitget_archive.HOST}/") and response.status == 403:
+            return
         if response.status in (403, 418, 429) or b"too frequent" in (response.body or b"")[:200]:
             refused[request.path] += 1
 

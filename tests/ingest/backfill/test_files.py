@@ -38,10 +38,12 @@ from sandbox.market.derivatives import liquidations, open_interest
 from sandbox.market.world import World
 from sandbox.server import create_app, serving
 from sandbox.venues.binance import archive as simulated
+from sandbox.venues.bitget import archive as simulated_bitget
 from sandbox.venues.gate import archive as simulated_gate
 from sandbox.venues.hyperliquid import archive as simulated_hyperliquid
 from sandbox.venues.kucoin import archive as simulated_kucoin
 from sandbox.venues.okx import archive as simulated_okx
+from sandbox.wire.files import pack
 from sandbox.wire.settlements import settlements
 from tests.ingest.backfill.test_backfill import bountiful, landed
 from tests.support.pipeline.warehouse import response, seeded
@@ -117,12 +119,20 @@ def test_one_member_with_the_checksum_is_unpacked(monkeypatch: pytest.MonkeyPatc
     md5 = hashlib.md5(packed, usedforsecurity=False).hexdigest()
     assert Unpacking("gzip", "md5", md5)(packed) == b"a,b\n"
     assert Unpacking("lz4", "md5", None)(lz4.frame.compress(b"a,b\n")) == b"a,b\n"
+    monkeypatch.setattr(files, "MOST_BYTES", 2000)
+    sheet = pack("a.xlsx", ["a,b", "1788192000,0.003"], "xlsx")
+    assert Unpacking("xlsx", "md5", None)(sheet) == b"a,b\n1788192000,0.003\n"
+    with pytest.raises(ValueError, match="the sheet is longer than"):
+        Unpacking("xlsx", "md5", None)(pack("a.xlsx", ["a" * 4000], "xlsx"))
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
     for packing, raw, digest, message in (
         ("zip", good + b"!", sha256(good), "the checksum is"), ("zip", zipped(b"a", b"b"), None, "2 members"),
         ("zip", b"PK no", None, "not a readable ZIP"), ("zip", zipped(long), None, "longer than"),
         ("gzip", b"no", None, "not a readable gzip"), ("gzip", packed[:-9], None, "cut off"),
         ("gzip", gzip.compress(long), None, "longer than"), ("lz4", b"no LZ4 at all", None, "not a readable LZ4"),
-        ("lz4", lz4.frame.compress(long), None, "longer than"), ("lz4", lz4.frame.compress(good)[:-9], None, "cut off"),
+        ("xlsx", zipped(b"no"), None, "not a readable sheet"), ("xlsx", zipped(zipped(b"a")), None, "not a readable sheet"),
+        ("lz4", lz4.frame.compress(long), None, "longer than"),
+        ("lz4", lz4.frame.compress(good)[:-9], None, "cut off"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             Unpacking(packing, "sha256", digest)(raw)  # type: ignore[arg-type]
@@ -339,7 +349,7 @@ def test_old_liquidations_are_a_sample_of_the_markets(
 
 @pytest.mark.parametrize(("name", "symbol", "pair", "size"), [
     ("okx", "BTC-USDT-SWAP", "BTC-USDT", "volume"), ("gate", "BTC_USDT", "BTC_USDT", "volume_contracts"),
-    ("kucoin", "XBTUSDTM", "BTC-USDT", "volume_contracts"),
+    ("kucoin", "XBTUSDTM", "BTC-USDT", "volume_contracts"), ("bitget", "BTCUSDT", "BTCUSDT", "volume"),
 ])  # fmt: skip
 def test_minutes_of_other_venues_are_those_of_the_market(
     name: str, symbol: str, pair: str, size: str, archived: Archived, tmp_path: Path
@@ -361,7 +371,7 @@ def test_minutes_of_other_venues_are_those_of_the_market(
         )
         assert {bar[-2:] for bar in found} == {(None, 0)}
         first = found[0][0] // 60_000
-        assert first % 1440 == (16 * 60 if name == "okx" else 0), "when the file's day begins"
+        assert first % 1440 == (16 * 60 if name in ("okx", "bitget") else 0), "when the file's day begins"
         assert len({at for at, *_ in found}) == len(found) > (2000 if name != "gate" else 2900)
         bars = world.bars(row, first, found[-1][0] // 60_000 - first + 1)
         lot = 1.0 if column == "volume" else world.universe.listings[row].contract_size
@@ -370,6 +380,8 @@ def test_minutes_of_other_venues_are_those_of_the_market(
             assert [bar[number] for bar in found] == pytest.approx(truth, rel=1e-4)
         truth = [float(bars.volume[0][at // 60_000 - first]) / lot for at, *_ in found]
         assert [bar[5] for bar in found] == pytest.approx(truth, rel=1e-3, abs=1)
+    if name == "bitget":
+        return
     settled = warehouse.rows(
         f"select distinct settled_ms, funding_rate from stg_{name}__settlements_files where symbol = '{symbol}'"
     )
@@ -378,6 +390,33 @@ def test_minutes_of_other_venues_are_those_of_the_market(
     assert len(settled) >= 3
     for at, rate in settled:
         assert rate == pytest.approx(rates[at - at % 60_000], abs=1e-6)
+
+
+def test_days_come_where_there_is_no_file_of_the_month(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no list: what is forbidden is absent and no ban, and the next fetch asks for the day again."""
+    monkeypatch.setattr(simulated_bitget, "MISSING", 0.0)
+    venue = next(one for one in VENUES if one.name == "bitget")
+    perps = replace(venue.archives[0], top=1)
+    at = datetime.fromtimestamp(start_ms() / 1000, UTC)
+    month = (at - timedelta(days=45)).replace(day=1)
+    days, end_ms = (at - month).days + 2, int(month.timestamp() * 1000) + 31 * DAY
+    monkeypatch.setattr(simulated_bitget, "MONTHS_FROM", date(2099, 1, 1))
+    state = archived.fetch(days, perps, of=venue, symbols=["BTCUSDT"], end_ms=end_ms)
+    names = archived.files()
+    assert (state.state, state.failed, state.absent) == ("done", [], {})
+    assert len(names) == len(set(names)) >= 28
+    assert f"BTCUSDT_UMCBL_1min_{month:%Y%m}15.zip" in names
+    # Nothing has changed: the days are not fetched again.
+    archived.fetch(days, perps, of=venue, symbols=["BTCUSDT"], end_ms=end_ms)
+    assert archived.files() == names
+    monkeypatch.setattr(simulated_bitget, "MONTHS_FROM", date(2020, 1, 1))
+    archived.fetch(days, perps, of=venue, symbols=["BTCUSDT"], end_ms=end_ms)
+    assert [name for name in archived.files() if name not in names] == [f"BTCUSDT_UMCBL_1min_{month:%Y%m}.zip"]
+    monkeypatch.setattr(simulated_bitget, "MISSING", 1.0)
+    state = archived.fetch(12, perps, of=venue, symbols=["ETHUSDT"])
+    absent = state.absent["bitget perp_minutes_history"]
+    assert absent["missing"] + absent["unpublished"] == 12
+    assert (state.state, state.venues["bitget"].last_error) == ("done", None)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_the_days_of_a_file_are_those_of_its_name() -> None:
 def test_names_are_those_of_the_venues() -> None:
     okx, kucoin, gate = (ARCHIVES[venue, "perp_minutes_history"] for venue in ("okx", "kucoin", "gate"))
     assert not isinstance(okx.files, Bucket)
-    assert okx.files(date(2026, 7, 29)) == (
+    assert okx.files("", date(2026, 7, 29)) == (
         "/cdn/okex/traderecords/candlesticks/daily/20260729/allswap-candlesticks-2026-07-29.zip"
     )
     assert (okx.like, okx.zone_h) == (None, 8)
@@ -56,6 +56,14 @@ def test_names_are_those_of_the_venues() -> None:
     assert files.period_of("BTC_USDT-20260731.csv.gz") == (date(2026, 7, 31), date(2026, 8, 1))
     assert folders(gate, "BTC_USDT") == ["futures_usdt/candlesticks_1m/202607/"]
     assert gate.period_of("BTC_USDT-202607.csv.gz") == (date(2026, 7, 1), date(2026, 8, 1))
+    sheets = ARCHIVES["bitget", "perp_minutes_history"]
+    assert sheets.addresses == [
+        "https://img.bitgetimg.com/online/kline/{symbol}/UMCBL/{symbol}_UMCBL_1min_20190423.zip",
+        "https://img.bitgetimg.com/online/kline_month/{symbol}/UMCBL/{symbol}_UMCBL_1min_201904.zip",
+    ]
+    assert sheets.period_of("BTCUSDT_UMCBL_1min_20260729.zip") == (date(2026, 7, 29), date(2026, 7, 30))
+    assert sheets.period_of("BTCUSDT_UMCBL_1min_202607.zip") == (date(2026, 7, 1), date(2026, 8, 1))
+    assert [sheets.has(key) for key in ("BTCUSDT", "BTCPERP", "BTCUSD")] == [True, False, False]
     assert (gate.packing, gate.checksum, gate.has("BTC_USD")) == ("gzip", None, False)
 
 

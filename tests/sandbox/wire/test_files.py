@@ -8,6 +8,7 @@ from collections.abc import Callable
 import lz4.frame
 import pytest
 
+from ingest.backfill.files import Unpacking
 from sandbox.wire.endpoint import Request
 from sandbox.wire.files import PAGE, checksum, list_objects, pack
 
@@ -26,13 +27,14 @@ def test_a_list_goes_on_after_its_marker() -> None:
     assert (rest.count("<Key>"), "<IsTruncated>false" in rest, "NextMarker" in rest) == (5, True, False)
 
 
-@pytest.mark.parametrize("packing", ["zip", "gzip", "lz4"])
+@pytest.mark.parametrize("packing", ["zip", "gzip", "lz4", "xlsx"])
 def test_packed_lines_are_the_same_whenever_they_are_packed(packing: str) -> None:
     packed = pack("x.csv", iter(["a", "b"]), packing)  # type: ignore[arg-type]
     assert packed == pack("x.csv", ["a", "b"], packing)  # type: ignore[arg-type]
     unpack: dict[str, Callable[[], bytes]] = {
         "zip": lambda: zipfile.ZipFile(io.BytesIO(packed)).read("x.csv"),
         "gzip": lambda: gzip.decompress(packed),
+        "xlsx": lambda: Unpacking("xlsx", "md5", None)(packed),
     }
     assert unpack.get(packing, lambda: bytes(lz4.frame.decompress(packed)))() == b"a\nb\n"
 

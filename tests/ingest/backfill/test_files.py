@@ -130,7 +130,8 @@ def test_one_member_with_the_checksum_is_unpacked(monkeypatch: pytest.MonkeyPatc
         ("zip", b"PK no", None, "not a readable ZIP"), ("zip", zipped(long), None, "longer than"),
         ("gzip", b"no", None, "not a readable gzip"), ("gzip", packed[:-9], None, "cut off"),
         ("gzip", gzip.compress(long), None, "longer than"), ("lz4", b"no LZ4 at all", None, "not a readable LZ4"),
-        ("xlsx", zipped(b"no"), None, "not a readable sheet"), ("xlsx", zipped(zipped(b"a")), None, "not a readable sheet"),
+        ("xlsx", zipped(b"no"), None, "not a readable sheet"),
+        ("xlsx", zipped(zipped(b"a")), None, "not a readable sheet"),
         ("lz4", lz4.frame.compress(long), None, "longer than"),
         ("lz4", lz4.frame.compress(good)[:-9], None, "cut off"),
     ):  # fmt: skip

@@ -416,6 +416,7 @@ HTTP = {
         "interface 7.1", "a 400 names parameter, value, what is allowed, the closest match"
     ),
     "http:etag": Requirement("interface 10", "a strong ETag of the uncompressed body, with a suffix a coding"),
+    "http:edition": Requirement("interface 10", "X-Edition names the edition of a response, errors included"),
     "http:304": Requirement("interface 10", "If-None-Match with the current ETag is 304 without a body"),
     "http:coding": Requirement(
         "interface 10", "zstd, br or gzip by quality value where the body is over 1 KB; the same bytes inside"
@@ -456,7 +457,8 @@ KEYS = {
         "interface 8", "X-RateLimit-* on every response, RateLimit and RateLimit-Policy beside them"
     ),
     "limits:429": Requirement("interface 7.1", "a spent budget is a 429 with Retry-After"),
-    "limits:counted": Requirement("interface 8", "400, 404 and 304 count; 401 and 429 do not"),
+    "limits:counted": Requirement("interface 8", "400 and 404 count; 401, 429 and 304 do not"),
+    "limits:polled": Requirement("interface 8", "a 304 costs nothing, so that a page may poll"),
     "limits:windows": Requirement("interface 8", "windows are minutes of the clock"),
     "limits:proxy": Requirement("interface 8", "X-Forwarded-For counts behind a trusted proxy alone"),
     "limits:shared": Requirement(

@@ -47,12 +47,17 @@ UNLIMITED = RateLimit(MappingProxyType({}), b"", exceeded=False)
 
 
 class Access(NamedTuple):
-    """An admitted request: `keyed` by a valid key, which may be `in_url`; the query string without the key."""
+    """An admitted request: the id of its valid key, which may be `in_url`; the query string without the key."""
 
-    keyed: bool
+    key_id: str | None
     in_url: bool
     query_string: str
     rate_limit: RateLimit
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the request has a valid key."""
+        return self.key_id is not None
 
 
 class Admission:
@@ -85,7 +90,7 @@ class Admission:
                 rate_limit = await self._rate_limit(request, budget, None, count=False)
                 raise _refused(401, BAD_KEY, in_url, {**rate_limit.headers, **CHALLENGE})
         rate_limit = await self.charge(request, budget, key_id, in_url)
-        return Access(key_id is not None, in_url, query_string, rate_limit)
+        return Access(key_id, in_url, query_string, rate_limit)
 
     def key_in_header(self, request: Request) -> str | None:
         """The id of the key in X-API-Key, or None without one; raises 401 for an invalid key. Counts nothing."""
@@ -105,15 +110,23 @@ class Admission:
             raise _refused(429, message, in_url, {**rate_limit.headers, "retry-after": reset})
         return rate_limit
 
+    async def refund(self, request: Request, budget: str | None, access: Access) -> RateLimit:
+        """Take back that the request was counted: the client had the response."""
+        if budget is None:
+            return UNLIMITED
+        limit, who = self._counter(request, budget, access.key_id)
+        minute, second = divmod(int(time.time()), WINDOW_S)
+        used = await self.redis.uncount(f"limit:{who}:{minute}", 2 * WINDOW_S) if self.redis else None
+        if used is None:
+            used = max(0, self._used(who, minute, count=False) - 1)
+            self._counts[who] = used
+        return _describe(budget, limit, limit - used, WINDOW_S - second)
+
     async def _rate_limit(self, request: Request, budget: str | None, key_id: str | None, count: bool) -> RateLimit:
         """The rate limit of the caller; `count` False: without counting this request."""
         if budget is None:
             return UNLIMITED
-        limit, keyed = BUDGETS[budget]
-        if key_id is not None and keyed is not None:
-            limit, who = keyed, f"{budget}:key:{key_id}"
-        else:
-            who = f"{budget}:ip:{self.clients.name(request)}"
+        limit, who = self._counter(request, budget, key_id)
         minute, second = divmod(int(time.time()), WINDOW_S)
         used = None
         if self.redis:
@@ -122,6 +135,13 @@ class Admission:
         if used is None:
             used = self._used(who, minute, count)
         return _describe(budget, limit, limit - used if used <= limit else -1, WINDOW_S - second)
+
+    def _counter(self, request: Request, budget: str, key_id: str | None) -> tuple[int, str]:
+        """The limit of the caller, and the name of its counter."""
+        limit, keyed = BUDGETS[budget]
+        if key_id is not None and keyed is not None:
+            return keyed, f"{budget}:key:{key_id}"
+        return limit, f"{budget}:ip:{self.clients.name(request)}"
 
     def _used(self, who: str, minute: int, count: bool) -> int:
         """Requests of this minute as this worker alone has counted them."""

@@ -33,6 +33,12 @@ class RedisStore:
         counted = await self._run(pipe.execute())
         return counted[0] if counted else None
 
+    async def uncount(self, key: str, ttl_s: int) -> int | None:
+        """Decrement the counter `key`, to 0 at the least; returns its value."""
+        pipe = self.client.pipeline(transaction=False).decr(PREFIX + key).expire(PREFIX + key, ttl_s)
+        counted = await self._run(pipe.execute())
+        return max(0, counted[0]) if counted else None
+
     async def peek(self, key: str) -> int | None:
         """The value of the counter `key`."""
         value = await self._run(self.client.get(PREFIX + key))

@@ -21,15 +21,16 @@ STALE_S = 30
 # An API key raises limits, so that the same URL may have two responses.
 VARY = "Accept-Encoding, X-API-Key"
 EXPOSED = (
-    "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
+    "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Edition, "
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 )
 CORS = {"access-control-allow-origin": "*", "access-control-expose-headers": EXPOSED}
 PRIVATE = {"cache-control": "private, no-store"}
 log = logging.getLogger("tidemark.serve")
 
 
-def make_response(body: Body, ttl: int | None) -> StoredResponse:
-    """The uncompressed response of a body."""
+def make_response(body: Body, ttl: int | None, edition_id: int | None = None) -> StoredResponse:
+    """The uncompressed response of a body, and of the edition that it comes from."""
     if body.ttl is not None or body.degraded:
         ttl = body.ttl
     headers = {
@@ -38,8 +39,14 @@ def make_response(body: Body, ttl: int | None) -> StoredResponse:
         "cache-control": f"public, max-age={ttl}, stale-while-revalidate={STALE_S}" if ttl is not None else NO_STORE,
         "vary": VARY,
         **CORS,
+        **of_edition(edition_id),
     }
     return StoredResponse(body.data, headers)
+
+
+def of_edition(edition_id: int | None) -> dict[str, str]:
+    """The header that names the edition which a response comes from."""
+    return {} if edition_id is None else {"x-edition": str(edition_id)}
 
 
 def compress_response(plain: StoredResponse, encoding: str) -> StoredResponse:
@@ -63,6 +70,12 @@ def respond(request: Request, answer: StoredResponse, more: bytes = b"", private
     if known is not None and _matches(known, answer.headers["etag"]):
         return PreparedResponse(304, b"", answer.not_modified_lines + more)
     return PreparedResponse(200, answer.data, answer.lines + more)
+
+
+def is_known(request: Request, answer: StoredResponse) -> bool:
+    """Whether the client names this body's ETag, so that nothing is sent; `*` names none."""
+    known = request.headers.get("if-none-match")
+    return known is not None and known.strip() != "*" and _matches(known, answer.headers["etag"])
 
 
 def _matches(known: str, etag: str) -> bool:

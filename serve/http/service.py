@@ -23,7 +23,16 @@ from serve.http.compression import IDENTITY, choose_encoding
 from serve.http.keys import KeyRing
 from serve.http.limits import Access, Admission
 from serve.http.redis import RedisStore
-from serve.http.responses import PRIVATE, compress_response, error_response, make_response, options_response, respond
+from serve.http.responses import (
+    PRIVATE,
+    compress_response,
+    error_response,
+    is_known,
+    make_response,
+    of_edition,
+    options_response,
+    respond,
+)
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.store import NO_METRICS, Store
@@ -96,15 +105,22 @@ class Service:
         encoding = choose_encoding(request.headers.get("accept-encoding", ""))
         cached = self._cached(request, access, encoding)
         if cached is not None:
-            return respond(request, cached, access.rate_limit.lines)
+            return await self._send(item, request, access, cached)
         try:
             with self.store.current() as edition:
                 answer = await self._answer(item, edition, request, access, path_values, encoding)
-                return respond(request, answer, access.rate_limit.lines, access.in_url)
+                return await self._send(item, request, access, answer)
         except ApiError as error:
             return self._error(access, error.status, error.message, error.headers)
         except Unavailable as outage:
             return self._without_data(item, request, access, path_values, outage)
+
+    async def _send(self, item: Endpoint, request: Request, access: Access, answer: StoredResponse) -> HTTPResponse:
+        """The response; one that the client has costs nothing."""
+        limit = access.rate_limit
+        if is_known(request, answer):
+            limit = await self.admission.refund(request, item.budget, access)
+        return respond(request, answer, limit.lines, access.in_url)
 
     def _cached(self, request: Request, access: Access, encoding: str) -> StoredResponse | None:
         """The cached response to a URL that was requested before in this edition."""
@@ -134,7 +150,7 @@ class Service:
 
         def compute(reader: Reader) -> StoredResponse:
             # Compressed in the worker thread. Only what is sent is cached: few bodies are requested in two encodings.
-            return compress_response(make_response(item.answer(query, reader), item.ttl), encoding)
+            return compress_response(make_response(item.answer(query, reader), item.ttl, edition.edition_id), encoding)
 
         if item.ttl is None:
             return await self.store.execute(edition, compute)
@@ -156,7 +172,8 @@ class Service:
 
     def _error(self, access: Access, status: int, message: str, headers: dict[str, str], **more: str) -> HTTPResponse:
         private = PRIVATE if access.in_url else {}
-        return error_response(status, message, {**access.rate_limit.headers, **headers, **private}, **more)
+        edition = of_edition(self.store.edition.edition_id if self.store.edition else None)
+        return error_response(status, message, {**access.rate_limit.headers, **edition, **headers, **private}, **more)
 
     async def not_found(self, request: Request, message: str) -> HTTPResponse:
         """The 404 of an unknown path."""

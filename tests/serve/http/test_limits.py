@@ -16,8 +16,7 @@ def test_thirty_a_minute_by_address(api: Api) -> None:
         who = some_address()
         paths = [SERIES, "/api/series/nope", "/api/series/price?base=NOPE", "/api/series/price?base="]
         asked = [api.get(paths[n % 4], X_Forwarded_For=who) for n in range(28)]
-        etag = asked[0].headers["etag"]
-        asked.append(api.get(SERIES, X_Forwarded_For=who, If_None_Match=etag))
+        asked.append(api.get(SERIES, X_Forwarded_For=who, If_None_Match="*"))
         asked.append(api.get(SERIES, "HEAD", X_Forwarded_For=who))
         asked.append(api.get(SERIES, "OPTIONS", X_Forwarded_For=who))
         return [*asked, api.get(SERIES, X_Forwarded_For=who), api.get("/api/markets", X_Forwarded_For=who)]
@@ -31,6 +30,29 @@ def test_thirty_a_minute_by_address(api: Api) -> None:
     assert refused.headers["cache-control"] == "no-store"
     assert "API key" in refused.error
     assert (other.status, budget(other)[0]) == (200, 120)
+
+
+@pytest.mark.requirement("limits:polled", "http:edition")
+def test_what_the_client_has_costs_nothing(api: Api, key: str) -> None:
+    def scenario() -> list[Answer]:
+        who = some_address()
+        first = api.get(SERIES, X_Forwarded_For=who)
+        etag = first.headers["etag"]
+        polled = [api.get(SERIES, X_Forwarded_For=who, If_None_Match=etag) for _ in range(40)]
+        # Not cached under this key yet, and computed before it is known that nothing has changed.
+        keyed = api.get(SERIES, X_API_Key=key)
+        again = api.get(SERIES, X_API_Key=key, If_None_Match=keyed.headers["etag"])
+        wrong = api.get("/api/series/price?base=NOPE", X_Forwarded_For=who)
+        return [*polled, keyed, again, wrong, first]
+
+    *polled, keyed, again, wrong, first = in_one_minute(scenario)
+    assert {(answer.status, budget(answer)) for answer in polled} == {(304, (30, 29))}
+    assert again.status == 304
+    assert budget(again)[1] == budget(keyed)[1]
+    assert (wrong.status, budget(wrong)) == (404, (30, 28))
+    edition = first.headers["x-edition"]
+    assert int(edition) > 0
+    assert {answer.headers["x-edition"] for answer in (*polled, keyed, again, wrong)} == {edition}
 
 
 @pytest.mark.requirement("limits:general")

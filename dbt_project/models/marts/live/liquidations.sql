@@ -125,7 +125,12 @@ select
   greatest(
     {{ from_ms }},
     (select min(start_ms) from {{ ref("recording_runs") }} where venue = ''),
-    (select max(end_ms) from {{ ref("gaps") }} where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations')
+    (
+      -- The minute that is not over counts as recorded up to now. A gap that goes on ends now.
+      select least(max(end_ms), {{ now_ms }}) from {{ ref("gaps") }}
+      where end_ms > {{ from_ms }} and coalesce(endpoint, 'liquidations') = 'liquidations'
+        and not (reason = 'partial' and end_ms > {{ now_ms }})
+    )
   ) as since,
   covering.markets, covering.expected,
   totals.totals, coalesce(by_venue, map {}) as by_venue,

@@ -227,6 +227,9 @@ DERIVED = {
         "interface 4.31", "the SQL is what dbt ran for this edition, from exchange to table"
     ),
     "methodology:tests": Requirement("interface 4.31", "each test has its last result"),
+    "metrics:shape": Requirement("interface 4.34", "each metric with its definition, and what requests may say"),
+    "metrics:true": Requirement("interface 4.34", "a request that it lists is answered, with no other step"),
+    "metrics:offline": Requirement("interface 4.34", "without data it is the metrics of the last edition"),
     "explain:shape": Requirement(
         "interface 4.32", "values, sql, markets with sums and pages, parts and responses of one"
     ),

@@ -14,6 +14,7 @@ from serve.contract.endpoint import Endpoint
 from serve.contract.openapi import describe
 from serve.contract.parameters import read_values
 from serve.endpoints import all_endpoints
+from serve.endpoints.service.metrics import listed
 from serve.mcp.tool import Tool
 from serve.mcp.tools import TOOLS
 from serve.queries.as_known import VIEWS
@@ -102,7 +103,7 @@ def test_the_url_of_an_endpoint_is_a_request_that_it_accepts(label: str, exposur
 
 def metrics_of(route: Endpoint | Tool, functions: set[FunctionType]) -> set[str]:
     """The metrics that may be asked of a route, or that it is made for; OpenAPI describes all."""
-    if describe in functions:
+    if {describe, listed} & functions:
         return set(CATALOG)
     schemas = [param.schema_for(METRICS) for param in route.params.values()]
     enums = [set(schema["enum"]) for schema in schemas if "enum" in schema]

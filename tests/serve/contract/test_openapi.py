@@ -27,7 +27,7 @@ def test_openapi(api: Api) -> None:
         "/api/funding-persistence",
         "/api/heatmap-validation", "/api/hyperliquid/liquidations", "/api/instruments",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
-        "/api/methodology/{metric}",
+        "/api/methodology/{metric}", "/api/metrics",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
         "/api/order-book-depth", "/api/perp-dex-ranking", "/api/revisions",
         "/api/series/{metric}", "/api/spike-stats", "/api/spike-stats/{COIN}", "/api/status", "/openapi.json",

@@ -1,0 +1,78 @@
+"""GET /api/metrics: every metric of the series, what it means, and how it can be requested."""
+
+from typing import Any
+
+from serve.contract.endpoint import endpoint
+from serve.contract.parameters import Values
+from serve.contract.schemas import BOOLEAN, INTEGER, TEXT, TEXT_OR_NULL, array_of, object_of
+from serve.contract.serialize import Body, json_body
+from serve.replica.catalog import VENUES, Catalog, Metric, Tier
+from serve.replica.edition import Reader
+from serve.replica.unavailable import Fallback, Unavailable
+
+METRIC = object_of(
+    {
+        **dict.fromkeys(("metric", "title", "description", "unit", "formula"), TEXT),
+        "caveats": array_of(TEXT),
+        "aliases": array_of(TEXT, "Other names that requests may use."),
+        "fields": array_of(TEXT, "The value arrays of a series; the first one is charted."),
+        "selectors": array_of(TEXT, "How a series is requested: by base, by market, or of all coins together."),
+        "types": array_of(TEXT, "The market types that can be requested; empty where the metric has one alone."),
+        "kinds": array_of(TEXT, "The kinds that can be requested, the default first; empty where there are none."),
+        "steps": array_of(TEXT, "The steps of its series, the finest first."),
+        "history": {**BOOLEAN, "description": "The exchanges' own history fills in what was not recorded."},
+        "series": {**TEXT, "description": "Its series: add the selectors."},
+        "methodology": {**TEXT, "description": "How its values are made, from the exchanges' fields."},
+    }
+)
+STEP = object_of({"step": TEXT, "step_ms": INTEGER, "keep_days": {"type": ["integer", "null"]}})
+SCHEMA = object_of(
+    {
+        "metrics": array_of(METRIC),
+        "steps": array_of(STEP, "Stored bucket widths, and for how many days (null: for ever)."),
+        "venues": array_of(TEXT, "Exchanges that series combine, and that can be selected."),
+        "source": TEXT_OR_NULL,
+    }
+)
+
+
+def listed(catalog: Catalog) -> dict[str, Any]:
+    """The metrics of a catalog with what a request may say."""
+    steps = [tier for tier in catalog.tiers if tier.step in catalog.steps]
+    return {
+        "metrics": [_described(metric, steps) for metric in catalog.metrics],
+        "steps": [tier._asdict() for tier in catalog.tiers],
+        "venues": VENUES,
+    }
+
+
+def _described(metric: Metric, steps: list[Tier]) -> dict[str, Any]:
+    width = {tier.step: tier.step_ms for tier in steps}.get(metric.finest, 0)
+    return {
+        "metric": metric.name,
+        "title": metric.title,
+        "description": metric.description,
+        "unit": metric.unit,
+        "formula": metric.formula,
+        "caveats": metric.caveats,
+        "aliases": metric.aliases,
+        "fields": list(metric.fields),
+        "selectors": metric.selectors,
+        "types": metric.types,
+        "kinds": list(metric.kinds),
+        "steps": [tier.step for tier in steps if tier.step_ms >= width],
+        "history": metric.history,
+        "series": f"/api/series/{metric.name}",
+        "methodology": f"/api/methodology/{metric.name}",
+    }
+
+
+def offline(values: Values, outage: Unavailable, fallback: Fallback) -> Body:
+    """The metrics of the last edition that was served."""
+    return json_body({**listed(fallback.catalog), "source": None}, degraded=True)
+
+
+@endpoint("/api/metrics", ttl=300, statuses=(200, 400), schema=SCHEMA, offline=offline)
+def metrics(query: Values, db: Reader) -> Body:
+    """Every metric: its meaning, unit, formula and caveats, and how its series can be requested."""
+    return json_body({**listed(db.edition.catalog), "source": f"catalog@e{db.edition.edition_id}"})

@@ -37,3 +37,31 @@ anti join (
 {% macro liquidated_size(event, i) -%}
 coalesce({{ event }}.size, {{ event }}.size_contracts * {{ i }}.contract_size / case when {{ i }}.inverse then nullif({{ event }}.price, 0) else 1 end)
 {%- endmacro %}
+
+{#- Bars of known markets in common units, with the coin that a market was then: of the relation `bars`, whose start becomes the
+    column `time`, with one column `more`. -#}
+{% macro bars_of_markets(bars, time, more) -%}
+select
+    b.opened_ms as {{ time }},
+    i.market_id,
+    b.venue,
+    b.type,
+    b.symbol,
+    {{ coin_then('i') }} as base,
+    i.quote,
+    i.hip3,
+    i.aggregated,
+    {{ bar_in_common_units('b', 'i') }},
+    {{ more }},
+    b.tick_ms
+from {{ bars }} as b
+join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
+{{ join_past_coin('i', 'b.opened_ms') }}
+{%- endmacro %}
+
+{#- A liquidation in common units, from its `size`, `price` and market. -#}
+{% macro liquidation_in_common_units() -%}
+case when usd_like then size * price end as usd,
+    price / multiplier as price,
+    size * multiplier as size_base
+{%- endmacro %}

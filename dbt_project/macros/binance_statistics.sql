@@ -83,19 +83,7 @@ if(params ->> '$.day' >= '2026-06-25', _label + period_ms, _label)
     The line that begins with no digit is the header. -#}
 {% macro binance_metrics(fields) -%}
 {%- set fields = dict({"symbol": word("r[2]"), "_label": time_of_text("r[1]", "%Y-%m-%d %H:%M:%S", past=true)}, **fields) -%}
-with recorded as (
-    {{ recorded_lines('binance', 'metrics_history') }}
-)
-
-select
-    tick_ms,
-    key,
-    requested_ms,
-    received_ms,
-    endpoint,
-    {{ period_ms("'5m'") }} as period_ms,
-    {{ measured(fields, required=["symbol", "_label"]) }}
-from {{ read("recorded", fields) }}
+{{ file_view('binance', 'metrics_history', fields, ["symbol", "_label"], symbol=none, period="5m") }}
 {%- endmacro %}
 
 {#- Long fractions from the ratios (long ÷ short) of the metrics, in this column. -#}

@@ -22,8 +22,9 @@ case when ({{ at_ms }} + 30000) % 300000 <= 60000 then ({{ at_ms }} + 30000) // 
 {#- The end of the day that a file is of, UTC epoch ms. -#}
 {% macro file_day_end_ms() -%}epoch_ms(try_cast(params ->> '$.day' as date) + interval 1 day){%- endmacro %}
 
-{#- A staging view of a file's minutes: `fields` beside the columns that every view has. -#}
-{% macro file_view(venue, kind, fields, required, header=none, symbol="key") -%}
+{#- A staging view of a file's rows: `fields` beside the columns that every view has, and the length of the `period` that a row
+    stands for. -#}
+{% macro file_view(venue, kind, fields, required, header=none, symbol="key", period=none) -%}
 with recorded as (
 {{ recorded_lines(venue, kind, header) }}
 )
@@ -36,6 +37,9 @@ select
     endpoint,
     {%- if symbol %}
     {{ symbol }} as symbol,
+    {%- endif %}
+    {%- if period %}
+    {{ period_ms("'" ~ period ~ "'") }} as period_ms,
     {%- endif %}
     {{ measured(fields, required=required) }}
 from {{ read("recorded", fields) }}

@@ -14,6 +14,20 @@
 }) }}
 {%- endmacro %}
 
+{#- The fields of a bar as a list that has o, h, l, c from its second place on. -#}
+{% macro bar_fields(opened_ms, closed_ms, volume, turnover) -%}
+{{ return({
+    "opened_ms": opened_ms,
+    "closed_ms": closed_ms,
+    "open": price("r[2]"),
+    "high": price("r[3]"),
+    "low": price("r[4]"),
+    "close": price("r[5]"),
+    "volume": size(volume),
+    "turnover": amount(turnover),
+}) }}
+{%- endmacro %}
+
 {#- Bars of the array format. The symbol is the request's key. -#}
 {% macro kline_arrays(venue, kind) -%}
 {%- set fields = kline_fields() %}

@@ -9,19 +9,4 @@ with closed as (
     ) = 1
 )
 
-select
-    b.opened_ms as t,
-    i.market_id,
-    b.venue,
-    b.type,
-    b.symbol,
-    {{ coin_then('i') }} as base,
-    i.quote,
-    i.hip3,
-    i.aggregated,
-    {{ bar_in_common_units('b', 'i') }},
-    i.usd_like,
-    b.tick_ms
-from closed as b
-join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
-{{ join_past_coin('i', 'b.opened_ms') }}
+{{ bars_of_markets('closed', 't', 'i.usd_like') }}

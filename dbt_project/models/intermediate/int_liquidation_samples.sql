@@ -23,9 +23,7 @@ select
     symbol,
     base,
     side,
-    case when usd_like then size * price end as usd,
-    price / multiplier as price,
-    size * multiplier as size_base,
+    {{ liquidation_in_common_units() }},
     'backfilled' as source
 from events
 order by ts

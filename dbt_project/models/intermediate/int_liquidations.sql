@@ -18,7 +18,5 @@ select
     base,
     aggregated,
     side,
-    case when usd_like then size * price end as usd,
-    price / multiplier as price,
-    size * multiplier as size_base
+    {{ liquidation_in_common_units() }}
 from events

@@ -11,22 +11,7 @@ with closed as (
 ),
 
 identified as materialized (
-    select
-        b.opened_ms as minute_ms,
-        i.market_id,
-        b.venue,
-        b.type,
-        b.symbol,
-        {{ coin_then('i') }} as base,
-        i.quote,
-        i.hip3,
-        i.aggregated,
-        {{ bar_in_common_units('b', 'i') }},
-        b.source,
-        b.tick_ms
-    from closed as b
-    join {{ ref('instruments') }} as i on b.venue = i.venue and b.type = i.type and b.symbol = i.symbol
-    {{ join_past_coin('i', 'b.opened_ms') }}
+    {{ bars_of_markets('closed', 'minute_ms', 'b.source') }}
 )
 
 {{ newest_versions('identified', ['market_id', 'minute_ms']) }}

@@ -183,7 +183,7 @@ def test_sums_across_the_border_are_the_same_at_every_step(served: Served) -> No
     whole is marked."""
     everything = served.api.series("volume", base="BTC", start=YESTERDAY, end=YESTERDAY + DAY, step="1m")
     assert everything["v"] == pytest.approx([NEAR[t].volume for t in everything["t"]], rel=1e-12)
-    for metric in ("volume", "taker-flow"):
+    for metric in ("volume", "taker-flow", "cvd"):
         for selected in ({"base": "BTC"}, {"base": "BTC", "venue": "binance"}, {"market": "binance:perp:BTCUSDT"}):
             for start, end in ((YESTERDAY, YESTERDAY + DAY), (START - 4 * HOUR, START + HOUR)):
                 sums = {}

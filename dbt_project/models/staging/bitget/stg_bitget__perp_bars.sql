@@ -1,13 +1,4 @@
-{%- set fields = {
-    "opened_ms": time_ms("r[1]", past=true),
-    "closed_ms": bar_end(period_ms("params ->> '$.granularity'")),
-    "open": price("r[2]"),
-    "high": price("r[3]"),
-    "low": price("r[4]"),
-    "close": price("r[5]"),
-    "volume": size("r[6]"),
-    "turnover": amount("r[7]"),
-} %}
+{%- set fields = bar_fields(time_ms("r[1]", past=true), bar_end(period_ms("params ->> '$.granularity'")), "r[6]", "r[7]") %}
 with recorded as (
     {{ recorded('bitget', 'perp_bars', "from_json(body -> '$.data', '[[\"VARCHAR\"]]')",
         may_be_empty=true) }}

@@ -7,19 +7,7 @@
     "_mark": price("r[9]"),
     "open_interest_usd": within("open_interest * _mark", "amount"),
 } -%}
-with recorded as (
-    {{ recorded_lines('hyperliquid', 'contexts_history') }}
-)
-
-select
-    tick_ms,
-    key,
-    requested_ms,
-    received_ms,
-    endpoint,
-    {{ period_ms("'5m'") }} as period_ms,
-    {{ measured(fields, required=["symbol", "_at"]) }}
-from {{ read("recorded", fields) }}
+{{ file_view('hyperliquid', 'contexts_history', fields, ["symbol", "_at"], symbol=none, period="5m") }}
 where _at is null or {{ nearest_five_minutes("_at") }} < {{ file_day_end_ms() }}
 qualify
     _at is null

@@ -231,6 +231,7 @@ DERIVED = {
         "interface 4.31", "the SQL is what dbt ran for this edition, from exchange to table"
     ),
     "methodology:tests": Requirement("interface 4.31", "each test has its last result"),
+    "venues:shape": Requirement("interface 4.36", "each exchange with its name, role, markets and completeness"),
     "metrics:shape": Requirement("interface 4.34", "each metric with its definition, and what requests may say"),
     "metrics:true": Requirement("interface 4.34", "a request that it lists is answered, with no other step"),
     "metrics:offline": Requirement("interface 4.34", "without data it is the metrics of the last edition"),

@@ -130,6 +130,13 @@ from (values
     ('upbit', 'spot', 'KRW-BTC', 'BTC', 'BTC', 'BTC', 'KRW', 'premiums')
 ) as listed(venue, type, symbol, base, base_raw, named_base, quote, left_out);
 """
+EXCHANGES_SQL = """
+insert into exchanges by name
+select *, 'The documents say so.' as liquidations_note, 'Measured.' as oi_note from (values
+    ('binance', 'Binance', 'coins', 3, 2, 5, 'sample', 1.0, true), ('upbit', 'Upbit', 'premiums', 0, 9, 0, 'none', 1.0, false),
+    ('bybit', 'Bybit', 'coins', 2, 1, 3, 'full', 0.5, false)
+) as listed(venue, name, role, perps, spots, aggregated, liquidations, oi_factor, taker_side);
+"""
 MARTS = Path(__file__).parents[3] / "dbt_project/models/marts"
 
 
@@ -186,7 +193,7 @@ def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     }
     sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
     sql += tables_of("quality/_quality.yml", "accuracy") + ACCURACY_SQL
-    sql += tables_of("listings/_listings.yml", "market_register") + REGISTER_SQL
+    sql += tables_of("listings/_listings.yml", "market_register", "exchanges") + REGISTER_SQL + EXCHANGES_SQL
     sql += METHODOLOGY + METHODOLOGY_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)

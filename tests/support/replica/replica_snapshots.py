@@ -133,7 +133,8 @@ from (values
 EXCHANGES_SQL = """
 insert into exchanges by name
 select *, 'The documents say so.' as liquidations_note, 'Measured.' as oi_note from (values
-    ('binance', 'Binance', 'coins', 3, 2, 5, 'sample', 1.0, true), ('upbit', 'Upbit', 'premiums', 0, 9, 0, 'none', 1.0, false),
+    ('binance', 'Binance', 'coins', 3, 2, 5, 'sample', 1.0, true),
+    ('upbit', 'Upbit', 'premiums', 0, 9, 0, 'none', 1.0, false),
     ('bybit', 'Bybit', 'coins', 2, 1, 3, 'full', 0.5, false)
 ) as listed(venue, name, role, perps, spots, aggregated, liquidations, oi_factor, taker_side);
 """

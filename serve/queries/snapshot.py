@@ -56,6 +56,22 @@ RATIO = object_of(
 )
 # The columns of the mart; null where the venue publishes none for the coin.
 RATIOS: Schema = {"binance_accounts": RATIO, "binance_top_pos": RATIO, "bybit_accounts": RATIO}
+COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
+ENTRY_NUMBERS = (
+    "price", "vol24h", "funding", "oi_usd", "px_1h", "px_4h", "px_24h", "oi_1h", "oi_4h", "oi_24h",
+)  # fmt: skip
+ENTRY: Schema = {
+    "type": "object",
+    "required": ["venue", "symbol", "quote", "price", "vol24h", "funding", "oi_usd"],
+    "properties": {
+        "venue": {"type": "string"},
+        "symbol": {"type": "string"},
+        "quote": {"type": ["string", "null"]},
+        "url": {"type": ["string", "null"]},
+        "hip3": {"type": ["boolean", "null"]},
+        **dict.fromkeys(ENTRY_NUMBERS, NUMBER_OR_NULL),
+    },
+}
 
 
 def snapshot_body(db: Reader, sql: str, args: Mapping[str, Any] | None = None) -> Body:

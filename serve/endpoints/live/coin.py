@@ -8,7 +8,9 @@ from serve.contract.serialize import Body
 from serve.queries.snapshot import (
     BY_VENUE,
     COIN,
+    COIN_NUMBERS,
     COVERED,
+    ENTRY,
     LIQUIDATION,
     RATIOS,
     SINCE,
@@ -18,15 +20,27 @@ from serve.queries.snapshot import (
     snapshot_body,
 )
 from serve.replica.edition import Edition, Reader
-from serve.replica.units import DAY_MS, MINUTE_MS
+from serve.replica.units import DAY_MS, HOUR_MS, MINUTE_MS
 
 MOST_ALERTS, BIGGEST, RECENT = 100, 20, 50
 MARKET: Schema = {
     "base": TEXT,
     **dict.fromkeys(("markets", "expected"), INTEGER_OR_NULL),
-    **dict.fromkeys(("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg"), NUMBER_OR_NULL),
+    **dict.fromkeys(COIN_NUMBERS, NUMBER_OR_NULL),
     "venues": array_of(TEXT),
     "hip3": {"type": "boolean"},
+    "cat": array_of(TEXT, "Categories that exchanges give the coin."),
+    "perps": array_of(ENTRY, "Its perps, the highest open interest first."),
+    "spots": array_of(ENTRY, "Its spot markets, the greatest turnover first."),
+}
+AGO_MS = {"px_1h": HOUR_MS, "px_4h": 4 * HOUR_MS, "px_24h": DAY_MS}
+FRESH_MS = 5 * MINUTE_MS
+PRICE: Schema = {
+    "price": {
+        **NUMBER_OR_NULL,
+        "description": "Of its perps, or of spot where it has none: USD; null if not observed.",
+    },
+    **{name: {**NUMBER_OR_NULL, "description": "Change of the price, a fraction."} for name in AGO_MS},
 }
 ALERT = object_of(
     {
@@ -40,7 +54,7 @@ ALERT = object_of(
 ALERT_FIELDS, EVENT_FIELDS = tuple(ALERT["properties"]), tuple(LIQUIDATION["properties"])
 SCHEMA = object_of(
     {
-        "market": object_of(MARKET),
+        "market": object_of({**MARKET, **PRICE}),
         "liquidations": object_of(
             {
                 "since": SINCE,
@@ -67,15 +81,26 @@ OWN = ", ".join(
     f""" "{window}": {{long: l.totals['{window}'].long, short: l.totals['{window}'].short}}""" for window in WINDOWS
 )
 # A coin without a recently observed market stays tracked for another day, without figures.
-UNSEEN = {"base": "$base", "venues": "[]", "hip3": "bool_and(hip3)"}
+UNSEEN = {"base": "$base", "hip3": "bool_and(hip3)", **dict.fromkeys(("venues", "cat", "perps", "spots"), "[]")}
+CHANGES = ", ".join(
+    f"""{name}: newest.price / (
+        select arg_max(price, t) from prices where t between newest.t - {ago} - {FRESH_MS} and newest.t - {ago}) - 1"""
+    for name, ago in AGO_MS.items()
+)
 # A coin that no feed covers has no row in liquidations: its totals are unknown.
 SQL = f"""
-with spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until),
+with observed as materialized (
+    select t, price, type from series_base_1m
+    where $of_base and type in ('perp', 'spot') and t >= $since - 2 * {FRESH_MS} and price is not null
+),
+prices as (from observed where type = (select min(type) from observed)),
+newest as (select max(t) as t, arg_max(price, t) as price from prices where t > $until - {FRESH_MS}),
+spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until),
 events as (
     select {", ".join(EVENT_FIELDS)} from liquidation_events
     where base = $base and ts > $as_of - {DAY_MS} and ts <= $as_of)
 select to_json({{
-    market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}}},
+    market: {{{", ".join(f"{name}: m.{name}" for name in MARKET)}, price: newest.price, {CHANGES}}},
     liquidations: {{
         since: every.since, markets: l.markets, expected: l.expected,
         totals: coalesce(l.totals, {{{UNKNOWN}}}), by_venue: coalesce(l.by_venue, map {{}}),
@@ -95,6 +120,7 @@ from (
     select {", ".join(f"{UNSEEN.get(name, 'null')} as {name}" for name in MARKET)}
     from market_index where base = $base and base not in (select base from markets) having count(*) > 0
 ) as m
+cross join newest
 cross join (select since from liquidations where base is null) as every
 left join (select markets, expected, totals, by_venue from liquidations where base = $base) as l on true
 left join (from long_short where base = $base) as r on true

@@ -4,25 +4,9 @@ from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
 from serve.contract.schemas import NUMBER_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body
-from serve.queries.snapshot import STAMPS, snapshot_body
+from serve.queries.snapshot import COIN_NUMBERS, ENTRY, STAMPS, snapshot_body
 from serve.replica.edition import Reader
 
-COIN_NUMBERS = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "oi_1h", "oi_4h", "oi_24h", "funding_spread")
-ENTRY_NUMBERS = (
-    "price", "vol24h", "funding", "oi_usd", "px_1h", "px_4h", "px_24h", "oi_1h", "oi_4h", "oi_24h",
-)  # fmt: skip
-ENTRY: Schema = {
-    "type": "object",
-    "required": ["venue", "symbol", "quote", "price", "vol24h", "funding", "oi_usd"],
-    "properties": {
-        "venue": {"type": "string"},
-        "symbol": {"type": "string"},
-        "quote": {"type": ["string", "null"]},
-        "url": {"type": ["string", "null"]},
-        "hip3": {"type": ["boolean", "null"]},
-        **dict.fromkeys(ENTRY_NUMBERS, NUMBER_OR_NULL),
-    },
-}
 COIN: Schema = {
     "type": "object",
     "required": [

@@ -82,19 +82,23 @@ OWN = ", ".join(
 )
 # A coin without a recently observed market stays tracked for another day, without figures.
 UNSEEN = {"base": "$base", "hip3": "bool_and(hip3)", **dict.fromkeys(("venues", "cat", "perps", "spots"), "[]")}
-CHANGES = ", ".join(
-    f"""{name}: newest.price / (
-        select arg_max(price, t) from prices where t between newest.t - {ago} - {FRESH_MS} and newest.t - {ago}) - 1"""
+THEN = ", ".join(
+    f"arg_max(prices.price, prices.t) filter (prices.t between now.t - {ago + FRESH_MS} and now.t - {ago}) as {name}"
     for name, ago in AGO_MS.items()
 )
+CHANGES = ", ".join(f"{name}: newest.price / earlier.{name} - 1" for name in AGO_MS)
 # A coin that no feed covers has no row in liquidations: its totals are unknown.
 SQL = f"""
 with observed as materialized (
-    select t, price, type from series_base_1m
-    where $of_base and type in ('perp', 'spot') and t >= $since - 2 * {FRESH_MS} and price is not null
+    select t, type, price, taker_buy_usd - taker_sell_usd as flow from series_base_1m
+    where $of_base and type in ('perp', 'spot') and t >= $since - {2 * FRESH_MS}
 ),
-prices as (from observed where type = (select min(type) from observed)),
+prices as (
+    select t, price from observed
+    where price is not null and type = (select min(type) from observed where price is not null)
+),
 newest as (select max(t) as t, arg_max(price, t) as price from prices where t > $until - {FRESH_MS}),
+earlier as (select {THEN} from prices cross join newest as now),
 spiked as (select {", ".join(ALERT_FIELDS)} from spikes where base = $base and ts >= $since and ts < $until),
 events as (
     select {", ".join(EVENT_FIELDS)} from liquidation_events
@@ -110,9 +114,7 @@ select to_json({{
     long_short: {{{", ".join(f"{name}: r.{name}" for name in RATIOS)}}},
     alerts: coalesce((select list(spiked order by ts desc, id) from spiked)[:{MOST_ALERTS}], []),
     hits24h: (select count(*) from spiked),
-    net_flow24h: (
-        select sum(taker_buy_usd - taker_sell_usd) from series_base_1m
-        where $of_base and type = 'perp' and t >= $since and t < $until)
+    net_flow24h: (select sum(flow) from observed where type = 'perp' and t >= $since and t < $until)
 }})::varchar
 from (
     select {", ".join(MARKET)} from markets where base = $base
@@ -121,6 +123,7 @@ from (
     from market_index where base = $base and base not in (select base from markets) having count(*) > 0
 ) as m
 cross join newest
+cross join earlier
 cross join (select since from liquidations where base is null) as every
 left join (select markets, expected, totals, by_venue from liquidations where base = $base) as l on true
 left join (from long_short where base = $base) as r on true

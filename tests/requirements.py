@@ -231,6 +231,10 @@ DERIVED = {
         "interface 4.31", "the SQL is what dbt ran for this edition, from exchange to table"
     ),
     "methodology:tests": Requirement("interface 4.31", "each test has its last result"),
+    "coverage:minutes": Requirement(
+        "interface 4.37", "the minutes of a day by outcome add up, and are null before it began"
+    ),
+    "coverage:window": Requirement("interface 4.37", "a window of 30, 90 or 365 days"),
     "venues:shape": Requirement("interface 4.36", "each exchange with its name, role, markets and completeness"),
     "metrics:shape": Requirement("interface 4.34", "each metric with its definition, and what requests may say"),
     "metrics:true": Requirement("interface 4.34", "a request that it lists is answered, with no other step"),

@@ -23,7 +23,8 @@ def test_openapi(api: Api) -> None:
     assert document["info"]["version"] == "2026-10-20"
     assert set(document["paths"]) == {
         "/", "/api/accuracy", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history",
-        "/api/coins/overlay", "/api/derivatives-fear-greed", "/api/explain", "/api/funding-percentiles",
+        "/api/coins/overlay", "/api/coverage", "/api/derivatives-fear-greed", "/api/explain",
+        "/api/funding-percentiles",
         "/api/funding-persistence",
         "/api/heatmap-validation", "/api/hyperliquid/liquidations", "/api/instruments",
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",

@@ -130,6 +130,14 @@ from (values
     ('upbit', 'spot', 'KRW-BTC', 'BTC', 'BTC', 'BTC', 'KRW', 'premiums')
 ) as listed(venue, type, symbol, base, base_raw, named_base, quote, left_out);
 """
+# Forty days of two kinds, of which one began ten days ago and missed an hour of each day.
+COVERAGE_SQL = """
+insert into coverage_days by name
+select $day + 172800000 - back * 86400000 as t, venue, endpoint, 1440 as minutes,
+    if(venue = 'bybit', 1380, 1440) as recorded, 0 as partial, 0 as venue_error, 0 as venue_unreachable, if(venue = 'bybit', 60, 0) as not_recorded
+from (select unnest(range(40)) as back)
+join (values ('binance', 'perp_tickers', 40), ('bybit', 'liquidations', 10)) as kinds(venue, endpoint, days) on back < days;
+"""
 EXCHANGES_SQL = """
 insert into exchanges by name
 select *, 'The documents say so.' as liquidations_note, 'Measured.' as oi_note from (values
@@ -195,6 +203,7 @@ def build_snapshots(con: duckdb.DuckDBPyConnection, as_of_ms: int) -> None:
     sql = SQL + tables_of("options/_options.yml") + OPTIONS_SQL + tables_of("risk/_risk.yml") + RISK_SQL
     sql += tables_of("quality/_quality.yml", "accuracy") + ACCURACY_SQL
     sql += tables_of("listings/_listings.yml", "market_register", "exchanges") + REGISTER_SQL + EXCHANGES_SQL
+    sql += tables_of("gaps/_gaps.yml", "coverage_days") + COVERAGE_SQL
     sql += METHODOLOGY + METHODOLOGY_SQL
     for name, text in times.items():
         sql = sql.replace(name, text)

@@ -26,7 +26,7 @@ from tests.support.facts.live_facts import (
 )
 from tests.support.facts.mart_facts import MINUTE, Warehouse, instrument, market, response
 from tests.support.replica.replica import write_pointer
-from tests.support.servers.api_server import Api, free_port, running, until
+from tests.support.servers.api_server import Api, free_port, running, some_address, until
 
 WINDOWS = {"1h": HOUR, "4h": 4 * HOUR, "12h": 12 * HOUR, "24h": DAY}
 Coins = dict[str, Any]
@@ -305,10 +305,11 @@ def test_a_coins_detail_agrees_with_the_snapshots(live: Live, api: Api, coins: C
     for base in ("A", "a", "C", "Z07", "F"):
         got = api.get(f"/api/coin/{base}").json
         coin = coins[base.upper()]
-        assert got["market"] == {name: coin[name] for name in got["market"]}
-        assert set(got["market"]) == {
-            "base", "markets", "expected", "perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg", "venues", "hip3",
-        }  # fmt: skip
+        prices = {name: got["market"].pop(name) for name in ("price", "px_1h", "px_4h", "px_24h")}
+        assert got["market"] == coin
+        asked = f"/api/series/price?base={base}&range=5m&step=1m&type="
+        series = [api.get(asked + kind, X_Forwarded_For=some_address()).json["v"] for kind in ("perp", "spot")]
+        assert prices["price"] == next((values[-1] for values in series if values), None)
         assert got["long_short"] == ratios.get(base.upper(), {f"{venue}_{kind}": None for venue, kind in RATIOS})
         alerts = [(one["ts"], one["venue"], one["symbol"], one["kind"], one["dir"]) for one in got["alerts"]]
         spikes = [(10, "bybit", "sell"), (30, "binance", "buy")] if base in "Aa" else []

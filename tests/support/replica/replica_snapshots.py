@@ -133,10 +133,11 @@ from (values
 # Forty days of two kinds, of which one began ten days ago and missed an hour of each day.
 COVERAGE_SQL = """
 insert into coverage_days by name
-select $day + 172800000 - back * 86400000 as t, venue, endpoint, 1440 as minutes,
-    if(venue = 'bybit', 1380, 1440) as recorded, 0 as partial, 0 as venue_error, 0 as venue_unreachable, if(venue = 'bybit', 60, 0) as not_recorded
+select $day + 172800000 - back * 86400000 as t, venue, endpoint, 1440 as minutes, 1440 - lost as recorded,
+    0 as partial, 0 as venue_error, 0 as venue_unreachable, lost as not_recorded
 from (select unnest(range(40)) as back)
-join (values ('binance', 'perp_tickers', 40), ('bybit', 'liquidations', 10)) as kinds(venue, endpoint, days) on back < days;
+join (values ('binance', 'perp_tickers', 40, 0), ('bybit', 'liquidations', 10, 60))
+    as kinds(venue, endpoint, days, lost) on back < days;
 """
 EXCHANGES_SQL = """
 insert into exchanges by name

@@ -135,6 +135,9 @@ def estimated(state: BackfillState) -> str:
         for part in parts:
             seconds[venue, part.pool] += part.seconds
     parts = [part for own in state.estimates.values() for part in own]
+    unread = [name for name, venue in state.venues.items() if venue.last_error]
+    if not parts and unread:
+        return f"no estimate: the lists of {', '.join(unread)} cannot be read"
     if not parts:
         return "nothing is missing"
     files, size = sum(part.files for part in parts), sum(part.file_bytes for part in parts)

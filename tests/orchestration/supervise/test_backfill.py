@@ -46,6 +46,8 @@ def test_symbols_are_a_number_of_markets_or_names(text: str, symbols: list[str] 
 def test_what_is_missing_in_all_takes_as_long_as_the_slowest_rate_limit() -> None:
     state = BackfillState(1, 0, Path("state.json"), written=False)
     assert estimated(state) == "nothing is missing"
+    state.fail("gate", "perp_minutes_history: no answer", 0)
+    assert estimated(state) == "no estimate: the lists of gate cannot be read"
     for name, pool, seconds in (("perp_bars_1m", "rest", 400.0), ("perp_bars_1h", "rest", 200.0)):
         state.estimate("a", Estimate(name, pool, 2, 10, seconds))
     state.estimate("b", Estimate("metrics_history", "archive", 2, 8, 300.0, 4, 2_000_000))
@@ -56,3 +58,14 @@ def test_a_request_is_in_utc_and_whole() -> None:
     request = wanted(["binance"], [], "2024-01-01", "2024-01-02T00:00:00+01:00", again=True)
     assert (request.venues, request.kinds, request.again) == (["binance"], None, True)
     assert (request.begin_ms, request.end_ms) == (1_704_067_200_000, 1_704_150_000_000)
+
+
+def test_a_folder_goes_with_the_files_of_one_exchange(tmp_path: Path) -> None:
+    kinds = ["contexts_history"]
+    request = wanted(["hyperliquid"], kinds, None, None, folder=tmp_path)
+    assert (request.folder, request.kinds) == (tmp_path, kinds)
+    for venues, named in ((["hyperliquid"], []), ([], kinds), (["hyperliquid"], ["perp_bars"])):
+        with pytest.raises(WrongRequest, match="which goes with the files of one exchange: .*--kind contexts_history"):
+            wanted(venues, named, None, None, folder=tmp_path)
+    with pytest.raises(WrongRequest, match="but it must be a folder that exists"):
+        wanted(["hyperliquid"], kinds, None, None, folder=tmp_path / "none")

@@ -65,7 +65,7 @@ def test_a_folder_goes_with_the_files_of_one_exchange(tmp_path: Path) -> None:
     request = wanted(["hyperliquid"], kinds, None, None, folder=tmp_path)
     assert (request.folder, request.kinds) == (tmp_path, kinds)
     for venues, named in ((["hyperliquid"], []), ([], kinds), (["hyperliquid"], ["perp_bars"])):
-        with pytest.raises(WrongRequest, match="which goes with the files of one exchange: .*--kind contexts_history"):
+        with pytest.raises(WrongRequest, match="which goes with the files of one exchange"):
             wanted(venues, named, None, None, folder=tmp_path)
     with pytest.raises(WrongRequest, match="but it must be a folder that exists"):
         wanted(["hyperliquid"], kinds, None, None, folder=tmp_path / "none")

@@ -155,7 +155,7 @@ SNAPSHOTS = {
     "sparklines:values": Requirement(
         "interface 4.35", "each value is that of the coin's series, null where it has none"
     ),
-    "sparklines:coins": Requirement("interface 4.35", "1 to 100 coins, else the 50 traded most; others are a 400"),
+    "sparklines:coins": Requirement("interface 4.35", "1 to 60 coins, else the 50 traded most; others are a 400"),
     "overlay:states": Requirement("interface 2.7", "ok, insufficient and unavailable, overall and by coin"),
     "overlay:input": Requirement(
         "interface 4.8", "2 to 5 tracked coins that not only builder-deployed markets trade, else a 400"

@@ -15,7 +15,7 @@ from serve.replica.units import UNIT_MS, Span
 # Range → days and step: 24, 42 and 30 points.
 RANGES = {"24h": (1, "1h"), "7d": (7, "4h"), "30d": (30, "1d")}
 METRICS = ("price", "oi", "funding", "volume")
-MOST, USUAL = 100, 50
+MOST, USUAL = 60, 50
 """Coins of a request at most, and without a choice."""
 SCHEMA = object_of(
     {
@@ -71,11 +71,11 @@ def resolve(values: Values, edition: Edition, _: bool) -> Sparklines:
     params={
         "m": one_of("The metric, of the perps.", *METRICS, default="price"),
         "range": one_of("Length: 24 hours, 42 times 4 hours, or 30 days.", *RANGES, default="7d"),
-        "c": replace(coins(f"Coins; without them the {USUAL} traded most.", 1, MOST, 1024), required=False),
+        "c": replace(coins(f"Coins; without them the {USUAL} traded most.", 1, MOST, 512), required=False),
     },
 )
 def sparklines(query: Sparklines, db: Reader) -> Body:
-    """Price, open interest, funding or volume of up to 100 coins in a few points each, counted as one request."""
+    """Price, open interest, funding or volume of up to 60 coins in a few points each, counted as one request."""
     metric = db.edition.catalog.by_name[query.metric]
     bases = query.bases or tuple(db.value(TOP.format(usual=USUAL)) or ())
     days, step = RANGES[query.range]

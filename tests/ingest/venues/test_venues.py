@@ -38,7 +38,8 @@ FILES = {"open_interest_files", "long_short_accounts_files", "long_short_top_acc
          "premium_bars_files", "liquidations_files"}  # fmt: skip
 BAR_FILES = {"perp_bars_files", "spot_bars_files", "settlements_files"}
 EMPTY = {"binance": {"open_interest_history"} | FILES | BAR_FILES, "bybit": {"open_interest_history"},
-         "hyperliquid": {"liquidation_fills"}, "gate": BAR_FILES,
+         "hyperliquid": {"liquidation_fills", "open_interest_files"}, "gate": BAR_FILES,
+         "bitget": {"perp_bars_files", "spot_bars_files"},
          "kucoin": {"open_interest_history"} | BAR_FILES, "okx": {"open_interest_history"} | BAR_FILES}  # fmt: skip
 """Views that a minute does not fill: of the past alone, or of fills that are liquidations."""
 UNREAD = {"hyperliquid": {"dex_positions", "wallet_fills"}}

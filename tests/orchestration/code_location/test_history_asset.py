@@ -132,7 +132,10 @@ def test_a_day_and_an_hour_of_a_venue_are_fetched_again(url: str, tmp_path: Path
     [
         (["--venue", "nowhere"], "--venue is 'nowhere', but it must be one of: aster, binance,"),
         (["--kind", "prices"], "--kind is 'prices', but the history has: "),
-        (["--venue", "hyperliquid", "--kind", "taker_ratio"], "but the history of hyperliquid has: perp_bars"),
+        (
+            ["--venue", "hyperliquid", "--kind", "taker_ratio"],
+            "but the history of hyperliquid has: contexts_history, perp_bars",
+        ),
         (["--from", "yesterday"], "must be a UTC day or time such as 2026-01-31"),
         (["--from", "2026-02-01", "--to", "2026-01-01"], "--from is '2026-02-01', but it must lie before --to"),
         (["--to", "2999-01-01"], "--to is '2999-01-01', but it must lie in the past"),

@@ -1,5 +1,5 @@
-{{ config(incremental_strategy="replace_all", triggers=["instruments"]) }}
-{#- The venues with the number of their markets. Written when lists of markets are requested, once an hour. -#}
+{{ config(incremental_strategy="replace_all", triggers=["every_1h"]) }}
+{#- The venues with the number of their markets. Counted once an hour. -#}
 with counted as (
   select
     venue, count_if(type = 'perp') as perps, count_if(type = 'spot') as spots,

@@ -37,7 +37,7 @@ def test_without_coins_it_has_those_traded_most(api: Api) -> None:
 
 
 @pytest.mark.requirement("sparklines:coins")
-@pytest.mark.parametrize("coins", ["", "NOPE", "BTC,,ETH", ",".join(f"A{n}" for n in range(101))])
+@pytest.mark.parametrize("coins", ["", "NOPE", "BTC,,ETH", ",".join(f"A{n}" for n in range(61))])
 def test_other_coins_are_refused(api: Api, coins: str) -> None:
     answer = api.get(f"{PATH}?c={coins}", X_Forwarded_For=some_address())
     assert (answer.status, answer.error[:2]) == (400, "c:")

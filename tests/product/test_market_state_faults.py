@@ -218,8 +218,10 @@ def test_a_coin_that_is_not_observed_is_still_tracked(served: Served, later: Api
     figures = ("perp_vol24h", "spot_vol24h", "oi_usd", "funding_avg")
     assert all(before["market"][name] is not None for name in figures)
     assert {name: value for name, value in now["market"].items() if value is not None} == {
-        "base": "BTC", "hip3": False, **dict.fromkeys(("venues", "cat", "perps", "spots"), []),
-    }  # fmt: skip
+        "base": "BTC",
+        "hip3": False,
+        **{name: [] for name in ("venues", "cat", "perps", "spots")},
+    }
     assert now["market"].keys() == before["market"].keys() > {*figures, "markets", "expected", "price", "px_24h"}
     assert set(now) == set(before)
     assert later.get("/api/coin/NOPE").json == {"error": "unknown coin"}

@@ -5,12 +5,14 @@ import csv
 import io
 import re
 import tokenize
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt.contracts.graph.nodes import ModelNode
 
+from ingest.venues import VENUES as DECLARED
 from orchestration.config.settings import REPOSITORY
 from sandbox.venues import SIMULATED_VENUES
 from tests.support.pipeline.dbt_project import PROJECT, evaluated, manifest
@@ -277,3 +279,10 @@ def test_every_staging_view_names_its_endpoints_its_fields_and_their_document() 
         assert {column for column in meta["fields"] if column[0] != "_"} <= set(view.columns), name
         assert (meta["document"] is None) == (name in UNDOCUMENTED), name
         assert name in UNDOCUMENTED or meta["document"].startswith("https://"), name
+
+
+def test_an_archive_states_how_often_its_files_are_read() -> None:
+    """Once by each view: a load is bounded by what the build has to read."""
+    views = Counter((venue, entry.partition("<")[2]) for venue, own in evaluated("staged()") for entry in own)
+    archives = {(venue.name, archive.endpoint): archive.reads for venue in DECLARED for archive in venue.archives}
+    assert archives == {name: views[name] for name in archives}

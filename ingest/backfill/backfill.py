@@ -321,7 +321,8 @@ class Backfill:
             _seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED * archive.reads / self.pace.load_bytes
         )
         markets = len({key for *_, key, _ in files})
-        estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), size)
+        known_size = size if isinstance(archive.files, Bucket) or self._local else None
+        estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), known_size)
         self.state.estimate(client.venue.name, estimate)
         if self.wanted.dry_run:
             return

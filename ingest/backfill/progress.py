@@ -46,10 +46,15 @@ class Progress:
         }
 
 
+ALONE = " for the requests alone"
+"""Of a time that does not know how much there is to land."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What is missing of a kind: its markets, the requests for it (for files and their checksums too), the files with
-    their listed bytes, and how long the rate limit `pool` takes for the requests, or landing for the files."""
+    their listed bytes (None: there is no list), and how long the rate limit `pool` takes for the requests, or landing
+    for the files."""
 
     name: str
     pool: str
@@ -57,11 +62,15 @@ class Estimate:
     requests: int
     seconds: float
     files: int = 0
-    file_bytes: int = 0
+    file_bytes: int | None = 0
 
     def __str__(self) -> str:
-        what = f"{self.files:,} files, {self.file_bytes / 1e6:,.1f} MB" if self.files else f"{self.requests:,} requests"
-        return f"{self.name}: {what}, {self.markets:,} markets, {minutes(self.seconds)}"
+        what, alone = f"{self.requests:,} requests", ""
+        if self.files and self.file_bytes is None:
+            what, alone = f"{self.files:,} files of unknown size", ALONE
+        elif self.files:
+            what = f"{self.files:,} files, {(self.file_bytes or 0) / 1e6:,.1f} MB"
+        return f"{self.name}: {what}, {self.markets:,} markets, {minutes(self.seconds)}{alone}"
 
 
 def minutes(seconds: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.backfill.backfill import backfill
-from ingest.backfill.progress import BackfillState, minutes
+from ingest.backfill.progress import ALONE, BackfillState, minutes
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.venue import Venue
 from ingest.recorder.clock import now_ms
@@ -140,9 +140,12 @@ def estimated(state: BackfillState) -> str:
         return f"no estimate: the lists of {', '.join(unread)} cannot be read"
     if not parts:
         return "nothing is missing"
-    files, size = sum(part.files for part in parts), sum(part.file_bytes for part in parts)
+    files, size = sum(part.files for part in parts), sum(part.file_bytes or 0 for part in parts)
+    unlisted = sum(part.files for part in parts if part.file_bytes is None)
     requests = sum(part.requests for part in parts)
-    return f"to fetch: {files:,} files, {size / 1e6:,.1f} MB; {requests:,} requests, {minutes(max(seconds.values()))}"
+    unknown, alone = (f" and {unlisted:,} of unknown size", ALONE) if unlisted else ("", "")
+    there = f"{files - unlisted:,} files, {size / 1e6:,.1f} MB{unknown}"
+    return f"to fetch: {there}; {requests:,} requests, {minutes(max(seconds.values()))}{alone}"
 
 
 def run_by_hand(settings: Settings, request: Wanted, report: Callable[[str], None], fail: Callable[[str], None]) -> int:

@@ -477,7 +477,7 @@ def test_what_costs_money_is_fetched_by_name_and_with_credentials_alone(
     assert failed.endswith("or name a folder with the files by --folder")
     assert (state.state, archived.files()) == ("partly", [])
     estimate = archived.fetch(2, contexts, of=venue, dry_run=True).estimates["hyperliquid"]
-    assert [one.files for one in estimate] == [2]
+    assert [(one.files, one.file_bytes) for one in estimate] == [(2, None)]
 
 
 def test_files_in_a_folder_are_read_once_and_again_when_they_change(archived: Archived, tmp_path: Path) -> None:

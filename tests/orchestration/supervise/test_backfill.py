@@ -52,6 +52,12 @@ def test_what_is_missing_in_all_takes_as_long_as_the_slowest_rate_limit() -> Non
         state.estimate("a", Estimate(name, pool, 2, 10, seconds))
     state.estimate("b", Estimate("metrics_history", "archive", 2, 8, 300.0, 4, 2_000_000))
     assert estimated(state) == "to fetch: 4 files, 2.0 MB; 28 requests, about 10 min"
+    without_list = Estimate("funding_history", "archive", 1, 5, 10.0, 5, None)
+    state.estimate("c", without_list)
+    both = "to fetch: 4 files, 2.0 MB and 5 of unknown size; 33 requests, about 10 min for the requests alone"
+    assert estimated(state) == both
+    alone = "5 files of unknown size, 1 markets, less than 2 min for the requests alone"
+    assert str(without_list) == f"funding_history: {alone}"
 
 
 def test_a_request_is_in_utc_and_whole() -> None:

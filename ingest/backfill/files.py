@@ -4,11 +4,11 @@ import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import lz4.frame
@@ -145,25 +145,30 @@ def _unzip(raw: bytes) -> bytes:
 
 
 def _gunzip(raw: bytes) -> bytes:
-    unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    try:
-        content = unpacking.decompress(raw, MOST_BYTES + 1)
-    except zlib.error as error:
-        raise ValueError(f"not a readable gzip file: {error}") from error
-    if not unpacking.eof and len(content) <= MOST_BYTES:
-        raise ValueError("the gzip file is cut off")
-    return content
+    return _join(raw, lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS), zlib.error, "gzip")
 
 
 def _unpack_lz4(raw: bytes) -> bytes:
-    unpacking = lz4.frame.LZ4FrameDecompressor()
-    try:
-        content = bytes(unpacking.decompress(raw, MOST_BYTES + 1))
-    except RuntimeError as error:
-        raise ValueError(f"not a readable LZ4 file: {error}") from error
-    if not unpacking.eof and len(content) <= MOST_BYTES:
-        raise ValueError("the LZ4 file is cut off")
-    return content
+    return _join(raw, lz4.frame.LZ4FrameDecompressor, RuntimeError, "LZ4")
+
+
+def _join(raw: bytes, unpacking: Callable[[], Any], failure: type[Exception], what: str) -> bytes:
+    """The content of all the members or frames that a file consists of, one after the other."""
+    content = b""
+    while True:
+        part = unpacking()
+        try:
+            found: bytes = part.decompress(raw, MOST_BYTES + 1 - len(content))
+        except failure as error:
+            raise ValueError(f"not a readable {what} file: {error}") from error
+        content += found
+        if len(content) > MOST_BYTES:
+            return content
+        if not part.eof:
+            raise ValueError(f"the {what} file is cut off")
+        raw = part.unused_data
+        if not raw:
+            return content
 
 
 def _read_sheet(raw: bytes) -> bytes:

@@ -118,7 +118,9 @@ def test_one_member_with_the_checksum_is_unpacked(monkeypatch: pytest.MonkeyPatc
     packed = gzip.compress(b"a,b\n")
     md5 = hashlib.md5(packed, usedforsecurity=False).hexdigest()
     assert Unpacking("gzip", "md5", md5)(packed) == b"a,b\n"
-    assert Unpacking("lz4", "md5", None)(lz4.frame.compress(b"a,b\n")) == b"a,b\n"
+    frames = lz4.frame.compress(b"a,b\n") + lz4.frame.compress(b"c,d\n")
+    assert Unpacking("lz4", "md5", None)(frames) == b"a,b\nc,d\n", "nothing after the first frame is lost"
+    assert Unpacking("gzip", "md5", None)(packed + gzip.compress(b"c,d\n")) == b"a,b\nc,d\n"
     monkeypatch.setattr(files, "MOST_BYTES", 2000)
     sheet = pack("a.xlsx", ["a,b", "1788192000,0.003"], "xlsx")
     assert Unpacking("xlsx", "md5", None)(sheet) == b"a,b\n1788192000,0.003\n"

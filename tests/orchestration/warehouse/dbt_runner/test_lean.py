@@ -1,15 +1,19 @@
 """Changes of dbt in a process of many runs: each of its parts is where the change expects it, and works as before."""
 
 import inspect
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from dbt.adapters.base.impl import BaseAdapter
+from dbt.adapters.cache import RelationsCache
 from dbt.adapters.duckdb.relation import DuckDBRelation
 from dbt.clients.jinja import MacroGenerator
 from dbt.compilation import Linker
 from dbt.context import base
+from dbt.graph.graph import UniqueId
+from dbt.graph.selector_methods import QualifiedNameSelectorMethod
 from dbt.plugins.manager import PluginManager
 from dbt_common.behavior_flags import BehaviorFlagRendered
 from dbt_common.clients import agate_helper
@@ -84,11 +88,39 @@ def test_a_project_is_linked_once_and_again_with_another_node() -> None:
     assert third.graph is not first.graph
 
 
+@pytest.mark.parametrize(
+    "text", ["series_market_1m", "stg_binance__open_interest", "tidemark", "staging", "binance", "nobody"]
+)
+def test_a_name_selects_the_nodes_that_dbt_finds_by_comparing_each(text: str) -> None:
+    project = manifest()
+    selector = QualifiedNameSelectorMethod(project, None, [])
+    everything = {UniqueId(one) for one in (*project.nodes, *project.unit_tests, *project.exposures, *project.metrics)}
+    models = {one for one in everything if one.startswith("model.")}
+    for nodes in (everything, models, everything):
+        matches = {
+            unique_id
+            for unique_id, node in selector.non_source_nodes(nodes)
+            if selector.node_is_match(text, node.fqn, node.is_versioned)
+        }
+        assert set(selector.search(nodes, text)) == matches
+    assert bool(set(selector.search(everything, text))) == (text not in {"binance", "nobody"})
+
+
+def test_a_model_with_versions_is_selected_by_each_of_its_names() -> None:
+    versioned = SimpleNamespace(fqn=["package", "folder", "orders", "v2"], is_versioned=True)
+    project = SimpleNamespace(nodes={"one": versioned}, unit_tests={}, exposures={}, metrics={}, semantic_models={},
+                              saved_queries={}, functions={})  # fmt: skip
+    selector: Any = QualifiedNameSelectorMethod(project, None, [])  # type: ignore[arg-type]
+    for text in ("orders", "orders_v2", "package", "folder"):
+        assert set(selector.search({"one"}, text)) == {"one"}, text
+    assert not set(selector.search({"one"}, "v2"))
+
+
 def relation(identifier: str) -> Any:
     return DuckDBRelation.create(database="d", schema="s", identifier=identifier)
 
 
-def test_only_relations_of_the_name_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relation_is_found_without_a_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
     matches = DuckDBRelation.matches
 
@@ -98,13 +130,25 @@ def test_only_relations_of_the_name_are_compared(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(DuckDBRelation, "matches", note)
     adapter: Any = BaseAdapter
-    asked = SimpleNamespace(config=SimpleNamespace(quoting={"database": True, "schema": True, "identifier": True}))
-    asked._make_match_kwargs = lambda *names: adapter._make_match_kwargs(asked, *names)
-    there = [relation(name) for name in ("one", "two", "three")]
-    assert adapter._make_match(asked, there, "d", "s", "two") == [there[1]]
-    assert adapter._make_match(asked, there, "other", "s", "two") == []
-    assert adapter._make_match(asked, there, "d", "s", "four") == []
-    assert compared == ["two", "two"]
+    asked = SimpleNamespace(
+        config=SimpleNamespace(quoting={"database": True, "schema": True, "identifier": True}),
+        cache=RelationsCache(),
+        list_relations=lambda *_: [relation("uncached")],
+    )
+    for method in ("_make_match_kwargs", "_make_match", "_schema_is_cached", "get_relation"):
+        setattr(asked, method, partial(getattr(adapter, method), asked))
+    asked.nice_connection_name = lambda: "here"
+    assert asked.get_relation("d", "s", "uncached") == relation("uncached")
+    compared.clear()
+    asked.cache.update_schemas([("d", "s")])
+    for name in ("one", "two", "three"):
+        asked.cache.add(relation(name))
+    assert asked.get_relation("d", "s", "two") == relation("two")
+    assert asked.get_relation("d", "s", "four") is None
+    asked.cache.drop(relation("two"))
+    assert asked.get_relation("d", "s", "two") is None
+    assert compared == ["two"]
+    assert asked.get_relation("other", "s", "two") is None
 
 
 def test_schemas_are_made_once_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

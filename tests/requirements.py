@@ -82,6 +82,13 @@ SERIES = {
     "series:coverage": Requirement(
         "interface 2.2", "coverage=1 adds the markets in each bucket, those expected, and the origin, in every format"
     ),
+    "series:by": Requirement(
+        "interface 4.1", "by=venue answers the series of each exchange that has values, and their gaps"
+    ),
+    "series:by:formats": Requirement(
+        "interface 4.1", "by=venue in CSV, Parquet and Arrow: a row for each bucket of each"
+    ),
+    "series:by:refused": Requirement("interface 4.1", "by with one market, one venue or all coins together is a 400"),
     "series:csv": Requirement(
         "interface 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"
     ),

@@ -105,6 +105,13 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array | None, known: list
     return Coverage(counts[at], np.maximum(expected, counts)[at], gaps)
 
 
+def expected_venues(query: SeriesQuery, db: Reader) -> list[str]:
+    """The venues that have a market which is expected in the range at some time."""
+    listed = _listed(query, db, db.edition.catalog.by_name[query.metric])
+    within = (listed.starts < query.end) & (listed.ends > query.start)
+    return sorted(set(listed.venues[within].tolist()))
+
+
 def _listed(query: SeriesQuery, db: Reader, metric: Metric) -> Listed:
     family = metric.coverage["family"]
     chosen: dict[str, str | None] = (

@@ -1,5 +1,6 @@
 """A series for a response: description, values, coverage, and unrecorded periods."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -7,14 +8,14 @@ import numpy as np
 
 from serve.contract.errors import BadParameter
 from serve.queries.as_known import read_as_known
-from serve.queries.coverage import Coverage, counted_sql, cover, newest_minute
+from serve.queries.coverage import Coverage, counted_sql, cover, expected_venues, newest_minute
 from serve.queries.file_minutes import is_of_files, minutes_held, read_files
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
 from serve.queries.time_range import aligned, points
 from serve.replica.catalog import Metric
 from serve.replica.edition import Reader
-from serve.replica.gaps import before_recording, gaps_within
+from serve.replica.gaps import BEFORE_RECORDING, before_recording, gaps_within
 
 # The columns of `coverage=1`: markets in the bucket, markets expected, and where the values come from.
 COVERAGE = ("n", "expected", "origin")
@@ -56,7 +57,7 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
 def _share(query: SeriesQuery, db: Reader) -> float:
     """The share of the range's buckets that have values."""
     prepare(query, db)
-    count: int = db.value(f"select count(*) from ({series_sql(query, db.edition)})")
+    count: int = db.value(f"select count(*) from ({series_sql(replace(query, by=None), db.edition)})")
     return min(1.0, count / points(query.span, query.step_ms)) if query.end > query.start else 1.0
 
 
@@ -69,9 +70,45 @@ def prepare(query: SeriesQuery, db: Reader) -> None:
 
 
 def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
-    """The content of a JSON response: the description, `t` and the fields as arrays, and the gaps."""
-    found = read_points(query, db)
-    return {**describe_series(query, db), **found.columns, **found.coverage, "gaps": found.gaps}
+    """The content of a JSON response: the description, `t` and the fields as arrays, and the gaps.
+
+    By venue, the arrays of each venue are as long as the `t` of all.
+    """
+    if not query.by:
+        found = read_points(query, db)
+        return {**describe_series(query, db), **found.columns, **found.coverage, "gaps": found.gaps}
+    by_venue = read_by_venue(query, db)
+    t = np.unique(np.concatenate([np.zeros(0, np.int64), *(found.columns["t"] for found in by_venue.values())]))
+    venues = {venue: _placed_at(t, found) for venue, found in by_venue.items() if found.columns["t"].size}
+    return {**describe_series(query, db), "t": t, "venues": venues, "gaps": gaps_of(by_venue)}
+
+
+def _placed_at(t: np.ndarray[Any, Any], found: Points) -> dict[str, Any]:
+    """The fields and the coverage in the buckets `t`; null in those that the series does not have."""
+    at = np.searchsorted(t, found.columns["t"])
+    placed: dict[str, Any] = {}
+    for name, values in {**found.columns, **found.coverage}.items():
+        if name != "t":
+            whole = np.full(len(t), None, object)
+            whole[at] = values if isinstance(values, list) else values.tolist()
+            placed[name] = [None if value != value else value for value in whole.tolist()]
+    return placed
+
+
+def gaps_of(by_venue: Mapping[str, Points]) -> list[dict[str, Any]]:
+    """The gaps of each venue's series, each once: time before the recording, which has no venue, is that of one whose
+    history does not fill it if the history of another does."""
+    each: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for venue, found in by_venue.items():
+        for gap in found.gaps:
+            own = gap["reason"] == BEFORE_RECORDING and any(gap not in other.gaps for other in by_venue.values())
+            stated = {**gap, "venue": venue} if own else gap
+            each[tuple(stated.values())] = stated
+    return sorted(each.values(), key=_in_order)
+
+
+def _in_order(gap: dict[str, Any]) -> tuple[int, int, str]:
+    return gap["start"], gap["end"], gap["venue"] or ""
 
 
 def read_points(query: SeriesQuery, db: Reader) -> Points:
@@ -79,16 +116,35 @@ def read_points(query: SeriesQuery, db: Reader) -> Points:
     metric = db.edition.catalog.by_name[query.metric]
     prepare(query, db)
     columns: dict[str, Any] = db.arrays(series_sql(query, db.edition, _beside(query, db, metric)))
-    t, n, origin = columns["t"], columns.pop("n", None), columns.pop("origin", None)
-    if not t.size:
+    if not columns["t"].size:
         check_venue(query, db)
+    return _covered(query, db, metric, columns)
+
+
+def read_by_venue(query: SeriesQuery, db: Reader) -> dict[str, Points]:
+    """The buckets of each venue's series, read at once: of the venues that have values, or that should have some."""
+    metric = db.edition.catalog.by_name[query.metric]
+    prepare(query, db)
+    columns: dict[str, Any] = db.arrays(series_sql(query, db.edition, _beside(query, db, metric)))
+    owners = columns.pop("venue")
+    expected = expected_venues(replace(query, by=None), db) if "family" in metric.coverage else ()
+    found = {}
+    for venue in sorted({*owners.tolist(), *expected}):
+        own = {name: column[owners == venue] for name, column in columns.items()}
+        found[venue] = _covered(replace(query, by=None, venue=venue), db, metric, own)
+    return found
+
+
+def _covered(query: SeriesQuery, db: Reader, metric: Metric, columns: dict[str, Any]) -> Points:
+    """The buckets with their coverage and gaps; `columns` have what `_beside` adds."""
+    t, n, origin = columns["t"], columns.pop("n", None), columns.pop("origin", None)
     gaps = _recorded_gaps(query, db, metric, t)
     # Without a family of expected markets no gaps follow, so the markets are counted only if that is asked.
     known = (
         cover(query, db, t, n, gaps) if "family" in metric.coverage or (metric.coverage and query.coverage) else None
     )
     if known:
-        gaps = sorted(gaps + known.gaps, key=lambda gap: (gap["start"], gap["end"], gap["venue"] or ""))
+        gaps = sorted(gaps + known.gaps, key=_in_order)
     if not query.coverage:
         return Points(columns, {}, gaps, known)
     unknown = [None] * len(t)
@@ -100,12 +156,17 @@ def read_points(query: SeriesQuery, db: Reader) -> Points:
 def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     """The fields of a response besides values and gaps, the same in every format."""
     metric = db.edition.catalog.by_name[query.metric]
-    apart = f" ({', '.join(metric.venues)})" if metric.venues and not query.venue else ""
+    apart = f" ({', '.join(metric.venues)})" if metric.venues and query.selector != "venue" else ""
     # As it was known, a series does not depend on the edition that answers.
     of = f"e{db.edition.edition_id}" if query.known_at is None else str(query.known_at)
     kept_in = "files" if query.of_files else "series" if query.known_at is None else "known"
     source = f"{kept_in}_{query.step}@{of}{apart}"
-    selectors = {"base": None if query.market else query.base, "market": query.market, "venue": query.venue}
+    selectors: dict[str, str | None] = {
+        "base": None if query.market else query.base,
+        "market": query.market,
+        "venue": query.venue,
+    }
+    selectors |= {"by": query.by} if query.by else {}
     kind = {"kind": query.kind} if query.kind else {}
     described = {"metric": query.metric, **selectors, "type": query.type, **kind, "step": query.step_ms}
     described |= {"coarsened": query.coarsened} if query.coarsened else {}

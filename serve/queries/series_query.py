@@ -45,6 +45,7 @@ class SeriesQuery:
                recording
     coarsened  why one of them was taken
     of_files   the tier of the step no longer has the start of the range: it is read from the files' minutes
+    by         `venue`: each venue's series of the coin, instead of one of all venues
     """
 
     metric: str
@@ -63,6 +64,7 @@ class SeriesQuery:
     coarser: tuple[Tier, ...] = ()
     coarsened: str | None = None
     of_files: bool = False
+    by: str | None = None
 
     @property
     def span(self) -> Span:
@@ -71,8 +73,8 @@ class SeriesQuery:
 
     @property
     def selector(self) -> str:
-        """The selection: a market, a coin on one venue, a coin, or all coins."""
-        return "market" if self.market else "venue" if self.venue else "base" if self.base else "all"
+        """The selection: a market, a coin on one venue or on each, a coin, or all coins."""
+        return "market" if self.market else "venue" if self.venue or self.by else "base" if self.base else "all"
 
     def table(self, family: str) -> str:
         """The table of a family (`series_base`) that has the rows, or the view."""
@@ -104,6 +106,7 @@ def resolve_series(
         raise BadParameter("metric", values["metric"], "available: " + ", ".join(names), names)
     kind = _kind(values["kind"], metric, edition)
     selected = _selected(values, metric, edition)
+    by = _by(values.get("by"), selected, metric)
     known_by = "since" if "since" in values else "as_known_at"
     known_at: int | None = values.get(known_by)
     if known_at is not None:
@@ -135,8 +138,20 @@ def resolve_series(
     coverage = values["coverage"] == "1"
     return SeriesQuery(
         metric.name, *selected, kind, *tier[:2], *span, values["format"], coverage, known_at, coarser,
-        of_files=of_files(tier),
+        of_files=of_files(tier), by=by,
     )  # fmt: skip
+
+
+def _by(asked: str | None, selected: Selected, metric: Metric) -> str | None:
+    if asked is not None and selected.base is None:
+        raise BadParameter("by", asked, f"{metric.name} is of all coins together: leave by out")
+    if asked is not None and selected.venue is not None:
+        raise BadParameter(
+            "by",
+            asked,
+            f"the series is of {selected.venue} alone: leave by or {'market' if selected.market else 'venue'} out",
+        )
+    return asked
 
 
 def _kind(asked: str | None, metric: Metric, edition: Edition) -> str | None:

@@ -11,7 +11,7 @@ NOTHING: Mapping[str, str] = {}
 
 def series_sql(query: SeriesQuery, edition: Edition, beside: Mapping[str, str] = NOTHING) -> str:
     """`t` and the metric's fields by time; only buckets with a value, null for what is not finite. `beside` are further
-    columns, by name.
+    columns, by name. The first column is `venue` if the series is of each.
 
     With literals, because DuckDB plans a statement with parameters twice.
     """
@@ -19,7 +19,8 @@ def series_sql(query: SeriesQuery, edition: Edition, beside: Mapping[str, str] =
     table = query.table(metric.family(query.selector))
     of_base = edition.of_bases([query.base], table) if query.base else ""
     pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}
-    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and not query.venue else ""
+    combined = metric.venues and query.selector != "venue"
+    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if combined else ""
     outer = [*_equal(pick), metric.where.get(query.selector, "")]
     inner = [of_base, *_equal({"venue": query.venue}), taken, f"t >= {query.start:d}", f"t < {query.end:d}"]
     if metric.rows:
@@ -33,10 +34,12 @@ def series_sql(query: SeriesQuery, edition: Edition, beside: Mapping[str, str] =
         + [f"{sql} as {name}" for name, sql in beside.items()]
     )
     where = f" where {_all(outer)}" if any(outer) else ""
-    group = " group by t" if metric.grouped else ""
-    final = ", ".join([*(f'{_final(name, metric)} as "{name}"' for name in metric.fields), *beside])
+    at = f"{query.by}, t" if query.by else "t"
+    group = f" group by {at}" if metric.grouped else ""
+    final = ", ".join([*(f'{_final(name, metric, query.by)} as "{name}"' for name in metric.fields), *beside])
     known = " or ".join(f'"{name}" is not null' for name in stated)
-    return f"{before}select t, {final} from (select t, {columns} from {source}{where}{group}) where {known} order by t"
+    rows = f"select {at}, {columns} from {source}{where}{group}"
+    return f"{before}select {at}, {final} from ({rows}) where {known} order by {at}"
 
 
 def selected_rows(query: SeriesQuery, edition: Edition, table: str) -> str:
@@ -112,9 +115,10 @@ def _all(terms: list[str]) -> str:
     return " and ".join(f"({term})" if " or " in term else term for term in terms if term)
 
 
-def _final(name: str, metric: Metric) -> str:
+def _final(name: str, metric: Metric, by: str | None) -> str:
     field = metric.fields[name]
     if field.running:
         # Null where the summed field is: the flow of an unrecorded bucket is unknown, not zero.
-        return f'case when "{field.running}" is not null then sum("{field.running}") over (order by t) end'
+        of_each = f"partition by {by} " if by else ""
+        return f'case when "{field.running}" is not null then sum("{field.running}") over ({of_each}order by t) end'
     return f'case when isfinite("{name}") then "{name}" end'

@@ -11,7 +11,18 @@ from serve.contract.errors import BadParameter
 from serve.contract.parameters import Values, epoch_ms, kind, metric, one_of, step, word_of
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
-from serve.queries.series import COVERAGE, check_venue, describe_series, prepare, read_points, read_series, with_data
+from serve.queries.series import (
+    COVERAGE,
+    Points,
+    check_venue,
+    describe_series,
+    gaps_of,
+    prepare,
+    read_by_venue,
+    read_points,
+    read_series,
+    with_data,
+)
 from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
@@ -53,6 +64,7 @@ FIELDS: Schema = {
         },
         "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
         "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
+        "by": {"const": "venue", "description": "With by=venue: the arrays are in `venues`."},
         "source": {
             "type": "string",
             "description": "Tier, edition and, for a metric of certain venues only, those.",
@@ -74,6 +86,14 @@ FIELDS: Schema = {
             "type": "array",
             "items": {"enum": ["recorded", "backfilled", "mixed", None]},
             "description": "With coverage=1: where each bucket's values come from.",
+        },
+        "venues": {
+            "type": "object",
+            "description": "With by=venue: exchange → its arrays, each as long as `t`, where it has any value.",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": {"type": ["number", "string", "null"]}},
+            },
         },
         "gaps": {"type": "array", "items": GAP, "description": "Unrecorded periods in the range: not zero activity."},
         "db": {"type": "boolean", "description": "false when the database is missing or unreachable."},
@@ -109,6 +129,7 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
     content |= {"venue": values["venue"], "type": values["type"]}
     end = int(time.time() * 1000) if values["end"] is None else values["end"]
     content |= {"end": end, "fields": [], "t": [], "gaps": [], "db": False}
+    content |= {"by": values["by"], "venues": {}} if values["by"] else {}
     return json_body(content if outage.missing else {**content, "error": "unavailable"}, degraded=True)
 
 
@@ -133,6 +154,7 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
             "Share of what: all accounts (without it), the top traders' accounts or positions, or what takers traded; "
             "long-short only."
         ),
+        "by": one_of("venue: the series of each exchange, in one response, instead of one of all.", "venue"),
         "coverage": one_of(
             "1 adds how many markets are in each bucket and how many were expected.", "0", "1", default="0"
         ),
@@ -156,7 +178,7 @@ def series(query: SeriesQuery, db: Reader) -> Body:
 def _csv(query: SeriesQuery, db: Reader) -> Body:
     metric = db.edition.catalog.by_name[query.metric]
     prepare(query, db)
-    names = [*metric.fields, *(COVERAGE if query.coverage else ())]
+    names = [*([query.by] if query.by else []), *metric.fields, *(COVERAGE if query.coverage else ())]
     rows = f"({series_sql(query, db.edition)})"
     if query.coverage:
         db.cursor.register("covered", _points_table(query, db)[0])
@@ -165,12 +187,12 @@ def _csv(query: SeriesQuery, db: Reader) -> Body:
     lines = db.value(
         f"""select string_agg(
             concat_ws(',', strftime(make_timestamp(t * 1000), '%Y-%m-%dT%H:%M:%SZ'), t, {cells}) || chr(10),
-            '' order by t
+            '' order by {"t, venue" if query.by else "t"}
         ) from {rows}"""
     )
     if lines is None:
         check_venue(query, db)
-    venues = query.venue or ", ".join(metric.venues) or "all venues"
+    venues = query.venue or ("each venue" if query.by else ", ".join(metric.venues) or "all venues")
     kind = f" {query.kind}" if query.kind else ""
     selected = f"{query.market or query.base or 'all coins'} {query.type}{kind} {venues}"
     source = describe_series(query, db)["source"]
@@ -188,10 +210,27 @@ def _table(query: SeriesQuery, db: Reader) -> Body:
 
 
 def _points_table(query: SeriesQuery, db: Reader) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """The arrays as columns, and the gaps."""
-    found = read_points(query, db)
+    """The arrays as columns, and the gaps. By venue, a row is a bucket of one venue, the column `venue` beside `t`."""
+    if not query.by:
+        found = read_points(query, db)
+        return _columns(found), found.gaps
+    by_venue = read_by_venue(query, db)
+    fields = db.edition.catalog.by_name[query.metric].fields
+    none = pa.table(
+        {"t": pa.array([], pa.int64()), "venue": pa.array([], pa.string())}
+        | dict.fromkeys(fields, pa.array([], pa.float64()))
+    )
+    tables = [
+        _columns(found).add_column(1, "venue", pa.array([venue] * len(found.columns["t"]), pa.string()))
+        for venue, found in by_venue.items()
+    ]
+    rows = pa.concat_tables([none, *tables], promote_options="default")
+    return rows.sort_by([("t", "ascending"), ("venue", "ascending")]), gaps_of(by_venue)
+
+
+def _columns(found: Points) -> pa.Table:
     table = pa.table({name: pa.array(values, from_pandas=True) for name, values in found.columns.items()})
     for name, type_ in zip(COVERAGE, (pa.int64(), pa.int64(), pa.string()), strict=True):
         if name in found.coverage:
             table = table.append_column(name, pa.array(found.coverage[name], type_))
-    return table, found.gaps
+    return table

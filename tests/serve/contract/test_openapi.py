@@ -40,7 +40,7 @@ def test_openapi(api: Api) -> None:
     assert set(parameters["metric"]["schema"]["enum"]) == names
     assert set(parameters) == {
         "metric", "base", "market", "range", "start", "end", "step", "venue", "type", "kind", "format", "coverage",
-        "as_known_at",
+        "as_known_at", "by",
     }  # fmt: skip
     assert all(parameter["description"] for parameter in parameters.values())
     assert {"200", "304", "400", "401", "404", "429"} <= set(series["responses"])

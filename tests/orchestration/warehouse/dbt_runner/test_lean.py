@@ -5,6 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import jinja2.sandbox
 import pytest
 from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.cache import RelationsCache
@@ -228,3 +229,13 @@ def test_what_is_the_same_in_each_run_is_made_once() -> None:
     assert helper.empty_table() is helper.empty_table()
     assert len(helper.empty_table().rows) == 0
     assert plugins.get_prefixed_modules() is plugins.get_prefixed_modules()
+
+
+def test_an_attribute_of_a_type_is_judged_once_and_as_before() -> None:
+    """Jinja's sandbox asks it at each access of each template."""
+    judge: Any = jinja2.sandbox.is_internal_attribute
+    for _ in range(2):
+        assert judge(lambda: 1, "__globals__")
+        assert judge(dict, "mro")
+        assert not judge({}, "items")
+        assert not judge("text", "mro")

@@ -89,6 +89,11 @@ SERIES = {
         "interface 4.1", "by=venue in CSV, Parquet and Arrow: a row for each bucket of each"
     ),
     "series:by:refused": Requirement("interface 4.1", "by with one market, one venue or all coins together is a 400"),
+    "series:several": Requirement("interface 4.38", "each metric has the values and gaps of its own request, on one t"),
+    "series:several:step": Requirement("interface 4.38", "the step is the coarsest that one of the metrics needs"),
+    "series:several:refused": Requirement(
+        "interface 4.38", "more than 6, unknown ones, and what one does not have: a 400"
+    ),
     "series:csv": Requirement(
         "interface 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"
     ),

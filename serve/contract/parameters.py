@@ -130,20 +130,34 @@ def coin(description: str) -> Param:
 
 def coins(description: str, least: int, most: int, max_chars: int = 256) -> Param:
     """Distinct coin symbols, comma-separated; repetitions in any case count once."""
-    allowed = f"use {least} to {most} distinct coin symbols, comma-separated, such as BTC,ETH"
-    one = coin("")
+    read = _several(coin(""), f"use {least} to {most} distinct coin symbols", "BTC,ETH", (least, most), max_chars)
+    schema = {"type": "string", "minLength": 1, "maxLength": max_chars}
+    return Param(description, read, schema, required=True, example="BTC,ETH")
+
+
+def metrics(description: str, most: int, example: str) -> Param:
+    """Distinct names or aliases of metrics, comma-separated."""
+    read = _several(metric(), f"use 1 to {most} distinct names of metrics", example, (1, most), 256)
+    return Param(
+        description, read, {"type": "string", "minLength": 1, "maxLength": 256}, required=True, example=example
+    )
+
+
+def _several(
+    one: Param, wanted: str, example: str, counts: tuple[int, int], max_chars: int
+) -> Callable[[str, str], tuple[str, ...]]:
+    allowed = f"{wanted}, comma-separated, such as {example}"
 
     def read(name: str, text: str) -> tuple[str, ...]:
         if len(text) > max_chars:
             raise BadParameter(name, text, f"{allowed}, in at most {max_chars} characters")
         parts = text.split(",")
         found = {part.upper(): one.read(name, part) for part in parts if part}
-        if "" in parts or not least <= len(found) <= most:
+        if "" in parts or not counts[0] <= len(found) <= counts[1]:
             raise BadParameter(name, text, allowed)
         return tuple(found.values())
 
-    schema = {"type": "string", "minLength": 1, "maxLength": max_chars}
-    return Param(description, read, schema, required=True, example="BTC,ETH")
+    return read
 
 
 def market(description: str) -> Param:

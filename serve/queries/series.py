@@ -13,7 +13,7 @@ from serve.queries.file_minutes import is_of_files, minutes_held, read_files
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
 from serve.queries.time_range import aligned, points
-from serve.replica.catalog import Metric
+from serve.replica.catalog import Metric, Tier
 from serve.replica.edition import Reader
 from serve.replica.gaps import BEFORE_RECORDING, before_recording, gaps_within
 
@@ -39,19 +39,24 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
     What was fetched of the time before the recording is seldom as fine as what is recorded.
     """
     found, share = query, _share(query, db) if query.coarser else 1.0
-    held = minutes_held(db.edition, db.edition.catalog.by_name[query.metric], query.base)
     for tier in query.coarser:
         if share > 1 - LEAST_GAIN:
             break
-        start = aligned(query.span, tier.step_ms).start
-        of_files = is_of_files(held, tier, query.start, db.edition)
-        coarse = replace(query, step=tier.step, step_ms=tier.step_ms, start=start, of_files=of_files)
+        coarse = at_tier(query, tier, db)
         if (more := _share(coarse, db)) >= share + LEAST_GAIN:
             found, share = coarse, more
     if found is query:
         return replace(query, coarser=())
     why = f"{query.step} has {_share(query, db):.0%} of the range, {found.step} {share:.0%}"
     return replace(found, coarser=(), coarsened=why)
+
+
+def at_tier(query: SeriesQuery, tier: Tier, db: Reader) -> SeriesQuery:
+    """The request at a coarser step."""
+    held = minutes_held(db.edition, db.edition.catalog.by_name[query.metric], query.base)
+    start = aligned(query.span, tier.step_ms).start
+    of_files = is_of_files(held, tier, query.start, db.edition)
+    return replace(query, step=tier.step, step_ms=tier.step_ms, start=start, of_files=of_files)
 
 
 def _share(query: SeriesQuery, db: Reader) -> float:
@@ -79,11 +84,11 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
         return {**describe_series(query, db), **found.columns, **found.coverage, "gaps": found.gaps}
     by_venue = read_by_venue(query, db)
     t = np.unique(np.concatenate([np.zeros(0, np.int64), *(found.columns["t"] for found in by_venue.values())]))
-    venues = {venue: _placed_at(t, found) for venue, found in by_venue.items() if found.columns["t"].size}
+    venues = {venue: placed_at(t, found) for venue, found in by_venue.items() if found.columns["t"].size}
     return {**describe_series(query, db), "t": t, "venues": venues, "gaps": gaps_of(by_venue)}
 
 
-def _placed_at(t: np.ndarray[Any, Any], found: Points) -> dict[str, Any]:
+def placed_at(t: np.ndarray[Any, Any], found: Points) -> dict[str, Any]:
     """The fields and the coverage in the buckets `t`; null in those that the series does not have."""
     at = np.searchsorted(t, found.columns["t"])
     placed: dict[str, Any] = {}

@@ -90,14 +90,20 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
 
 def placed_at(t: np.ndarray[Any, Any], found: Points) -> dict[str, Any]:
     """The fields and the coverage in the buckets `t`; null in those that the series does not have."""
-    at = np.searchsorted(t, found.columns["t"])
-    placed: dict[str, Any] = {}
-    for name, values in {**found.columns, **found.coverage}.items():
-        if name != "t":
-            whole = np.full(len(t), None, object)
-            whole[at] = values if isinstance(values, list) else values.tolist()
-            placed[name] = [None if value != value else value for value in whole.tolist()]
-    return placed
+    own = {**found.columns, **found.coverage}
+    starts = own.pop("t")
+    if len(starts) == len(t):
+        return own
+    at = np.searchsorted(t, starts)
+    return {name: _spread(values, at, len(t)) for name, values in own.items()}
+
+
+def _spread(values: Any, at: np.ndarray[Any, Any], length: int) -> Any:
+    """An array of numbers, of which NaN becomes null in JSON, or a list of whole numbers and words."""
+    numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+    spread = np.full(length, np.nan) if numbers else np.full(length, None, object)
+    spread[at] = values
+    return spread if numbers else spread.tolist()
 
 
 def gaps_of(by_venue: Mapping[str, Points]) -> list[dict[str, Any]]:

@@ -94,6 +94,10 @@ SERIES = {
     "series:several:refused": Requirement(
         "interface 4.38", "more than 6, unknown ones, and what one does not have: a 400"
     ),
+    "tables:formats": Requirement(
+        "interface 2.9", "CSV, Parquet and Arrow have the rows of the JSON, with declared types"
+    ),
+    "tables:refused": Requirement("interface 2.9", "another format is a 400 that names those that there are"),
     "series:csv": Requirement(
         "interface 2.2", "csv: a # source line, time_utc, unix_ms, a column a field; equal to the JSON"
     ),

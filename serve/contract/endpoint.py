@@ -5,12 +5,15 @@ Adding an endpoint is adding one file to `serve/endpoints/`: a function of (quer
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
-from serve.contract.parameters import Param, Values
+import orjson
+
+from serve.contract.parameters import Param, Values, one_of
 from serve.contract.schemas import Schema
-from serve.contract.serialize import Body
+from serve.contract.serialize import JSON, Body
+from serve.contract.tables import FORMATS, MEDIA, body_of_rows
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Fallback, Unavailable
@@ -70,6 +73,7 @@ def endpoint(
     offline: Offline | None = None,
     params: Mapping[str, Param] | None = None,
     budget: str | None = "general",
+    table: str | None = None,
 ) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
     """Declare the decorated function as the handler of GET `path` (path parameters in braces).
 
@@ -77,7 +81,7 @@ def endpoint(
     from the parsed values, the edition, and whether the request has a valid key; equal requests must have equal
     queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and
     what there is without a replica; without it the response is a 503. Every endpoint may also return
-    401 and, with a budget, 429.
+    401 and, with a budget, 429. `table` is the field with the rows of the response, whose form is a parameter then.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:
@@ -86,9 +90,39 @@ def endpoint(
         summary = (answer.__doc__ or "").strip().split("\n")[0]
         if not summary:
             raise ValueError(f"{path} has no docstring: its first line is the endpoint's summary")
-        REGISTRY[path] = Endpoint(
-            path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget
-        )
+        declared = Endpoint(path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget)
+        REGISTRY[path] = _in_each_format(declared, table) if table else declared
         return answer
 
     return declare
+
+
+class Formatted(NamedTuple):
+    """The canonical query of an endpoint with a table, and the form of its response."""
+
+    form: str
+    query: Any
+
+
+def _in_each_format(declared: Endpoint, table: str) -> Endpoint:
+    """The endpoint with a parameter `format`, by which the rows of its table are CSV, Parquet or Arrow."""
+    if declared.offline:
+        raise ValueError(f"{declared.path} has a table, and none without a replica: leave one of the two out")
+
+    def resolve(values: Values, edition: Edition, keyed: bool) -> Formatted:
+        own = {name: value for name, value in values.items() if name != "format"}
+        return Formatted(values["format"], declared.resolve(own, edition, keyed) if declared.resolve else own)
+
+    def answer(asked: Formatted, db: Reader) -> Body:
+        body = declared.answer(asked.query, db)
+        if asked.form == "json" or body.degraded or body.content_type != JSON:
+            return body
+        row = declared.schema_for(db.edition.catalog)["properties"][table]["items"]
+        source = f"{declared.path}@e{db.edition.edition_id}"
+        return replace(body_of_rows(orjson.loads(body.data), table, row, asked.form, source), ttl=body.ttl)
+
+    answer.__name__, answer.__module__ = declared.answer.__name__, declared.answer.__module__
+    about = f"Form of the response; CSV, Parquet and Arrow have the rows of `{table}`."
+    params = {**declared.params, "format": one_of(about, *FORMATS, default="json")}
+    media = (*declared.media, *MEDIA)
+    return replace(declared, params=params, resolve=resolve, answer=answer, media=media)

@@ -24,7 +24,7 @@ ROOMS = ("benchmarks", "dbt_project", "docs", "ingest", "orchestration", "sandbo
 # What the server has beside its endpoints.
 SERIES = "/api/series/{metric}"
 # They refer to the lists of metrics and venues, which stand once.
-OF_SERIES = (SERIES, "/api/methodology/{metric}", "/api/explain", "/api/revisions")
+OF_SERIES = (SERIES, "/api/series", "/api/methodology/{metric}", "/api/explain", "/api/revisions")
 # What an edition of this project has.
 PUBLISHED = read_catalog(
     ((name, json.dumps(definition)) for name, definition in CATALOG.items()),

@@ -26,7 +26,7 @@ SCHEMA = object_of(
 SQL = "select to_json(l)::varchar from (select * exclude (base) from liquidations where base is null) as l"
 
 
-@endpoint("/api/liquidations", ttl=15, statuses=(200, 400, 503), schema=SCHEMA)
+@endpoint("/api/liquidations", ttl=15, statuses=(200, 400, 503), schema=SCHEMA, table="coins")
 def liquidations(query: Values, db: Reader) -> Body:
     """Liquidations of the last 24 hours: totals, by venue and coin, the largest, the newest, and by hour."""
     return snapshot_body(db, SQL)

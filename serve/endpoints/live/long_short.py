@@ -18,6 +18,7 @@ from long_short as l join markets using (base)
     ttl=15,
     statuses=(200, 400, 503),
     schema=object_of({"coins": array_of(object_of({"base": TEXT, **RATIOS})), **STAMPS}),
+    table="coins",
 )
 def long_short(query: Values, db: Reader) -> Body:
     """Newest long/short ratios of every coin, by 24h perp volume; changes are differences of the long fraction."""

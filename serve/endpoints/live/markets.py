@@ -33,7 +33,13 @@ select '{"coins":[' || coalesce(string_agg(to_json(m)::varchar, ',' order by per
 """
 
 
-@endpoint("/api/markets", ttl=15, statuses=(200, 400, 503), schema=object_of({"coins": array_of(COIN), **STAMPS}))
+@endpoint(
+    "/api/markets",
+    ttl=15,
+    statuses=(200, 400, 503),
+    schema=object_of({"coins": array_of(COIN), **STAMPS}),
+    table="coins",
+)
 def markets(query: Values, db: Reader) -> Body:
     """Full snapshot of every tracked coin and its markets, by 24h perp volume."""
     return snapshot_body(db, SQL)

@@ -78,6 +78,7 @@ order by venue
     ttl=30,
     statuses=(200, 400, 503),
     schema=SCHEMA,
+    table="listings",
     params={"window": one_of("How far back.", "30d", "90d", default="90d")},
 )
 def new_listings(query: Values, db: Reader) -> Body:

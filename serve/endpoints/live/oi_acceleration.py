@@ -56,6 +56,7 @@ select to_json({
     ttl=120,
     statuses=(200, 400, 503),
     schema=SCHEMA,
+    table="rows",
     params={
         "min_oi": one_of("Smallest open interest, USD.", "0", "1000000", "10000000", "100000000", default="1000000")
     },

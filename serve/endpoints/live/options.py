@@ -99,6 +99,7 @@ def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
     ttl=None,
     statuses=(200, 400, 404, 503),
     schema=SCHEMA,
+    table="expiries",
     resolve=resolve_coin,
     params={"coin": COIN},
 )
@@ -118,6 +119,7 @@ def options(query: str, db: Reader) -> Body:
     ttl=None,
     statuses=(200, 400, 404, 503),
     schema=IV_SCHEMA,
+    table="expiries",
     resolve=resolve_coin,
     params={"coin": COIN},
 )

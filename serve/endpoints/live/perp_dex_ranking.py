@@ -67,7 +67,7 @@ from known left join expected using (venue) order by oi_usd desc nulls last, vol
 
 
 # Not cached: ages depend on the clock.
-@endpoint("/api/perp-dex-ranking", ttl=None, statuses=(200, 400, 503), schema=SCHEMA)
+@endpoint("/api/perp-dex-ranking", ttl=None, statuses=(200, 400, 503), schema=SCHEMA, table="venues")
 def perp_dex_ranking(query: Values, db: Reader) -> Body:
     """Decentralized perp exchanges by open interest, with their shares of open interest and volume."""
     now_ms = time.time_ns() // 1_000_000

@@ -36,6 +36,7 @@ SQL = "select * from exchanges order by role = 'coins' desc, perps + spots desc,
     ttl=300,
     statuses=(200, 400, 503),
     schema=object_of({"venues": array_of(VENUE), "source": TEXT, "server_ts": INTEGER}),
+    table="venues",
 )
 def venues(query: Values, db: Reader) -> Body:
     """The exchanges: names, markets, completeness of liquidations, sides of open interest."""

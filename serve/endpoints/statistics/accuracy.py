@@ -63,6 +63,7 @@ where t > (select max(t) from accuracy) - $days * 86400000::bigint
     ttl=300,
     statuses=(200, 400, 503),
     schema=SCHEMA,
+    table="rows",
     params={
         "venue": one_of("One exchange, or all.", "all", *VENUES, default="all"),
         "metric": one_of("One metric, or all.", "all", *METRICS, default="all"),

@@ -41,6 +41,7 @@ group by kinds.venue, kinds.endpoint order by kinds.venue, kinds.endpoint
     "/api/coverage",
     ttl=300,
     statuses=(200, 400, 503),
+    table="rows",
     schema=object_of(
         {
             "t": array_of(INTEGER, "Starts of the UTC days, epoch ms; the last one is not over."),

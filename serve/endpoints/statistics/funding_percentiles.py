@@ -59,6 +59,7 @@ from asked
     ttl=60,
     statuses=(200, 400, 503),
     schema=SCHEMA,
+    table="rows",
     budget="series",
     params={
         "window": one_of("How far back the reference reaches.", "7d", "30d", default="7d"),

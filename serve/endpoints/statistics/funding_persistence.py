@@ -54,6 +54,7 @@ FIELDS = ", ".join(f"{name}: {name}" for name in ROW)
     ttl=60,
     statuses=(200, 400, 503),
     schema=SCHEMA,
+    table="rows",
     budget="series",
     params={
         "window": one_of("How far back payments count.", "7d", "30d", default="7d"),

@@ -14,7 +14,13 @@ def test_messages_about_parameters(api: Api) -> None:
 
     assert "'rnage'" in error("/api/series/price?base=BTC&rnage=1d")
     assert "did you mean 'range'?" in error("/api/series/price?base=BTC&rnage=1d")
-    for path in ("/api/markets?x=1", "/api/status?x", "/openapi.json?x=1", "/?x=1", "/api/markets?"[:-1] + "?metric=1"):
+    for path in (
+        "/api/altcoin-season?x=1",
+        "/api/status?x",
+        "/openapi.json?x=1",
+        "/?x=1",
+        "/api/altcoin-season?metric=1",
+    ):
         assert "takes none" in error(path)
     assert "did you mean 'api_key'?" in error("/api/markets?apikey=x")
     assert "'metric' is not a parameter here" in error("/api/series/price?base=BTC&metric=oi")

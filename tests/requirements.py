@@ -94,6 +94,10 @@ SERIES = {
     "series:several:refused": Requirement(
         "interface 4.38", "more than 6, unknown ones, and what one does not have: a 400"
     ),
+    "search:coins": Requirement("interface 4.39", "coins by name, by an exchange's symbol, and the most similar"),
+    "search:markets": Requirement(
+        "interface 4.39", "markets whose symbol begins with the text, and metrics that hold it"
+    ),
     "tables:formats": Requirement(
         "interface 2.9", "CSV, Parquet and Arrow have the rows of the JSON, with declared types"
     ),

@@ -143,6 +143,19 @@ def metrics(description: str, most: int, example: str) -> Param:
     )
 
 
+def words(description: str, example: str) -> Param:
+    """A short text of words."""
+    allowed = f"use 1 to {MAX_WORD} printable characters"
+
+    def read(name: str, text: str) -> str:
+        if len(text) > MAX_WORD or not text.isprintable() or not text.strip():
+            raise BadParameter(name, text, allowed)
+        return text
+
+    schema = {"type": "string", "minLength": 1, "maxLength": MAX_WORD}
+    return Param(description, read, schema, required=True, example=example)
+
+
 def _several(
     one: Param, wanted: str, example: str, counts: tuple[int, int], max_chars: int
 ) -> Callable[[str, str], tuple[str, ...]]:

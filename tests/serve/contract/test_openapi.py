@@ -30,7 +30,7 @@ def test_openapi(api: Api) -> None:
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/methodology/{metric}", "/api/metrics",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
-        "/api/order-book-depth", "/api/perp-dex-ranking", "/api/revisions",
+        "/api/order-book-depth", "/api/perp-dex-ranking", "/api/revisions", "/api/search",
         "/api/series", "/api/series/{metric}", "/api/sparklines", "/api/spike-stats", "/api/spike-stats/{COIN}",
         "/api/status", "/api/venues", "/openapi.json",
     }  # fmt: skip

@@ -29,7 +29,7 @@ MARKET: Schema = {
     **dict.fromkeys(COIN_NUMBERS, NUMBER_OR_NULL),
     "venues": array_of(TEXT),
     "hip3": {"type": "boolean"},
-    "cat": array_of(TEXT, "Categories that exchanges give the coin."),
+    "cat": array_of(TEXT, "Categories that exchanges give the coin, one name for each."),
     "perps": array_of(ENTRY, "Its perps, the highest open interest first."),
     "spots": array_of(ENTRY, "Its spot markets, the greatest turnover first."),
 }

@@ -208,7 +208,7 @@ def test_live_tables_follow_the_newest_minute(warehouse: Warehouse) -> None:
     warehouse.build(at_minutes(0, 60), models=live)
     [row] = warehouse.records("from markets")
     assert (row["base"], row["venues"], row["spots"]) == ("BTC", ["binance", "hyperliquid"], [])
-    assert row["cat"] == ["Layer-1"]
+    assert row["cat"] == ["Layer 1"]
     assert [entry["venue"] for entry in row["perps"]] == ["binance", "hyperliquid"]
     assert row["perps"][0]["px_1h"] == 0.25
     assert row["perps"][0]["url"] == "https://www.binance.com/en/futures/BTCUSDT"

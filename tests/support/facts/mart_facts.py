@@ -59,7 +59,7 @@ class Warehouse:
             # What a window holds decides which models have something to do: these bring all that is rare.
             rare = ["contract_stats", "order_books", "every_5m", "every_1h"]
             con.execute("insert into raw_window (venue, endpoint) select 'v', unnest(?)", [rare])
-            for seed in ("venues", "premium_exchanges", "quotes", "index_exclusions", "accuracy_limits"):
+            for seed in ("venues", "premium_exchanges", "quotes", "index_exclusions", "categories", "accuracy_limits"):
                 file, texts = str(PROJECT / f"seeds/{seed}.csv"), seed != "accuracy_limits"
                 con.execute(f"create table {seed} as from read_csv(?, all_varchar = {texts})", [file])
             con.execute("commit")

@@ -23,6 +23,19 @@ expected as (
   from {{ ref("expected_markets") }}
   where from_ms <= {{ newest_minute_ms() }} and coalesce(to_ms > {{ newest_minute_ms() }}, true)
   group by base
+),
+
+-- The exchanges' words for a category, each under its one name.
+words as (
+  select distinct base, unnest(category) as word from {{ ref("live_markets") }} where listed
+),
+
+categories as (
+  select w.base, list(distinct coalesce(c.category, w.word) order by coalesce(c.category, w.word)) as cat
+  from words as w
+  left join {{ ref("categories") }} as c on lower(w.word) = c.word
+  where c.word is null or c.category is not null
+  group by w.base
 )
 
 select
@@ -35,7 +48,7 @@ select
   {{ weighted_mean("if(counted, funding, null)", "oi_usd") }} as funding_avg,
   list(distinct venue order by venue) as venues,
   bool_and(hip3) as hip3,
-  list_sort(list_distinct(flatten(list(category)))) as cat,
+  coalesce(any_value(categories.cat), []) as cat,
   {%- for name in ages %}
   sum(oi_usd) filter (counted and oi_usd_{{ name }} > 0)
     / sum(oi_usd_{{ name }}) filter (counted and oi_usd_{{ name }} > 0 and oi_usd is not null) - 1 as oi_{{ name }},
@@ -52,4 +65,5 @@ select
   {%- endfor %}
 from entries
 left join expected using (base)
+left join categories using (base)
 group by base

@@ -11,7 +11,7 @@ import pytest
 from orchestration.config.settings import REPOSITORY
 
 LARGEST_BYTES = 600_000
-# Files of others, served as they were published: their digests are checked by tests/serve/http/test_pages.py.
+# Files of others, served as they were published: their digests are checked by tests/serve/pages/test_pages.py.
 VENDORED = REPOSITORY / "serve" / "pages" / "vendor"
 # Built from parts, so that this file passes its own test.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:" + "|".join(["home", "Users", "root", "work", "opt"]) + r")/\w")

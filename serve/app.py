@@ -5,7 +5,6 @@ import gc
 import re
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from sanic import Request, Sanic
@@ -16,21 +15,12 @@ from sanic.worker.loader import AppLoader
 from serve.contract.endpoint import Endpoint
 from serve.contract.errors import quote, suggestion
 from serve.endpoints import all_endpoints
-from serve.http.responses import METHODS, on_exception
+from serve.http.responses import METHODS, on_exception, wants_page
 from serve.http.sanic import NormalizedRequest
 from serve.http.service import Service, Setup
+from serve.pages.pages import FILES_AT, VIEWS
 
 MCP_PATH = "/mcp"
-PAGES = Path(__file__).parent / "pages"
-DOCS = {
-    "/docs": PAGES / "docs.html",
-    "/docs/docs.css": PAGES / "docs.css",
-    "/docs/docs.js": PAGES / "docs.js",
-    "/docs/swagger-ui.css": PAGES / "vendor/swagger-ui/swagger-ui.css",
-    "/docs/swagger-ui-bundle.js": PAGES / "vendor/swagger-ui/swagger-ui-bundle.js",
-    # The bundle's first line refers to it.
-    "/docs/swagger-ui-bundle.js.LICENSE.txt": PAGES / "vendor/swagger-ui/swagger-ui-bundle.js.LICENSE.txt",
-}
 
 
 def bare_app(name: str) -> Sanic[Any, Any]:
@@ -43,10 +33,10 @@ def bare_app(name: str) -> Sanic[Any, Any]:
 
 
 def create_app(setup: Setup) -> Sanic[Any, Any]:
-    """The application: the endpoints, the MCP tools at /mcp, dbt docs at /dbt/, the quality report at /quality/, the
-    API's page at /docs, the guide at /guide/."""
+    """The application: the endpoints, the MCP tools at /mcp, the pages of the explorer, dbt docs at /dbt/, the quality
+    report at /quality/, the API's reference at /docs, the guide at /guide/."""
     app = bare_app("tidemark")
-    paths = ["/docs", "/guide/", "/dbt/", "/quality/", MCP_PATH]
+    paths = [*VIEWS, "/docs", "/guide/", "/dbt/", "/quality/", MCP_PATH]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
@@ -55,8 +45,11 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
             _add(app, partial(_site_file, at=at), uri, name=f"site-{at[1:]}-{uri.count('<')}")
     for uri in ("/guide", "/guide/<name:path>"):
         _add(app, _guide_page, uri, name=f"guide-{uri.count('<')}")
-    for uri, page in DOCS.items():
-        _add(app, partial(_page, page=page), uri, name=f"page-{page.name.replace('.', '-')}")
+    for uri in ("/index.json", *VIEWS):
+        if uri != "/":  # Where the API has its list, which `_route` adds.
+            _add(app, _view, re.sub(r"{(\w+)}", r"<\1:str>", uri), name=f"view-{uri.strip('/{}').replace('/', '-')}")
+    _add(app, _reference, "/docs", name="reference")
+    _add(app, _page_file, f"{FILES_AT}<name:path>", name="page-file")
 
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
         ctx = request.app.ctx
@@ -108,6 +101,8 @@ def _mcp(service: Service, setup: Setup) -> Any:
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
     async def handle(request: Request, **path_values: str) -> HTTPResponse:
         service: Service = request.app.ctx.service
+        if item.path in VIEWS and wants_page(request):
+            return await service.view(request)
         return await service.handle(item, request, path_values)
 
     uri = re.sub(r"{(\w+)}", r"<\1:str>", item.path)
@@ -131,9 +126,19 @@ async def _guide_page(request: Request, name: str = "") -> HTTPResponse:
     return await service.guide(request, name)
 
 
-async def _page(request: Request, page: Path) -> HTTPResponse:
+async def _view(request: Request, **_: str) -> HTTPResponse:
     service: Service = request.app.ctx.service
-    return await service.page(request, page)
+    return await service.view(request)
+
+
+async def _reference(request: Request) -> HTTPResponse:
+    service: Service = request.app.ctx.service
+    return await service.reference(request)
+
+
+async def _page_file(request: Request, name: str) -> HTTPResponse:
+    service: Service = request.app.ctx.service
+    return await service.page_file(request, name)
 
 
 def run_server(setup: Setup, host: str, port: int) -> None:

@@ -2,9 +2,11 @@
 
 import gc
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -14,6 +16,9 @@ from tests.support.pipeline.shared import shared_folder
 from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import Api
 from tests.support.start import VARIABLE, start_ms, to_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
@@ -72,6 +77,22 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A server of the small replica, shared by tests that only read. Tests that change the replica start their own."""
     with replica_server(tmp_path_factory.mktemp("api")) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Chromium as the system has it, shared by the tests of a file; skips without it.
+
+    Not by those of all files: while Playwright is open its event loop runs, and no test with one of its own can."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -467,6 +467,20 @@ HTTP = {
     "index:lists": Requirement("interface 4.27", "/ lists the endpoints"),
     "docs:served": Requirement("interface 4.29", "/dbt/ serves the generated documentation, 404 before there is one"),
     "guide:served": Requirement("interface 4.29", "/guide/ serves the pages of docs/, whose links lead to this server"),
+    "pages:negotiated": Requirement(
+        "interface 4.29", "/ is the page for a client that accepts HTML, the list of endpoints for any other"
+    ),
+    "pages:shell": Requirement(
+        "interface 4.29",
+        "an unknown address is a 404 with the frame of the pages; a page with .json leads to its request",
+    ),
+    "pages:policy": Requirement(
+        "interface 4.29", "pages and their files have a strict policy, an ETag, a coding and no budget"
+    ),
+    "pages:offline": Requirement("interface 4.29", "pages ask nothing of another host"),
+    "pages:header": Requirement("interface 4.29", "one header leads to everything that is served"),
+    "pages:true": Requirement("interface 4.29", "what a page shows is what the API answers, also what is missing"),
+    "pages:usable": Requirement("interface 4.29", "pages are used by keys alone, and on a telephone"),
     "docs:page": Requirement(
         "interface 4.29", "/docs sends requests from a page that runs offline, under a strict policy"
     ),

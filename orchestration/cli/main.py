@@ -186,6 +186,7 @@ def serve() -> None:
         catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
         landing=chosen.api_landing,
         minutes=chosen.api_minutes,
+        dagster=f"http://127.0.0.1:{chosen.dagster_port}",
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 

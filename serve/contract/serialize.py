@@ -13,7 +13,7 @@ JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
-COMPRESSED_TYPES = (PARQUET,)
+COMPRESSED_TYPES = (PARQUET, "font/woff2")
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -22,17 +22,21 @@ class Body:
     """A serialized response body. `degraded`: made without readable data, so it is cached only if it has a `ttl`.
 
     `ttl`: seconds that clients may cache it, where that depends on the query; None: the endpoint's `ttl`.
+    `vary`: headers of the request that choose this body, beside those that choose any.
     """
 
     data: bytes
     content_type: str = JSON
     degraded: bool = False
     ttl: int | None = None
+    vary: tuple[str, ...] = ()
 
 
-def json_body(content: dict[str, Any], degraded: bool = False, ttl: int | None = None) -> Body:
+def json_body(
+    content: dict[str, Any], degraded: bool = False, ttl: int | None = None, vary: tuple[str, ...] = ()
+) -> Body:
     """A JSON body; NaN and infinities become null."""
-    return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded, ttl)
+    return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded, ttl, vary)
 
 
 def significant(values: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, Any]:

@@ -20,13 +20,13 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from serve.contract.serialize import Body
+from serve.pages.pages import Pages
 
 FOLDER = Path(__file__).parent
 PAGES = FOLDER / "pages"
 START = "README"  # the page of the folder itself, as on a code host; its links put the others in order
 AT = "/guide/"
 LOCAL = "http://127.0.0.1:8080"
-HTML = "text/html; charset=utf-8"
 
 
 class Heading(NamedTuple):
@@ -46,17 +46,19 @@ class Page(NamedTuple):
 
 
 @cache
-def guide() -> dict[str, Body]:
-    """Every page and file of the guide by the part of its URL after /guide/; empty for the start page."""
+def guide(dagster: str = "") -> dict[str, Body]:
+    """Every page and file of the guide by the part of its URL after /guide/; empty for the start page. `dagster` is the
+    address to which the header links, if any."""
     pages = {path.stem: read_page(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
+    frames = Pages(dagster)
     template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
     images = {f"images/{path.name}": path for path in (PAGES / "images").glob("*")}
     files = {"guide.css": FOLDER / "guide.css", **images}
     bodies = {name: Body(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "") for name, path in files.items()}
     for name, page in pages.items():
-        title = escape(page.headings[0].text)
-        text = template.substitute(title=title, menu=_menu(pages, name), content=page.html)
-        bodies[_path(name)] = Body(text.encode(), HTML)
+        title = escape(f"{page.headings[0].text} · Tidemark guide")
+        text = template.substitute(menu=_menu(pages, name), content=page.html)
+        bodies[_path(name)] = frames.frame(AT, title, text)
     return bodies
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Mapping
 
 import orjson
 from sanic import Request
@@ -11,7 +12,7 @@ from sanic.response import HTTPResponse
 from serve.contract.errors import ApiError
 from serve.contract.serialize import COMPRESSED_TYPES, JSON, Body
 from serve.http.cache import StoredResponse
-from serve.http.compression import IDENTITY, MIN_COMPRESSED_BYTES, compress
+from serve.http.compression import IDENTITY, LEVELS, MIN_COMPRESSED_BYTES, compress
 from serve.http.sanic import PreparedResponse
 
 METHODS = ("GET", "HEAD", "OPTIONS")
@@ -19,7 +20,7 @@ ALLOW = ", ".join(METHODS)
 NO_STORE = "no-store"
 STALE_S = 30
 # An API key raises limits, so that the same URL may have two responses.
-VARY = "Accept-Encoding, X-API-Key"
+VARY = ("Accept-Encoding", "X-API-Key")
 EXPOSED = (
     "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Edition, "
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
@@ -37,7 +38,7 @@ def make_response(body: Body, ttl: int | None, edition_id: int | None = None) ->
         "content-type": body.content_type,
         "etag": f'"{hashlib.blake2b(body.data, digest_size=12).hexdigest()}"',
         "cache-control": f"public, max-age={ttl}, stale-while-revalidate={STALE_S}" if ttl is not None else NO_STORE,
-        "vary": VARY,
+        "vary": ", ".join((*body.vary, *VARY)),
         **CORS,
         **of_edition(edition_id),
     }
@@ -49,7 +50,7 @@ def of_edition(edition_id: int | None) -> dict[str, str]:
     return {} if edition_id is None else {"x-edition": str(edition_id)}
 
 
-def compress_response(plain: StoredResponse, encoding: str) -> StoredResponse:
+def compress_response(plain: StoredResponse, encoding: str, levels: Mapping[str, int] = LEVELS) -> StoredResponse:
     """The same response in a content encoding; small bodies and compressed formats stay as they are."""
     if (
         encoding == IDENTITY
@@ -59,17 +60,25 @@ def compress_response(plain: StoredResponse, encoding: str) -> StoredResponse:
         return plain
     etag = f'{plain.headers["etag"][:-1]}-{encoding}"'
     headers = {**plain.headers, "etag": etag, "content-encoding": encoding}
-    return StoredResponse(compress(plain.data, encoding), headers)
+    return StoredResponse(compress(plain.data, encoding, levels), headers)
 
 
-def respond(request: Request, answer: StoredResponse, more: bytes = b"", private: bool = False) -> HTTPResponse:
-    """200, or 304 if the client has this body; `more` are further header lines; `private` forbids caching."""
+def respond(
+    request: Request, answer: StoredResponse, more: bytes = b"", private: bool = False, status: int = 200
+) -> HTTPResponse:
+    """200, or 304 if the client has this body; `more` are further header lines; `private` forbids caching. Another
+    status is always sent with its body."""
     if private:
         answer = StoredResponse(answer.data, {**answer.headers, **PRIVATE})
     known = request.headers.get("if-none-match")
-    if known is not None and _matches(known, answer.headers["etag"]):
+    if status == 200 and known is not None and _matches(known, answer.headers["etag"]):
         return PreparedResponse(304, b"", answer.not_modified_lines + more)
-    return PreparedResponse(200, answer.data, answer.lines + more)
+    return PreparedResponse(status, answer.data, answer.lines + more)
+
+
+def wants_page(request: Request) -> bool:
+    """Whether the client is a browser that shows what it gets: its Accept names HTML."""
+    return "text/html" in request.headers.get("accept", "").lower()
 
 
 def is_known(request: Request, answer: StoredResponse) -> bool:

@@ -19,7 +19,7 @@ from serve.contract.parameters import read_values
 from serve.contract.serialize import Body
 from serve.guide.guide import guide
 from serve.http.cache import ResponseCache, StoredResponse
-from serve.http.compression import IDENTITY, choose_encoding
+from serve.http.compression import FILE_LEVELS, IDENTITY, LEVELS, choose_encoding
 from serve.http.keys import KeyRing
 from serve.http.limits import Access, Admission
 from serve.http.redis import RedisStore
@@ -32,7 +32,9 @@ from serve.http.responses import (
     of_edition,
     options_response,
     respond,
+    wants_page,
 )
+from serve.pages.pages import FILES_AT, PAGE_HEADERS, Pages, data_request
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.store import NO_METRICS, Store
@@ -41,14 +43,6 @@ from serve.replica.unavailable import Fallback, Unavailable
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
 RETRY_AFTER_S = 5
 FILE_TTL_S, GUIDE_TTL_S = 60, 300
-# The server's own pages run only scripts from this server and connect to no other. Swagger UI's style sheet has images
-# as data: URLs. A URL may contain an API key, so it is never sent as a referrer.
-PAGE_HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-}
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,8 @@ class Setup:
     """How to serve: the folders of replicas, generated dbt docs and quality report, the file of API keys, the Redis
     that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
     metrics that may be requested before the first edition, which brings its own, the folder of the landing if
-    raw responses may be shown, and that of the minutes of files if they are served."""
+    raw responses may be shown, that of the minutes of files if they are served, and the address of Dagster's pages on
+    this machine if pages may link to it."""
 
     serving: Path
     docs: Path | None = None
@@ -70,6 +65,7 @@ class Setup:
     catalog: Catalog = NO_METRICS
     landing: Path | None = None
     minutes: Path | None = None
+    dagster: str = ""
 
 
 class Service:
@@ -77,6 +73,7 @@ class Service:
 
     def __init__(self, setup: Setup) -> None:
         self.sites = {"/dbt": setup.docs, "/quality": setup.quality}
+        self.pages = Pages(setup.dagster)
         self.redis = RedisStore(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(redis=self.redis)
         self.store = Store(
@@ -176,23 +173,58 @@ class Service:
         return error_response(status, message, {**access.rate_limit.headers, **edition, **headers, **private}, **more)
 
     async def not_found(self, request: Request, message: str) -> HTTPResponse:
-        """The 404 of an unknown path."""
+        """The 404 of an unknown path: a page for a browser, except where only data is served."""
 
         async def answer(private: bool) -> HTTPResponse:
+            if wants_page(request) and not request.path.startswith(("/api/", FILES_AT)):
+                return self._html(request, self.pages.shell(request.path), private, status=404)
             return error_response(404, message, PRIVATE if private else {})
 
         return await self._admitted(request, answer)
 
-    async def page(self, request: Request, path: Path) -> HTTPResponse:
-        """A page that belongs to the server."""
-        return await self._admitted(request, partial(self._file, request, path, headers=PAGE_HEADERS))
+    async def view(self, request: Request) -> HTTPResponse:
+        """A page of the explorer, or with `.json` after its path the request behind it."""
+
+        async def answer(private: bool) -> HTTPResponse:
+            data = data_request(request.path)
+            if data is not None:
+                return redirect(data, status=307)
+            return self._html(request, self.pages.shell(request.path), private)
+
+        return await self._admitted(request, answer)
+
+    async def reference(self, request: Request) -> HTTPResponse:
+        """The page of the API's reference."""
+
+        async def answer(private: bool) -> HTTPResponse:
+            return self._html(request, self.pages.reference, private)
+
+        return await self._admitted(request, answer)
+
+    async def page_file(self, request: Request, name: str) -> HTTPResponse:
+        """A script, a style sheet, a font or an image of the pages."""
+
+        async def found(private: bool) -> HTTPResponse:
+            path = self.pages.files.get(unquote(name))
+            if path is None:
+                return error_response(404, f"the pages have no file {quote(unquote(name))}", PRIVATE if private else {})
+            return await self._file(request, path, private, PAGE_HEADERS, FILE_LEVELS)
+
+        return await self._admitted(request, found)
+
+    def _html(self, request: Request, body: Body, private: bool, status: int = 200) -> HTTPResponse:
+        """A page made for this request."""
+        plain = make_response(body, FILE_TTL_S if status == 200 else None)
+        encoding = choose_encoding(request.headers.get("accept-encoding", ""))
+        answer = compress_response(StoredResponse(plain.data, {**plain.headers, **PAGE_HEADERS}), encoding)
+        return respond(request, answer, private=private, status=status)
 
     async def guide(self, request: Request, name: str) -> HTTPResponse:
         """A page or a file of the guide."""
 
         async def found(private: bool) -> HTTPResponse:
             # Rendered at the first request, in a thread so that other requests continue.
-            body = (await asyncio.to_thread(guide)).get(unquote(name))
+            body = (await asyncio.to_thread(guide, self.pages.dagster)).get(unquote(name))
             if body is None:
                 message = f"the guide has no page {quote(unquote(name))}; /guide/ lists its pages"
                 return error_response(404, message, PRIVATE if private else {})
@@ -201,7 +233,9 @@ class Service:
             encoding = choose_encoding(request.headers.get("accept-encoding", ""))
 
             async def make() -> StoredResponse:
-                return await asyncio.to_thread(lambda: compress_response(make_response(body, GUIDE_TTL_S), encoding))
+                plain = make_response(body, GUIDE_TTL_S)
+                page = StoredResponse(plain.data, {**plain.headers, **PAGE_HEADERS})
+                return await asyncio.to_thread(compress_response, page, encoding, FILE_LEVELS)
 
             answer = await self.cache.build(_key(f"guide:{name}", encoding), make, local=True)
             return respond(request, answer, private=private)
@@ -221,7 +255,12 @@ class Service:
         return await answer(access.in_url)
 
     async def _file(
-        self, request: Request, path: Path, private: bool, headers: Mapping[str, str] = MappingProxyType({})
+        self,
+        request: Request,
+        path: Path,
+        private: bool,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        levels: Mapping[str, int] = LEVELS,
     ) -> HTTPResponse:
         """A file, compressed once for as long as it does not change."""
         content_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
@@ -230,7 +269,7 @@ class Service:
 
         def read() -> StoredResponse:
             plain = make_response(Body(path.read_bytes(), content_type), FILE_TTL_S)
-            return compress_response(StoredResponse(plain.data, {**plain.headers, **headers}), encoding)
+            return compress_response(StoredResponse(plain.data, {**plain.headers, **headers}), encoding, levels)
 
         make = partial(asyncio.to_thread, read)
         return respond(request, await self.cache.build(_key(key, encoding), make, local=True), private=private)
@@ -241,6 +280,8 @@ class Service:
         async def found(private: bool) -> HTTPResponse:
             path = await asyncio.to_thread(_inside, self.sites[at], unquote(name) or "index.html")
             if path is None:
+                if wants_page(request):
+                    return self._html(request, self.pages.shell(request.path), private, status=404)
                 message = f"{at}/{name} does not exist; the documentation is generated by the pipeline"
                 return error_response(404, message, PRIVATE if private else {})
             if not name and not request.path.endswith("/"):

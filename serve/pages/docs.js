@@ -1,10 +1,10 @@
 // The API's page: Swagger UI over /openapi.json.
 "use strict";
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const followScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-dark.addEventListener("change", followScheme);
-followScheme();
+const root = document.documentElement;
+const followTheme = () => root.classList.toggle("dark-mode", root.dataset.theme === "dark");
+addEventListener("themechange", followTheme);
+followTheme();
 
 SwaggerUIBundle({
   url: "/openapi.json",

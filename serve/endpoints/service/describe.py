@@ -18,7 +18,8 @@ def index_body() -> Body:
     listed.append({"path": "/docs", "summary": "This API in Swagger UI, which sends requests."})
     listed.append({"path": "/guide/", "summary": "The guide: how to use, run and change Tidemark."})
     listed.append({"path": "/dbt/", "summary": "Documentation of the tables: what each metric and column means."})
-    return json_body({"name": "Tidemark", "version": API_VERSION, "openapi": "/openapi.json", "endpoints": listed})
+    content = {"name": "Tidemark", "version": API_VERSION, "openapi": "/openapi.json", "endpoints": listed}
+    return json_body(content, vary=("Accept",))  # A browser gets the page.
 
 
 @endpoint("/", ttl=300, statuses=(200, 400), schema=OBJECT, offline=lambda *_: index_body())

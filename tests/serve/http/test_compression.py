@@ -24,7 +24,9 @@ def unpack(codec: Literal["brotli", "zstd"], data: bytes) -> bytes:
 
 
 @pytest.mark.requirement("http:etag", "http:304", "http:coding")
-@pytest.mark.parametrize("path", ["/api/markets", SERIES, "/openapi.json", "/dbt/", "/docs/swagger-ui.css"])
+@pytest.mark.parametrize(
+    "path", ["/api/markets", SERIES, "/openapi.json", "/dbt/", "/pages/vendor/swagger-ui/swagger-ui.css"]
+)
 @pytest.mark.parametrize(
     ("accept", "coding"),
     [

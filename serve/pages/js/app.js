@@ -1,0 +1,185 @@
+// The frame of the explorer: it draws the page that the address names, the strip below the header, and the search.
+import { html, render, useEffect, useRef, useState } from "../vendor/preact/preact.js";
+import { chosen, coinAt, go, pageAt, withChoices } from "./address.js";
+import { ask, useAnswer } from "./api.js";
+import * as format from "./format.js";
+import { Link } from "./parts.js";
+
+const STALE_S = 180;
+const LATE_MS = 180_000;
+const RETRY_MS = 5000;
+
+// Path → how it is drawn: the module, and what of the path it is given.
+const VIEWS = [
+  [/^\/$/, () => import("./home.js")],
+  [/^\/coins\/([^/]+)\/?$/, () => import("./coin.js")],
+];
+
+function useNow(everyMs) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+// Draws again when the address changes.
+function useAddress() {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const again = () => draw((times) => times + 1);
+    addEventListener("popstate", again);
+    return () => removeEventListener("popstate", again);
+  }, []);
+}
+
+function Strip() {
+  useAddress();
+  const now = useNow(1000);
+  const { data, at, error } = useAnswer("/api/status");
+  if (!data) {
+    const said = error ? "The server does not answer." : "Reading the state of the service…";
+    return html`<div class="wrap"><span class="state"><i class=${error ? "bad" : ""}></i>${said}</span></div>`;
+  }
+  if (data.edition == null) {
+    return html`<div class="wrap"><span class="state"><i class="warn"></i>Nothing yet</span><span>${data.error}</span></div>`;
+  }
+  const age = data.age_s + (now - at) / 1000;
+  const [tone, said] = Math.abs(age) > STALE_S ? ["bad", "Stale"] : data.state === "healthy" ? ["ok", "Healthy"] : ["warn", "Unhealthy"];
+  const late = (venue) => venue.last_good_ms == null || data.as_of - venue.last_good_ms > LATE_MS;
+  const stateOf = (venue) => (late(venue) ? "late" : venue.failed_endpoints > 0 || venue.state === "partial" ? "part" : "good");
+  const reasonOf = (venue) => [venue.venue, `last good minute ${format.clock(venue.last_good_ms)}`, venue.reason, venue.last_error]
+    .filter(Boolean).join("; ");
+  const good = data.venues.filter((venue) => !late(venue)).length;
+  const partial = data.venues.filter((venue) => stateOf(venue) === "part").length;
+  return html`<div class="wrap">
+    <span class="state"><i class=${tone}></i>${said}</span>
+    <span>as of <time>${format.clockSeconds(data.as_of)}</time> ${format.zoneName()}</span>
+    <span class="wide"><b class="age">${format.duration(Math.max(0, age))}</b> old</span>
+    <span class="wide">edition <b>${data.edition}</b></span>
+    <span class="venues" role="img" aria-label=${`${good} of ${data.venues.length} exchanges answer, ${partial} in part`}>${
+      data.venues.map((venue) => html`<i class=${stateOf(venue)} title=${reasonOf(venue)}></i>`)}</span>
+    <span class="answering">${good} of ${data.venues.length}<span class="wide"> exchanges</span></span>
+    <span class="wide">recorded since <time>${format.stamp(data.recorded_since)}</time></span>
+    <a class="end" href="/api/status">Status</a></div>`;
+}
+
+// Names in which the text is, those that begin with it first.
+function found(names, text) {
+  const wanted = text.toLowerCase();
+  const place = (name) => name.toLowerCase().indexOf(wanted);
+  return names.filter((name) => place(name) >= 0).sort((a, b) => place(a) - place(b) || a.length - b.length || (a < b ? -1 : 1));
+}
+
+function Search() {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [open, setOpen] = useState(false);
+  const [bases, setBases] = useState(null);
+  const box = useRef();
+  const hits = text && bases ? found(bases, text).slice(0, 8) : [];
+  // The list of coins is large: it is read when somebody searches, and shared with the table of markets.
+  const begin = () => {
+    setOpen(true);
+    if (!bases) ask("/api/markets").then((data) => setBases(data.coins.map((coin) => coin.base)), () => setBases([]));
+  };
+  const leave = () => {
+    setOpen(false);
+    setText("");
+    setAt(0);
+    box.current.blur();
+  };
+  const take = (base) => {
+    leave();
+    go(coinAt(base));
+  };
+  const onKey = (event) => {
+    const steps = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (steps) {
+      event.preventDefault();
+      setAt(Math.max(0, Math.min(hits.length - 1, at + steps)));
+    } else if (event.key === "Enter" && hits[at]) take(hits[at]);
+    else if (event.key === "Escape") leave();
+  };
+  useEffect(() => {
+    const focus = (event) => {
+      if (event.key !== "/" || typing(event)) return;
+      event.preventDefault();
+      box.current.focus();
+    };
+    addEventListener("keydown", focus);
+    return () => removeEventListener("keydown", focus);
+  }, []);
+  const shown = open && text !== "" && bases !== null;
+  return html`<div class="search"><input ref=${box} type="search" placeholder="Find a coin" aria-label="Find a coin" role="combobox"
+      aria-expanded=${shown} aria-controls="hits" aria-autocomplete="list" aria-activedescendant=${hits[at] ? `hit-${at}` : undefined}
+      autocomplete="off" spellcheck=${false} value=${text} onFocus=${begin} onBlur=${() => setOpen(false)} onKeyDown=${onKey}
+      onInput=${(event) => {
+        setText(event.target.value);
+        setAt(0);
+        setOpen(true);
+      }} /><kbd aria-hidden="true">/</kbd>
+    <ul id="hits" role="listbox" aria-label="Coins" hidden=${!shown}>${hits.map((base, index) => html`<li id=${`hit-${index}`} role="option"
+      aria-selected=${index === at} onMouseDown=${() => take(base)}>${base}</li>`)}${
+      shown && hits.length === 0 && html`<li role="option" aria-disabled="true" class="none">No coin is called that</li>`}</ul></div>`;
+}
+
+const typing = (event) => event.metaKey || event.ctrlKey || event.altKey || event.target.closest?.("input, textarea, select");
+
+function Tools() {
+  useAddress();
+  const other = () => go(withChoices({ tz: format.inUtc() ? "local" : null }));
+  useEffect(() => {
+    const onKey = (event) => {
+      if (event.key === "u" && !typing(event)) other();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  return html`<${Search} /><button type="button" class="quiet zone" title="UTC or local time (U)" onClick=${other}
+    aria-label=${`Times are in ${format.zoneName()}; change`}>${format.zoneName()}</button>`;
+}
+
+const GENERATED = {
+  "/dbt/": ["Tables", "The documentation of every table, column and metric is generated when the first build has ended."],
+  "/quality/": ["Data quality", "The report is written after the first checks, which run once data is published, then each hour."],
+};
+
+// A page that is not there: generated ones are waited for.
+function Missing() {
+  const [at, [title, said]] = Object.entries(GENERATED).find(([at]) => `${location.pathname}/`.startsWith(at)) ??
+    ["", ["No such page", "There is nothing at this address."]];
+  useEffect(() => {
+    document.title = `${title} · Tidemark`;
+    if (!at) return undefined;
+    const timer = setInterval(async () => {
+      const answer = await fetch(at, { method: "HEAD" }).catch(() => null);
+      if (answer?.ok) location.replace(at);
+    }, RETRY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return html`<h1 class="title">${title}</h1><p>${said}</p>${at
+    ? html`<p class="fine" role="status">Not written yet. This page opens it as soon as it is there.</p>`
+    : html`<p><${Link} href=${pageAt("/")}>Markets<//>, <a href="/docs">the API</a>, <a href="/guide/">the guide</a>.</p>`}`;
+}
+
+function Page() {
+  useAddress();
+  const [loaded, setLoaded] = useState({});
+  const [match, load] = VIEWS.map(([pattern, load]) => [location.pathname.match(pattern), load]).find(([match]) => match) ?? [];
+  useEffect(() => {
+    const nav = document.querySelector('.top nav a[href="/"]');
+    if (match) nav.setAttribute("aria-current", "page");
+    if (load) load().then((module) => setLoaded({ load: String(load), View: module.View }));
+  }, [location.pathname]);
+  if (!match) return html`<${Missing} />`;
+  if (loaded.load !== String(load)) return html`<div class="hold tall"></div>`;
+  return html`<${loaded.View} key=${location.pathname} name=${match[1] && decodeURIComponent(match[1])} zone=${chosen("tz")} />`;
+}
+
+const main = document.getElementById("main");
+main.replaceChildren();
+render(html`<${Tools} />`, document.getElementById("tools"));
+render(html`<${Strip} />`, document.getElementById("strip"));
+render(html`<${Page} />`, main);

@@ -1,0 +1,119 @@
+"""Which pages there are, the request behind each, and their HTML. What a page shows, its scripts ask of the public API.
+
+One shell is every page of the explorer: `js/app.js` draws what the path names. The header is in the HTML, so that it is
+the same on the explorer, the reference and the guide, is there before a script runs, and works without one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from serve.contract.serialize import Body
+
+FOLDER = Path(__file__).parent
+FILES_AT = "/pages/"
+HTML = "text/html; charset=utf-8"
+NOT_SERVED = (".py", ".pyc", ".html")
+# The server's own pages run only scripts from this server and connect to no other. Swagger UI's style sheet has images
+# as data: URLs, charts are saved as blob: URLs. A URL may contain an API key, so it is never sent as a referrer.
+PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+
+
+class View(NamedTuple):
+    """A page of the explorer: its request, and the modules that it needs beside the shell's own, so that the browser
+    asks for them at once."""
+
+    request: str
+    modules: tuple[str, ...]
+
+
+# In the order of the header's links, which lead to those without a parameter.
+VIEWS = {
+    "/": View("/api/markets", ("js/home.js",)),
+    "/coins/{base}": View("/api/coin/{base}", ("js/coin.js", "js/chart.js", "vendor/uplot/uplot.js")),
+}
+SHELL_MODULES = ("js/app.js", "js/parts.js", "js/api.js", "js/address.js", "js/format.js", "js/snippets.js")
+# Where the header leads: the first address after which a page's own begins is the current one.
+SURFACES = {
+    "/": "Markets",
+    "/docs": "API",
+    "/guide/": "Guide",
+    "/dbt/": "Tables",
+    "/quality/": "Quality",
+}
+
+
+class Pages:
+    """The HTML of the pages. `dagster` is the address of Dagster's pages on this machine, if they are served."""
+
+    def __init__(self, dagster: str = "") -> None:
+        self.dagster = dagster
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """What the pages load, by the part of its URL after /pages/."""
+        found = (path for path in sorted(FOLDER.rglob("*")) if path.is_file() and path.suffix not in NOT_SERVED)
+        return {path.relative_to(FOLDER).as_posix(): path for path in found}
+
+    def frame(self, path: str, title: str, page: str) -> Body:
+        """The whole HTML of the page at a path. `page` is what it adds to the head, then `<body>`, then its content."""
+        within = "/" if path.startswith("/coins/") else path
+        links = [f'<a href="{at}"{_current(at == within)}>{name}</a>' for at, name in SURFACES.items()]
+        if self.dagster:
+            # It has no login and listens on this machine alone: header.js shows the link to a browser that is on it.
+            links.append(f'<a href="{escape(self.dagster)}" data-this-machine hidden>Dagster</a>')
+        head, _, content = page.partition("<body>\n")
+        text = _template("frame").substitute(title=title, head=head.strip(), links="\n".join(links), content=content)
+        return Body(text.encode(), HTML)
+
+    def shell(self, path: str) -> Body:
+        """The explorer's page at a path, also at one that it does not know."""
+        request = ""
+        modules: tuple[str, ...] = ()
+        for pattern, view in VIEWS.items():
+            if found := _match(pattern, path):
+                request, modules = _fill(view.request, found), view.modules
+        alternate = f'<link rel="alternate" type="application/json" href="{escape(request)}">' if request else ""
+        preload = (f'<link rel="modulepreload" href="{FILES_AT}{name}">' for name in (*SHELL_MODULES, *modules))
+        page = _template("shell").substitute(
+            alternate=alternate, preload="\n".join(preload), request=escape(request or "/")
+        )
+        return replace(self.frame(path, "Tidemark", page), vary=("Accept",))
+
+    @cached_property
+    def reference(self) -> Body:
+        """The page of the API's reference."""
+        return self.frame("/docs", "API · Tidemark", _template("docs").template)
+
+
+def data_request(path: str) -> str | None:
+    """The request behind a page, for the page's path with `.json` after it; of the first page, `/index.json`."""
+    page = "/" if path == "/index.json" else path.removesuffix(".json")
+    requests = (_fill(view.request, found) for pattern, view in VIEWS.items() if (found := _match(pattern, page)))
+    return next(requests, None) if page != path else None
+
+
+def _match(pattern: str, path: str) -> re.Match[str] | None:
+    return re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", pattern), path.rstrip("/") or "/")
+
+
+def _fill(request: str, found: re.Match[str]) -> str:
+    return re.sub(r"{(\w+)}", lambda name: found[name[1]], request)
+
+
+def _current(is_current: bool) -> str:
+    return ' aria-current="page"' if is_current else ""
+
+
+def _template(name: str) -> Template:
+    return Template((FOLDER / f"{name}.html").read_text(encoding="utf-8"))

@@ -1,0 +1,367 @@
+"""The pages for people: what they are made of, and what a person sees of them in a real browser."""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, VIEWS, Pages, data_request
+from tests.support.servers.api_server import ROOT, Api, some_address
+
+VENDOR = FOLDER / "vendor"
+HTML = "text/html,application/xhtml+xml,*/*;q=0.8"  # As browsers ask.
+MINUTE = 60_000
+NONE = "\N{EN DASH}"
+FILES = Pages().files
+
+
+# What is served.
+
+
+@pytest.mark.requirement("pages:negotiated", "http:etag")
+def test_a_browser_gets_the_page_and_others_the_list(api: Api) -> None:
+    page, listed = api.get("/", Accept=HTML), api.get("/", Accept="*/*")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert listed.json["openapi"] == "/openapi.json"
+    assert page.headers["etag"] != listed.headers["etag"]
+    for answer, accept in ((page, HTML), (listed, "*/*")):
+        assert answer.headers["vary"].split(", ")[0] == "Accept"
+        assert api.get("/", Accept=accept, If_None_Match=answer.headers["etag"]).status == 304
+    assert "Accept" not in api.get("/api/status").headers["vary"].split(", ")
+
+
+@pytest.mark.requirement("pages:shell", "docs:served")
+def test_unknown_addresses_are_404_pages_for_browsers_alone(api: Api) -> None:
+    for path in ("/nope", "/coins", "/coins/BTC/nope", "/quality/", "/dbt/nope.html"):
+        answer = api.get(path, Accept=HTML)
+        assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8"), path
+        assert answer.headers["cache-control"] == "no-store"
+        assert api.get(path, Accept=HTML, If_None_Match=answer.headers["etag"]).status == 404
+        assert api.get(path).error
+    for path in ("/api/nope", f"{FILES_AT}nope.js", f"{FILES_AT}shell.html", f"{FILES_AT}../app.py"):
+        assert api.get(path, Accept=HTML).error
+
+
+@pytest.mark.requirement("pages:shell")
+def test_a_page_leads_to_its_request(api: Api) -> None:
+    for path, request in {
+        "/index.json": "/api/markets",
+        "/coins/BTC.json": "/api/coin/BTC",
+        "/coins/xyz%3ATSLA.json": "/api/coin/xyz%3ATSLA",
+    }.items():
+        answer = api.get(path)
+        assert (answer.status, answer.headers["location"]) == (307, request)
+        assert api.get(request).status == 200
+        assert data_request(path.removesuffix(".json")) is None
+    alternate = '<link rel="alternate" type="application/json" href="/api/coin/BTC">'
+    assert alternate in api.get("/coins/BTC", Accept=HTML).body.decode()
+
+
+@pytest.mark.requirement("pages:policy", "http:coding", "http:304")
+@pytest.mark.parametrize("path", ["/", "/coins/BTC", "/docs", "/guide/", *(f"{FILES_AT}{name}" for name in FILES)])
+def test_everything_has_the_policy_an_etag_and_a_coding(api: Api, path: str) -> None:
+    answer = api.get(path, Accept=HTML, Accept_Encoding="gzip")
+    assert answer.status == 200
+    assert {name: answer.headers[name] for name in PAGE_HEADERS} == PAGE_HEADERS
+    assert "unsafe" not in PAGE_HEADERS["content-security-policy"]
+    assert "*" not in PAGE_HEADERS["content-security-policy"]
+    plain = api.get(path, Accept=HTML)
+    assert ("content-encoding" in answer.headers) == (len(plain.body) > 1024 and not path.endswith(".woff2"))
+    assert len(answer.body) <= len(plain.body)
+    assert "x-ratelimit-limit" not in answer.headers
+    known = api.get(path, Accept=HTML, Accept_Encoding="gzip", If_None_Match=answer.headers["etag"])
+    assert (known.status, known.body) == (304, b"")
+
+
+@pytest.mark.requirement("pages:policy")
+def test_no_page_has_a_script_or_a_style_in_its_html(api: Api) -> None:
+    for path in ("/", "/coins/BTC", "/nope", "/docs", "/guide/"):
+        text = api.get(path, Accept=HTML).body.decode()
+        assert re.findall(r"<script(?![^>]* src=)|<style| style=| on\w+=|javascript:", text) == []
+
+
+@pytest.mark.requirement("pages:header")
+def test_every_page_has_the_header(api: Api) -> None:
+    for path in ("/", "/coins/BTC", "/docs", "/guide/", "/guide/api", "/nope"):
+        text = api.get(path, Accept=HTML).body.decode()
+        assert all(f'href="{at}"' in text for at in SURFACES)
+        assert text.count('<header class="top">') == 1
+    assert 'href="/docs" aria-current="page"' in api.get("/docs").body.decode()
+    assert b'"http://127.0.0.1:3000" data-this-machine hidden' in Pages("http://127.0.0.1:3000").shell("/").data
+    assert b"Dagster" not in Pages().shell("/").data
+
+
+@pytest.mark.requirement("pages:offline")
+def test_vendored_files_are_those_that_are_listed() -> None:
+    listed = dict(re.findall(r"^\| `([\w./-]+)` \| `([0-9a-f]{64})` \|$", (VENDOR / "VENDOR.md").read_text(), re.M))
+    swagger = json.loads((VENDOR / "swagger-ui" / "manifest.json").read_text())
+    listed |= {f"swagger-ui/{name}": digest for name, digest in swagger["sha256"].items()}
+    files = {path.relative_to(VENDOR).as_posix(): path.read_bytes() for path in VENDOR.glob("*/*")}
+    del files["swagger-ui/manifest.json"]
+    assert {name: hashlib.sha256(data).hexdigest() for name, data in files.items()} == listed
+    assert f'"{swagger["version"]}"'.encode() in files["swagger-ui/swagger-ui-bundle.js"]
+    assert {
+        folder.name for folder in VENDOR.iterdir() if folder.is_dir() and not list(folder.glob("LICENSE*"))
+    } == set()
+
+
+@pytest.mark.requirement("pages:offline")
+def test_an_installation_has_every_file() -> None:
+    globs = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["serve"]
+    installed = {path for pattern in globs for path in (ROOT / "serve").glob(pattern) if path.is_file()}
+    assert installed >= {path for path in FOLDER.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+
+
+# What a person sees.
+
+
+class Visit:
+    """A page in a browser at an address of its own, with what went wrong on it."""
+
+    def __init__(self, context: BrowserContext, api: Api) -> None:
+        self.at = f"http://127.0.0.1:{api.port}"
+        self.asked: list[str] = []
+        self.faults: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def open(self, path: str, ready: str) -> Page:
+        """Go to a page and wait until it shows what is named."""
+        self.page.goto(self.at + path)
+        self.page.locator(ready).first.wait_for()
+        return self.page
+
+    def json(self, path: str) -> Any:
+        """What the API answers to the page's own origin."""
+        return self.page.request.get(self.at + path).json()
+
+
+@pytest.fixture
+def visit(browser: Browser, api: Api) -> Iterator[Visit]:
+    headers = {"X-Forwarded-For": some_address()}  # A budget of its own.
+    with browser.new_context(viewport={"width": 1440, "height": 1000}, extra_http_headers=headers) as context:
+        visit = Visit(context, api)
+        yield visit
+        assert visit.faults == []
+        assert [url for url in visit.asked if not url.startswith((visit.at, "data:", "blob:"))] == []
+
+
+ROW = ".markets tbody tr"
+CHART = ".charts canvas"
+COIN = "/coins/BTC?range=6h"
+
+
+def answer_with(visit: Visit, path: str, change: Any) -> None:
+    """Requests to a path are answered by the API, then changed."""
+
+    def changed(route: Route) -> None:
+        data = route.fetch().json()
+        change(data)
+        route.fulfill(json=data)
+
+    visit.page.route(path, changed)
+
+
+@pytest.mark.requirement("pages:true", "pages:offline")
+def test_the_table_shows_what_the_api_answers(visit: Visit) -> None:
+    page = visit.open("/", f"{ROW} svg.spark")
+    coins = {coin["base"]: coin for coin in visit.json("/api/markets")["coins"] if not coin["hip3"]}
+    expect(page.locator(f"{ROW} th")).to_have_count(len(coins))
+    btc = page.locator(ROW, has=page.get_by_role("link", name="BTC", exact=True))
+    expect(btc).to_contain_text(f"${coins['BTC']['oi_usd'] / 1e6:.0f}M")
+    expect(btc).to_contain_text("+0.0100%")
+    # A market of PEPE is missing in its sums, and all that is not known has no column.
+    expect(page.locator(ROW, has=page.get_by_role("link", name="PEPE"))).to_contain_text("≥ $")
+    assert "/api/sparklines?" in "".join(visit.asked)
+
+
+@pytest.mark.requirement("pages:true")
+def test_sorting_is_in_the_address(visit: Visit) -> None:
+    page = visit.open("/", ROW)
+    first = page.locator(f"{ROW} th").first
+    page.get_by_role("button", name="Coin").click()
+    page.get_by_role("button", name="Coin").click()
+    assert "sort=base" in page.url
+    assert "dir=asc" in page.url
+    expect(page.locator("th[aria-sort=ascending]")).to_have_text("Coin▲")
+    expect(first).to_have_text("BTC")
+    visit.open(page.url.removeprefix(visit.at), ROW)
+    expect(page.locator("th[aria-sort=ascending]")).to_have_text("Coin▲")
+    page.go_back()
+
+
+@pytest.mark.requirement("pages:true")
+def test_columns_without_any_value_are_left_out_and_named(visit: Visit) -> None:
+    def young(data: Any) -> None:
+        for coin in data["coins"]:
+            coin["oi_24h"] = None
+            for market in (*coin["perps"], *coin["spots"]):
+                market["px_24h"] = None
+
+    answer_with(visit, "**/api/markets", young)
+    page = visit.open("/", ROW)
+    expect(page.get_by_role("columnheader", name="24 h", exact=True)).to_have_count(0)
+    expect(page.locator(".panel > .fine")).to_contain_text(
+        "Left out until they have a value: 24 h change; Change of open interest"
+    )
+
+
+@pytest.mark.requirement("pages:usable")
+def test_a_coin_is_found_by_keys(visit: Visit) -> None:
+    page = visit.open("/", ROW)
+    page.keyboard.press("/")
+    page.keyboard.type("pe")
+    expect(page.get_by_role("option", name="PEPE")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.locator(CHART).first.wait_for()
+    assert page.url == f"{visit.at}/coins/PEPE"
+
+
+@pytest.mark.requirement("pages:usable")
+def test_theme_and_time_zone_by_keys(visit: Visit) -> None:
+    page = visit.open("/", ROW)
+    page.keyboard.press("t")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.keyboard.press("u")
+    assert page.url.endswith("/?tz=local")
+    visit.open("/guide/", "main h1")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+@pytest.mark.requirement("pages:true", "pages:usable")
+def test_a_chart_is_read_by_keys_as_the_api_answers(visit: Visit) -> None:
+    page = visit.open(COIN, CHART)
+    answer = visit.json("/api/series/price?base=BTC&range=6h&step=1m&coverage=1")
+    expect(page.locator(CHART)).to_have_count(4)
+    page.locator(".charts").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    second = answer["v"][answer["t"].index(answer["start"] + MINUTE)]
+    expect(page.locator(".price .reads")).to_have_text(f"{second:,.0f}")
+    expect(page.locator(".charts [aria-live]")).to_contain_text(f"Price {second:,.0f}; Open interest $")
+    page.keyboard.press("Escape")
+    expect(page.locator(".when")).to_be_empty()
+
+
+@pytest.mark.requirement("pages:true")
+def test_what_was_not_recorded_is_said_in_words_and_in_the_table(visit: Visit) -> None:
+    def with_gap(data: Any) -> None:
+        gap = {"start": data["start"] + 10 * MINUTE, "end": data["start"] + 15 * MINUTE, "reason": "recorder_down"}
+        data["gaps"] = [{**gap, "venue": None}, {**gap, "venue": "okx", "reason": "partial"}]
+        kept = [place for place, t in enumerate(data["t"]) if not gap["start"] <= t < gap["end"]]
+        for name in ("t", "v", "n", "expected", "origin"):
+            data[name] = [data[name][place] for place in kept]
+
+    answer_with(visit, "**/api/series/price?*", with_gap)
+    page = visit.open(f"{COIN}&table=1", ".values tbody tr")
+    answer = visit.json("/api/series/price?base=BTC&range=6h&step=1m&coverage=1")
+    expect(page.locator(".missing li")).to_have_count(2)
+    expect(page.locator(".missing li").first).to_contain_text("recorder was down")
+    expect(page.locator(".missing li").last).to_contain_text("in part: okx")
+    page.get_by_role("button", name="Show all").click()
+    rows = page.locator(".values tbody tr")
+    expect(rows).to_have_count((answer["end"] - answer["start"]) // MINUTE + 1)
+    down = rows.filter(has_text="recorder was down")
+    expect(down).to_have_count(5)
+    expect(down.first).to_contain_text(NONE)
+    expect(rows.filter(has_text="recorded").first).to_contain_text(f"{answer['v'][-1]:,.0f}")
+
+
+@pytest.mark.requirement("pages:true", "limits:429")
+def test_a_spent_budget_leaves_the_other_charts(visit: Visit) -> None:
+    def refuse(route: Route) -> None:
+        route.fulfill(status=429, headers={"retry-after": "37"}, json={"error": "more than 30 requests"})
+
+    visit.page.route("**/api/series/oi?*", refuse)
+    page = visit.open(COIN, ".notice.bad")
+    expect(page.locator(".notice.bad")).to_contain_text(
+        "Open interest: the request budget of this address is spent; asked again in 37 s"
+    )
+    expect(page.locator(CHART)).to_have_count(4)
+    expect(page.locator(".oi .reads")).to_have_text(NONE)
+    expect(page.locator(".price .reads")).not_to_have_text(NONE)
+    assert visit.faults
+    assert [fault for fault in visit.faults if "429" not in fault] == []
+    visit.faults.clear()
+
+
+@pytest.mark.requirement("pages:true")
+def test_before_the_first_edition_the_page_waits(visit: Visit) -> None:
+    def loading(route: Route) -> None:
+        body = {"error": "the data cannot be read now: nothing is published yet", "state": "loading"}
+        route.fulfill(status=503, headers={"retry-after": "5"}, json=body)
+
+    visit.page.route("**/api/markets", loading)
+    page = visit.open("/", ".notice")
+    expect(page.locator(".notice").first).to_have_text("Markets, not yet: nothing is published yet")
+    visit.page.unroute("**/api/markets")
+    expect(page.locator(ROW).first).to_be_visible(timeout=20_000)  # Asked again after Retry-After.
+    visit.faults.clear()
+
+
+@pytest.mark.requirement("pages:true")
+def test_an_unknown_coin_has_neighbours(visit: Visit) -> None:
+    page = visit.open("/coins/BTX", "h1.title")
+    expect(page.locator("main").get_by_role("link", name="BTC", exact=True)).to_be_visible()
+    visit.faults.clear()
+
+
+@pytest.mark.requirement("pages:shell")
+def test_what_is_not_written_yet_says_so(visit: Visit) -> None:
+    page = visit.open("/quality/", "h1.title")
+    expect(page.locator("main")).to_contain_text("Not written yet")
+    visit.open("/nope", "h1.title")
+    expect(page.locator("main")).to_contain_text("nothing at this address")
+    visit.faults.clear()
+
+
+@pytest.mark.requirement("pages:true")
+def test_the_strip_counts_the_age(visit: Visit) -> None:
+    page = visit.open("/", ".strip .age")
+    answer_with(visit, "**/api/status", lambda data: data.update(age_s=3.0))
+    visit.open("/", ROW)
+    expect(page.locator(".strip .age")).to_have_text("3 s")
+    expect(page.locator(".strip .age")).to_have_text("5 s")
+    expect(page.locator(".answering")).to_contain_text("2 of 3")
+
+
+@pytest.mark.requirement("pages:true", "limits:polled")
+def test_each_minute_only_what_has_changed_is_sent(visit: Visit) -> None:
+    visit.page.clock.install()
+    page = visit.open("/", f"{ROW} svg.spark")
+    with page.expect_response(lambda response: "/api/markets" in response.url) as second:
+        page.clock.fast_forward(60_000)
+    assert second.value.status == 304
+    assert second.value.request.headers["if-none-match"]
+    expect(page.locator(ROW).first).to_be_visible()
+
+
+@pytest.mark.requirement("pages:usable")
+@pytest.mark.parametrize(("path", "ready"), [("/", ROW), (f"{COIN}&table=1", CHART), ("/guide/", "h1")])
+def test_no_page_scrolls_sideways_on_a_telephone(visit: Visit, path: str, ready: str) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open(path, ready)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+# What a first visit may cost, compressed: scripts, style sheets and fonts in bytes, and requests for data.
+LARGEST = {"js": 60_000, "css": 10_000, "woff2": 45_000}
+
+
+@pytest.mark.requirement("pages:policy")
+@pytest.mark.parametrize(("path", "ready", "requests"), [("/", f"{ROW} svg.spark", 6), ("/coins/BTC", CHART, 8)])
+def test_a_first_visit_is_small(visit: Visit, api: Api, path: str, ready: str, requests: int) -> None:
+    visit.open(path, ready)
+    paths = [url.removeprefix(visit.at) for url in visit.asked]
+    for kind, largest in LARGEST.items():
+        files = [name for name in paths if name.endswith(f".{kind}")]
+        assert 0 < sum(len(api.get(name, Accept_Encoding="gzip").body) for name in files) <= largest, kind
+    assert 0 < len([name for name in paths if name.startswith("/api/")]) <= requests
+    assert set(VIEWS) == {"/", "/coins/{base}"}, "another page has its row above"

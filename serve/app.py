@@ -45,9 +45,10 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
             _add(app, partial(_site_file, at=at), uri, name=f"site-{at[1:]}-{uri.count('<')}")
     for uri in ("/guide", "/guide/<name:path>"):
         _add(app, _guide_page, uri, name=f"guide-{uri.count('<')}")
-    for uri in ("/index.json", *VIEWS):
+    with_requests = (f"{uri}.json" for uri in VIEWS if not uri.endswith(("/", "}")))
+    for uri in ("/index.json", *VIEWS, *with_requests):
         if uri != "/":  # Where the API has its list, which `_route` adds.
-            _add(app, _view, re.sub(r"{(\w+)}", r"<\1:str>", uri), name=f"view-{uri.strip('/{}').replace('/', '-')}")
+            _add(app, _view, re.sub(r"{(\w+)}", r"<\1:str>", uri), name=f"view-{re.sub('[^a-z]+', '-', uri[1:])}")
     _add(app, _reference, "/docs", name="reference")
     _add(app, _page_file, f"{FILES_AT}<name:path>", name="page-file")
 
@@ -99,9 +100,11 @@ def _mcp(service: Service, setup: Setup) -> Any:
 
 
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
+    has_page = item.path in VIEWS
+
     async def handle(request: Request, **path_values: str) -> HTTPResponse:
         service: Service = request.app.ctx.service
-        if item.path in VIEWS and wants_page(request):
+        if has_page and wants_page(request):
             return await service.view(request)
         return await service.handle(item, request, path_values)
 

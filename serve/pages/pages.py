@@ -13,6 +13,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+import orjson
+
 from serve.contract.serialize import Body
 
 FOLDER = Path(__file__).parent
@@ -30,22 +32,26 @@ PAGE_HEADERS = {
 
 
 class View(NamedTuple):
-    """A page of the explorer: its request, and the modules that it needs beside the shell's own, so that the browser
-    asks for them at once."""
+    """A page of the explorer: its main request, the module that draws it, and what this imports beside the shell's own
+    modules, so that the browser asks for all of them at once."""
 
     request: str
-    modules: tuple[str, ...]
+    module: str
+    imports: tuple[str, ...] = ()
 
 
-# In the order of the header's links, which lead to those without a parameter.
 VIEWS = {
-    "/": View("/api/markets", ("js/home.js",)),
-    "/coins/{base}": View("/api/coin/{base}", ("js/coin.js", "js/chart.js", "vendor/uplot/uplot.js")),
+    "/": View("/api/markets", "js/home.js"),
+    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", ("js/chart.js", "vendor/uplot/uplot.js")),
+    "/catalog": View("/api/metrics", "js/catalog.js"),
+    "/status": View("/api/status", "js/status.js"),
 }
 SHELL_MODULES = ("js/app.js", "js/parts.js", "js/api.js", "js/address.js", "js/format.js", "js/snippets.js")
 # Where the header leads: the first address after which a page's own begins is the current one.
 SURFACES = {
     "/": "Markets",
+    "/catalog": "Metrics",
+    "/status": "Status",
     "/docs": "API",
     "/guide/": "Guide",
     "/dbt/": "Tables",
@@ -82,11 +88,14 @@ class Pages:
         modules: tuple[str, ...] = ()
         for pattern, view in VIEWS.items():
             if found := _match(pattern, path):
-                request, modules = _fill(view.request, found), view.modules
+                request, modules = _fill(view.request, found), (view.module, *view.imports)
         alternate = f'<link rel="alternate" type="application/json" href="{escape(request)}">' if request else ""
         preload = (f'<link rel="modulepreload" href="{FILES_AT}{name}">' for name in (*SHELL_MODULES, *modules))
         page = _template("shell").substitute(
-            alternate=alternate, preload="\n".join(preload), request=escape(request or "/")
+            alternate=alternate,
+            preload="\n".join(preload),
+            request=escape(request or "/"),
+            views=escape(orjson.dumps({pattern: FILES_AT + view.module for pattern, view in VIEWS.items()}).decode()),
         )
         return replace(self.frame(path, "Tidemark", page), vary=("Accept",))
 

@@ -3,17 +3,17 @@ import { html, render, useEffect, useRef, useState } from "../vendor/preact/prea
 import { chosen, coinAt, go, pageAt, withChoices } from "./address.js";
 import { ask, useAnswer } from "./api.js";
 import * as format from "./format.js";
-import { Link } from "./parts.js";
+import { Link, opensElsewhere } from "./parts.js";
 
 const STALE_S = 180;
 const LATE_MS = 180_000;
 const RETRY_MS = 5000;
 
-// Path → how it is drawn: the module, and what of the path it is given.
-const VIEWS = [
-  [/^\/$/, () => import("./home.js")],
-  [/^\/coins\/([^/]+)\/?$/, () => import("./coin.js")],
-];
+const main = document.getElementById("main");
+// The server's list: the path of each page, and the module whose View draws it with the path's part in braces.
+const VIEWS = Object.entries(JSON.parse(main.dataset.views)).map(([path, module]) =>
+  [new RegExp(`^${path.replace(/\/$/, "").replace(/{\w+}/, "([^/]+)")}/?$`), module]);
+const viewOf = (path) => VIEWS.map(([pattern, module]) => [path.match(pattern), module]).find(([match]) => match) ?? [];
 
 function useNow(everyMs) {
   const [now, setNow] = useState(Date.now());
@@ -62,7 +62,7 @@ function Strip() {
       data.venues.map((venue) => html`<i class=${stateOf(venue)} title=${reasonOf(venue)}></i>`)}</span>
     <span class="answering">${good} of ${data.venues.length}<span class="wide"> exchanges</span></span>
     <span class="wide">recorded since <time>${format.stamp(data.recorded_since)}</time></span>
-    <a class="end" href="/api/status">Status</a></div>`;
+    <${Link} class="end" href=${pageAt("/status")}>Status<//></div>`;
 }
 
 // Names in which the text is, those that begin with it first.
@@ -167,18 +167,28 @@ function Missing() {
 function Page() {
   useAddress();
   const [loaded, setLoaded] = useState({});
-  const [match, load] = VIEWS.map(([pattern, load]) => [location.pathname.match(pattern), load]).find(([match]) => match) ?? [];
+  const [match, module] = viewOf(location.pathname);
   useEffect(() => {
-    const nav = document.querySelector('.top nav a[href="/"]');
-    if (match) nav.setAttribute("aria-current", "page");
-    if (load) load().then((module) => setLoaded({ load: String(load), View: module.View }));
+    const within = location.pathname.startsWith("/coins/") ? "/" : location.pathname;
+    for (const link of nav.querySelectorAll("a")) {
+      if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (module) import(module).then(({ View }) => setLoaded({ module, View }));
   }, [location.pathname]);
   if (!match) return html`<${Missing} />`;
-  if (loaded.load !== String(load)) return html`<div class="hold tall"></div>`;
+  if (loaded.module !== module) return html`<div class="hold tall"></div>`;
   return html`<${loaded.View} key=${location.pathname} name=${match[1] && decodeURIComponent(match[1])} zone=${chosen("tz")} />`;
 }
 
-const main = document.getElementById("main");
+const nav = document.querySelector(".top nav");
+// The header's links to pages that are drawn here load nothing, and keep the time zone.
+nav.addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (!link || opensElsewhere(event) || link.origin !== location.origin || !viewOf(link.pathname)[0]) return;
+  event.preventDefault();
+  go(pageAt(link.pathname));
+});
 main.replaceChildren();
 render(html`<${Tools} />`, document.getElementById("tools"));
 render(html`<${Strip} />`, document.getElementById("strip"));

@@ -112,7 +112,7 @@ function Definition({ metric }) {
   const known = metrics?.find((one) => one.metric === metric);
   return html`<div class="define"><h2>Definition</h2><p>${known?.description ?? "…"}</p>${known && html`<details><summary>Formula and caveats</summary>
     <p>${known.formula}</p><ul>${known.caveats.map((caveat) => html`<li>${caveat}</li>`)}</ul></details>
-    <p class="fine">Unit: ${known.unit}. <a href=${`/guide/methods#1-series`}>Methods</a>, <a href=${known.methodology}>SQL and sources</a></p>`}</div>`;
+    <p class="fine">Unit: ${known.unit}. <${Link} href=${`${pageAt("/catalog")}#${known.metric}`}>All of it<//>, <a href=${known.methodology}>SQL and sources</a></p>`}</div>`;
 }
 
 // What the marks of a chart mean, in words.

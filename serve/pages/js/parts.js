@@ -5,7 +5,7 @@ import { go } from "./address.js";
 import * as format from "./format.js";
 import { coloured, downloads, snippets } from "./snippets.js";
 
-const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.button > 0;
+export const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.button > 0;
 
 // A link that draws the page it leads to without loading it.
 export function Link({ href, children, ...rest }) {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, VIEWS, Pages, data_request
+from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, Pages, data_request
 from tests.support.servers.api_server import ROOT, Api, some_address
 
 VENDOR = FOLDER / "vendor"
@@ -52,6 +52,8 @@ def test_a_page_leads_to_its_request(api: Api) -> None:
     for path, request in {
         "/index.json": "/api/markets",
         "/coins/BTC.json": "/api/coin/BTC",
+        "/catalog.json": "/api/metrics",
+        "/status.json": "/api/status",
         "/coins/xyz%3ATSLA.json": "/api/coin/xyz%3ATSLA",
     }.items():
         answer = api.get(path)
@@ -213,6 +215,29 @@ def test_columns_without_any_value_are_left_out_and_named(visit: Visit) -> None:
     )
 
 
+@pytest.mark.requirement("pages:true")
+def test_the_catalogue_has_every_metric_and_links_that_answer(visit: Visit, api: Api) -> None:
+    page = visit.open("/catalog", ".metric")
+    metrics = visit.json("/api/metrics")["metrics"]
+    assert page.locator(".metric").evaluate_all("all => all.map(one => one.id)") == [one["metric"] for one in metrics]
+    expect(page.locator("#oi")).to_contain_text(next(one["formula"] for one in metrics if one["metric"] == "oi"))
+    links = page.locator(".metric a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert len(links) == 2 * len(metrics)
+    assert {link: api.get(link).status for link in links} == dict.fromkeys(links, 200)
+
+
+@pytest.mark.requirement("pages:true")
+def test_the_state_of_each_exchange_is_shown(visit: Visit) -> None:
+    page = visit.open("/", ROW)
+    page.locator(".top nav").get_by_role("link", name="Status").click()  # Without loading the page again.
+    expect(page.get_by_role("region", name="Exchanges").locator("tbody tr")).to_have_count(3)
+    bybit = page.get_by_role("region", name="Exchanges").get_by_role("row", name="bybit")
+    expect(bybit).to_contain_text("in part")
+    expect(bybit).to_contain_text("503 Service Unavailable")
+    expect(page.locator(".top nav [aria-current]")).to_have_text("Status")
+    assert len([url for url in visit.asked if url.endswith("/js/app.js")]) == 1
+
+
 @pytest.mark.requirement("pages:usable")
 def test_a_coin_is_found_by_keys(visit: Visit) -> None:
     page = visit.open("/", ROW)
@@ -344,7 +369,10 @@ def test_each_minute_only_what_has_changed_is_sent(visit: Visit) -> None:
 
 
 @pytest.mark.requirement("pages:usable")
-@pytest.mark.parametrize(("path", "ready"), [("/", ROW), (f"{COIN}&table=1", CHART), ("/guide/", "h1")])
+@pytest.mark.parametrize(
+    ("path", "ready"),
+    [("/", ROW), (f"{COIN}&table=1", CHART), ("/status", "td"), ("/catalog", ".metric"), ("/guide/", "h1")],
+)
 def test_no_page_scrolls_sideways_on_a_telephone(visit: Visit, path: str, ready: str) -> None:
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = visit.open(path, ready)
@@ -364,4 +392,3 @@ def test_a_first_visit_is_small(visit: Visit, api: Api, path: str, ready: str, r
         files = [name for name in paths if name.endswith(f".{kind}")]
         assert 0 < sum(len(api.get(name, Accept_Encoding="gzip").body) for name in files) <= largest, kind
     assert 0 < len([name for name in paths if name.startswith("/api/")]) <= requests
-    assert set(VIEWS) == {"/", "/coins/{base}"}, "another page has its row above"

@@ -23,6 +23,7 @@ HISTORY_PAUSE_S, LONGEST_HISTORY_PAUSE_S = 300.0, 7200.0
 # The history of a UTC day is fetched so long after its end.
 DAY_S, AFTER_DAY_S = 86_400, 1800
 ADDRESSES = """
+  pages        {api}/   (in a browser: markets, coins, metrics, status)
   API          {api}   (description: {api}/openapi.json)
   MCP          {api}/mcp   (the same data as tools for models)
   Dagster      {dagster}   (runs, schedules, lineage from venue to served table)

@@ -249,7 +249,7 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, plots
       observer.disconnect();
       for (const plot of plots) plot.destroy();
     };
-  }, [panes, theme]);
+  }, [panes, theme, format.inUtc()]);
 
   const moveTo = (index) => {
     const [plot] = plotsRef.current;

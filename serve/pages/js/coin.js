@@ -117,7 +117,7 @@ function Definition({ metric }) {
 
 // What the marks of a chart mean, in words.
 function Gaps({ pane }) {
-  const groups = Map.groupBy ? [...Map.groupBy(pane.gaps, (gap) => `${gap.start} ${gap.end} ${gap.reason} ${gap.venue == null}`).values()] : pane.gaps.map((gap) => [gap]);
+  const groups = [...Map.groupBy(pane.gaps, (gap) => `${gap.start} ${gap.end} ${gap.reason} ${gap.venue == null}`).values()];
   return html`<div class="missing"><h2>Not recorded in this range</h2>${groups.length === 0 && html`<p class="fine">Every bucket is recorded.</p>`}
     <ul>${groups.slice(0, 20).map(([gap, ...others]) => html`<li><span>${format.span(gap.start, gap.end)}</span><span>${gap.text ?? REASONS[gap.reason] ?? gap.reason}${
       gap.venue != null && `: ${[gap, ...others].map(({ venue }) => venue).join(", ")}`}</span></li>`)}</ul>

@@ -256,6 +256,7 @@ def test_theme_and_time_zone_by_keys(visit: Visit) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.keyboard.press("u")
     assert page.url.endswith("/?tz=local")
+    expect(page.get_by_role("button", name="Times are in")).to_be_visible()
     visit.open("/guide/", "main h1")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 

@@ -87,7 +87,8 @@ function refused(chart, error, { start, end, step }) {
 function made(chart, answer) {
   const columns = buckets(answer, [...chart.fields, "n", "expected", "origin"]);
   const { arrays, ...pane } = chart.pane(columns);
-  return { ...chart, ...pane, columns, answer, data: [columns[0], ...arrays], gaps: answer.gaps };
+  const unread = { start: answer.start, end: answer.end, venue: null, reason: "unread", text: "nothing can be read yet" };
+  return { ...chart, ...pane, columns, answer, data: [columns[0], ...arrays], gaps: answer.db === false ? [unread] : answer.gaps };
 }
 
 function useSeries(base, choice, venue) {

@@ -22,17 +22,17 @@ export function View() {
     format.count(one.requests), format.count(one.rows), format.count(one.failed), one.last_error ?? format.NONE]);
   return html`<div class="coinhead"><h1>Status <small>${data.state}</small></h1>
     <dl class="facts"><${Fact} title="Edition">${data.edition ?? format.NONE}<//><${Fact} title="As of">${format.clockSeconds(data.as_of)}<//>
-      <${Fact} title="Newest recorded minute">${format.duration(data.recorder_lag_s)} old<//><${Fact} title="Built and published in">${format.duration(data.build_lag_s)}<//>
+      <${Fact} title="Age of the newest minute">${format.duration(data.recorder_lag_s)}<//><${Fact} title="Built and published in">${format.duration(data.build_lag_s)}<//>
       <${Fact} title="Recorded since">${format.stamp(data.recorded_since)}<//></dl></div>
     ${data.error && html`<p class="notice"><b>Nothing to show yet:</b> ${data.error}</p>`}
     <${Table} title="Exchanges" note=${`newest minute, ${format.zoneName()}`} rows=${venues} none="No exchange has been recorded yet."
       heads=${[["Exchange"], ["State", "left"], ["Last good minute", "left"], ["Requests that answer"], ["That fail"], ["Why, and the last error", "text"]]} />
     <${Table} title="Fetched history" note=${data.backfill?.state ?? "not begun"} rows=${fetched} none="No history is fetched yet."
       heads=${[["Exchange"], ["Done", "left share"], ["Requests"], ["Rows"], ["Failed"], ["Last error", "text"]]} />
-    <${Table} title="Found suspect in 24 hours" note=${html`<a href="/quality/">Report of the checks</a>`} none="The quality checks have found nothing."
+    ${!data.error && html`<${Table} title="Found suspect in 24 hours" note=${html`<a href="/quality/">Report of the checks</a>`} none="The quality checks have found nothing."
       heads=${[["Check"], ["Exchange", "left"], ["Rows"], ["Newest", "left"]]} rows=${(data.suspects ?? []).map((one) => [one.check, one.venue ?? format.NONE, format.count(one.rows), format.stamp(one.last_ms)])} />
     <${Table} title="Set aside" note="responses with which a model failed" none="Every response has been read."
       heads=${[["Exchange"], ["Responses"], ["Newest", "left"], ["Endpoint", "left"], ["Error", "text"]]}
-      rows=${(data.quarantine ?? []).map((one) => [one.venue, format.count(one.bodies), format.stamp(one.last_ms), one.endpoint, one.error])} />
+      rows=${(data.quarantine ?? []).map((one) => [one.venue, format.count(one.bodies), format.stamp(one.last_ms), one.endpoint, one.error])} />`}
     <section class="panel"><div class="bar-top"><h2>Source</h2></div><div class="below"><${Source} id="status" path="/api/status" rows="venues" /></div></section>`;
 }

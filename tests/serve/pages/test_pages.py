@@ -5,13 +5,14 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, Pages, data_request
-from tests.support.servers.api_server import ROOT, Api, some_address
+from tests.support.servers.api_server import ROOT, Api, free_port, running, some_address
 
 VENDOR = FOLDER / "vendor"
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"  # As browsers ask.
@@ -330,6 +331,20 @@ def test_before_the_first_edition_the_page_waits(visit: Visit) -> None:
     visit.page.unroute("**/api/markets")
     expect(page.locator(ROW).first).to_be_visible(timeout=20_000)  # Asked again after Retry-After.
     visit.faults.clear()
+
+
+@pytest.mark.requirement("pages:true")
+def test_without_any_edition_no_page_says_that_all_is_well(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "serving").mkdir()
+    with running(tmp_path / "serving", free_port()) as empty, browser.new_context() as context:
+        visit = Visit(context, empty)
+        page = visit.open("/status", ".notice")
+        expect(page.locator(".strip")).to_contain_text("Nothing yet")
+        expect(page.locator("main")).to_contain_text("Nothing to show yet")
+        expect(page.locator("main")).not_to_contain_text("found nothing")
+        visit.open("/coins/BTC", CHART)
+        expect(page.locator(".missing")).to_contain_text("nothing can be read yet")
+        expect(page.locator(".price .reads")).to_have_text(NONE)
 
 
 @pytest.mark.requirement("pages:true")

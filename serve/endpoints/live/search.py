@@ -8,8 +8,8 @@ from serve.replica.edition import Reader
 
 MOST = 10
 """Coins, markets and metrics of a response at most."""
-SIMILAR = 0.88
-"""From this Jaro-Winkler similarity a coin is listed whose name does not hold the text: one letter of six differs."""
+SIMILAR = 0.8
+"""From this Jaro-Winkler similarity a coin is listed whose name does not hold the text: one letter of three differs."""
 SCHEMA = object_of(
     {
         "q": TEXT,

@@ -8,6 +8,7 @@ import { Link, opensElsewhere } from "./parts.js";
 const STALE_S = 180;
 const LATE_MS = 180_000;
 const RETRY_MS = 5000;
+const TYPED_MS = 120; // Between two letters that are typed as one word.
 
 const main = document.getElementById("main");
 // The server's list: the path of each page, and the module whose View draws it with the path's part in braces.
@@ -65,28 +66,28 @@ function Strip() {
     <${Link} class="end" href=${pageAt("/status")}>Status<//></div>`;
 }
 
-// Names in which the text is, those that begin with it first.
-function found(names, text) {
-  const wanted = text.toLowerCase();
-  const place = (name) => name.toLowerCase().indexOf(wanted);
-  return names.filter((name) => place(name) >= 0).sort((a, b) => place(a) - place(b) || a.length - b.length || (a < b ? -1 : 1));
-}
-
 function Search() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);
-  const [bases, setBases] = useState(null);
+  const [found, setFound] = useState(null);
   const box = useRef();
-  const hits = text && bases ? found(bases, text).slice(0, 8) : [];
-  // The list of coins is large: it is read when somebody searches, and shared with the table of markets.
-  const begin = () => {
-    setOpen(true);
-    if (!bases) ask("/api/markets").then((data) => setBases(data.coins.map((coin) => coin.base)), () => setBases([]));
-  };
+  const hits = text && found ? found.coins.slice(0, 8) : [];
+  useEffect(() => {
+    if (!text.trim()) return undefined;
+    let alive = true;
+    const timer = setTimeout(() => {
+      ask(`/api/search?q=${encodeURIComponent(text)}`).then((data) => alive && setFound(data), () => alive && setFound(null));
+    }, TYPED_MS);
+    return () => {
+      alive = false;
+      clearTimeout(timer);
+    };
+  }, [text]);
   const leave = () => {
     setOpen(false);
     setText("");
+    setFound(null);
     setAt(0);
     box.current.blur();
   };
@@ -99,7 +100,7 @@ function Search() {
     if (steps) {
       event.preventDefault();
       setAt(Math.max(0, Math.min(hits.length - 1, at + steps)));
-    } else if (event.key === "Enter" && hits[at]) take(hits[at]);
+    } else if (event.key === "Enter" && text.trim()) take(hits[at]?.base ?? text.trim());
     else if (event.key === "Escape") leave();
   };
   useEffect(() => {
@@ -111,17 +112,17 @@ function Search() {
     addEventListener("keydown", focus);
     return () => removeEventListener("keydown", focus);
   }, []);
-  const shown = open && text !== "" && bases !== null;
+  const shown = open && text !== "" && found !== null;
   return html`<div class="search"><input ref=${box} type="search" placeholder="Find a coin" aria-label="Find a coin" role="combobox"
       aria-expanded=${shown} aria-controls="hits" aria-autocomplete="list" aria-activedescendant=${hits[at] ? `hit-${at}` : undefined}
-      autocomplete="off" spellcheck=${false} value=${text} onFocus=${begin} onBlur=${() => setOpen(false)} onKeyDown=${onKey}
+      autocomplete="off" spellcheck=${false} value=${text} onFocus=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKey}
       onInput=${(event) => {
         setText(event.target.value);
         setAt(0);
         setOpen(true);
       }} /><kbd aria-hidden="true">/</kbd>
-    <ul id="hits" role="listbox" aria-label="Coins" hidden=${!shown}>${hits.map((base, index) => html`<li id=${`hit-${index}`} role="option"
-      aria-selected=${index === at} onMouseDown=${() => take(base)}>${base}</li>`)}${
+    <ul id="hits" role="listbox" aria-label="Coins" hidden=${!shown}>${hits.map((coin, index) => html`<li id=${`hit-${index}`} role="option"
+      aria-selected=${index === at} onMouseDown=${() => take(coin.base)}>${coin.base}${coin.how === "symbol" && html` <small>${coin.matched}</small>`}</li>`)}${
       shown && hits.length === 0 && html`<li role="option" aria-disabled="true" class="none">No coin is called that</li>`}</ul></div>`;
 }
 

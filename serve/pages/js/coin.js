@@ -10,6 +10,7 @@ import { Bar, Choice, Funding, Link, Notice, Source } from "./parts.js";
 const RANGES = { "1h": "1m", "6h": "1m", "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
 const RANGE = "7d";
 const STEPS = ["1m", "5m", "15m", "1h", "4h", "1d"];
+const LENGTHS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 };
 const TABLE_ROWS = 200;
 const NEWEST = 10;
 
@@ -77,32 +78,41 @@ const CHARTS = [
       } }) },
 ];
 
+// The range that is chosen, where no answer says which it is.
+function chosenSpan() {
+  const [start, end] = [Number(chosen("start")), Number(chosen("end"))];
+  if (start && end) return { start, end };
+  const [, count, unit] = chosen("range", RANGE).match(/^(\d+)([mhdwy])$/) ?? [null, 1, "d"];
+  return { start: Date.now() - count * LENGTHS[unit], end: Date.now() };
+}
+
 // A pane whose request was refused stays in its place and says why.
-function refused(chart, error, { start, end, step }) {
-  const reason = error instanceof Refused && error.status === 429 ? "budget spent" : error.message.slice(0, 60);
-  const answer = { start, end, step, t: [], gaps: [{ start, end, venue: null, reason: "refused", text: `not answered: ${reason}` }] };
-  return made(chart, answer);
+function refused(chart, error) {
+  const span = chosenSpan();
+  const text = { 429: "not answered: budget spent", 503: "nothing can be read yet" }[error.status] ?? `not answered: ${error.message.slice(0, 60)}`;
+  return made(chart, { ...span, step: (span.end - span.start) / 100, t: [], gaps: [{ ...span, venue: null, reason: "refused", text }] });
 }
 
 function made(chart, answer) {
   const columns = buckets(answer, [...chart.fields, "n", "expected", "origin"]);
   const { arrays, ...pane } = chart.pane(columns);
-  const unread = { start: answer.start, end: answer.end, venue: null, reason: "unread", text: "nothing can be read yet" };
-  return { ...chart, ...pane, columns, answer, data: [columns[0], ...arrays], gaps: answer.db === false ? [unread] : answer.gaps };
+  return { ...chart, ...pane, columns, answer, data: [columns[0], ...arrays], gaps: answer.gaps };
 }
 
+// All charts are one request; the source of each is its metric's own, with the same numbers.
 function useSeries(base, choice, venue) {
-  const path = (metric) => `/api/series/${metric}?base=${encodeURIComponent(base)}&${choice}${venue ? `&venue=${venue}` : ""}`;
-  const paths = CHARTS.map((chart) => path(chart.key));
-  const answers = paths.map((one) => useAnswer(`${one}&coverage=1`));
-  const whole = answers.every(({ data, error }) => data || error) && answers.find(({ data }) => data)?.data;
-  const panes = useMemo(() => whole && CHARTS.map((chart, index) =>
-    answers[index].data ? made(chart, answers[index].data) : refused(chart, answers[index].error, whole)),
-  [whole, ...answers.map(({ data, error }) => data ?? error)]);
+  const selected = `base=${encodeURIComponent(base)}&${choice}${venue ? `&venue=${venue}` : ""}`;
+  const { data, error } = useAnswer(`/api/series?m=${CHARTS.map(({ key }) => key).join(",")}&${selected}&coverage=1`);
+  const panes = useMemo(() => {
+    if (data) return CHARTS.map((chart) => made(chart, { ...data, ...data.series[chart.key] }));
+    return error && CHARTS.map((chart) => refused(chart, error));
+  }, [data, error]);
+  const step = data && STEPS.find((one) => data.step === one.match(/\d+/)[0] * LENGTHS[one.at(-1)]);
+  const paths = CHARTS.map(({ key }) => `/api/series/${key}?${step ? selected.replace(/step=\w+/, `step=${step}`) : selected}`);
   // Those of the last choice stay until the new ones are there.
   const shown = useRef(null);
-  if (panes) shown.current = { panes, paths, start: whole.start, end: whole.end };
-  return { shown: shown.current, isOld: !panes, answers };
+  if (panes) shown.current = { panes, paths, start: panes[0].answer.start, end: panes[0].answer.end };
+  return { shown: shown.current, isOld: !panes, error };
 }
 
 function Definition({ metric }) {
@@ -178,25 +188,10 @@ function Liquidations({ data }) {
     ${data?.recent.length === 0 && html`<p class="none pad">None was reported in 24 hours.</p>`}</section>`;
 }
 
-// How far apart two names are: letters to add, take away or change.
-function distance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
-    row = next;
-  }
-  return row[b.length];
-}
-
 function Unknown({ base }) {
-  const [near, setNear] = useState(null);
-  useEffect(() => {
-    const wanted = base.toUpperCase();
-    const away = (name) => distance(wanted, name.toUpperCase());
-    ask("/api/markets").then((data) => setNear(data.coins.map((coin) => coin.base).sort((a, b) => away(a) - away(b)).slice(0, 5)), () => {});
-  }, [base]);
-  return html`<h1 class="title">No coin is called ${base}</h1><p>${near?.length ? html`Nearest: ${near.map((name) => html`<${Link} href=${coinAt(name)}>${name}<//> `)}` : ""}</p>
+  const { data } = useAnswer(`/api/search?q=${encodeURIComponent(base)}`);
+  const near = (data?.coins ?? []).slice(0, 5);
+  return html`<h1 class="title">No coin is called ${base}</h1><p>${near.length > 0 && html`Nearest: ${near.map((coin) => html`<${Link} href=${coinAt(coin.base)}>${coin.base}<//> `)}`}</p>
     <p><${Link} href=${pageAt("/")}>All markets<//></p>`;
 }
 
@@ -220,7 +215,7 @@ export function View({ name: base }) {
   const picked = chosen("chart", "price");
   const { data: coin, error } = useAnswer(`/api/coin/${encodeURIComponent(base)}`);
   const status = useAnswer("/api/status").data;
-  const { shown, isOld, answers } = useSeries(base, `${start && end ? `start=${start}&end=${end}` : `range=${encodeURIComponent(range)}`}&step=${encodeURIComponent(step)}`, venue);
+  const { shown, isOld, error: refusal } = useSeries(base, `${start && end ? `start=${start}&end=${end}` : `range=${encodeURIComponent(range)}`}&step=${encodeURIComponent(step)}`, venue);
   const plots = useRef([]);
   useEffect(() => {
     document.title = `${base} · Tidemark`;
@@ -244,7 +239,7 @@ export function View({ name: base }) {
         [...new Set([...venues, ...(venue ? [venue] : [])])].map((one) => html`<option value=${one} selected=${one === venue}>${one}</option>`)}</select></label>
       ${start && html`<button type="button" class="mini" onClick=${() => go(withChoices({ start: null, end: null, step: null }))}>Whole range</button>`}
       <span class="legend"><span><i class="of-gap"></i>not recorded</span><span><i class="of-part"></i>in part</span><span><i class="of-history"></i>fetched history</span></span></div>
-    ${CHARTS.map((chart, number) => html`<${Notice} error=${answers[number].error} of=${chart.title} />`)}<${Notice} error=${error} of="Coin" />
+    <${Notice} error=${refusal} of="Charts" /><${Notice} error=${error} of="Coin" />
     <div class="coin"><div class=${`panel ${isOld && shown ? "old" : ""}`} aria-busy=${isOld}>${shown
       ? html`<${Charts} panes=${shown.panes} start=${shown.start} end=${shown.end} since=${status?.recorded_since} picked=${CHARTS[index].key} onPick=${pick} onZoom=${zoom} plotsRef=${plots} />`
       : html`<div class="hold stack"></div>`}${mixed && html`<p class="note"><b>Dashed is fetched history.</b> Not every exchange publishes its past open interest: sums of other

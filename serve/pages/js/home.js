@@ -107,19 +107,11 @@ function rowsOf(coins, liquidations) {
   });
 }
 
-// Exchanges spell a category in several ways: upper case or lower, one or many.
-const categoryKey = (name) => name.toLowerCase().replace(/s$/, "");
+// The names that most coins have.
 function categories(coins) {
-  const spellings = new Map();
-  for (const coin of coins) {
-    for (const name of coin.cat) {
-      const key = categoryKey(name);
-      const known = spellings.get(key) ?? { key, name, coins: new Set() };
-      spellings.set(key, { ...known, coins: known.coins.add(coin.base) });
-    }
-  }
-  spellings.delete("crypto"); // All of them.
-  return [...spellings.values()].sort((a, b) => b.coins.size - a.coins.size).slice(0, CATEGORIES);
+  const counts = new Map();
+  for (const name of coins.flatMap((coin) => coin.cat)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a).slice(0, CATEGORIES).map(([name]) => name);
 }
 
 function compare(a, b, ascending) {
@@ -157,7 +149,7 @@ function Markets({ answer, liquidations, status }) {
   const shown = useMemo(() => {
     const by = sort === "base" ? (row) => row.base : COLUMNS.find((column) => column.key === sort)?.by ?? ((row) => row.perp_vol24h);
     return rows
-      .filter((row) => (hip3 || !row.hip3) && (!category || row.cat.some((name) => categoryKey(name) === category)))
+      .filter((row) => (hip3 || !row.hip3) && (!category || row.cat.includes(category)))
       .sort((a, b) => compare(by(a), by(b), ascending));
   }, [rows, sort, ascending, category, hip3]);
   // Liquidations are another answer, which may still be under way.
@@ -172,10 +164,10 @@ function Markets({ answer, liquidations, status }) {
     : title}</th>`;
   return html`<section class="panel"><div class="bar-top"><h2>Markets <small>${coins ? shown.length : ""}</small></h2>
       <div class="chips" role="group" aria-label="Category"><${Choice} pressed=${!category} href=${withChoices({ cat: null })}>All<//>${
-        choices.map(({ key, name }) => html`<${Choice} pressed=${category === key} href=${withChoices({ cat: category === key ? null : key })}>${name}<//>`)}</div>
+        choices.map((name) => html`<${Choice} pressed=${category === name} href=${withChoices({ cat: category === name ? null : name })}>${name}<//>`)}</div>
       <label class="check"><input type="checkbox" checked=${hip3} onChange=${(event) => go(withChoices({ hip3: event.target.checked ? 1 : null }))} />HIP-3</label>
       <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div>
-    ${source && html`<div class="below"><${Source} id="markets" path="/api/markets" rows="coins" />
+    ${source && html`<div class="below"><${Source} id="markets" path="/api/markets" rows="coins" forms />
       <p class="fine">One request has every coin and market of the newest minute. Sorting and filters are the page's, and are in its address.
       Liquidations are of <a href="/api/liquidations">/api/liquidations</a>, closes of <a href="/api/sparklines?range=30d">/api/sparklines</a>.</p></div>`}
     <div class="scroll" tabindex="0" role="region" aria-label="Table of markets"><table class="markets">

@@ -76,13 +76,13 @@ function Tabs({ id, items }) {
 }
 
 // The request of what is shown, as a URL, in three languages, and as files.
-export function Source({ id, path, rows, png }) {
+export function Source({ id, path, rows, forms, png }) {
   const parts = path.split(/(?=[?&])/);
   return html`<div class="source">
     <div class="request"><span class="verb">GET</span><code tabindex="0">${parts.map((part, index) => html`${
       index > 0 && html`<wbr />`}<span class=${index ? "of-word" : ""}>${part}</span>`)}</code><${Copy} text=${location.origin + path} /></div>
-    <${Tabs} id=${id} items=${snippets(path, rows)} />
-    <div class="files"><span>Download</span>${downloads(path).map(([name, href]) => html`<a href=${href} download>${name}</a>`)}${
+    <${Tabs} id=${id} items=${snippets(path, rows, forms)} />
+    <div class="files"><span>Download</span>${downloads(path, forms).map(([name, href]) => html`<a href=${href} download>${name}</a>`)}${
       png && html`<button type="button" class="plain" onClick=${png}>PNG</button>`}</div></div>`;
 }
 

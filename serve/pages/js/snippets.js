@@ -2,14 +2,21 @@
 const isSeries = (path) => path.startsWith("/api/series/");
 const inFormat = (path, format) => `${path}${path.includes("?") ? "&" : "?"}format=${format}`;
 
-// `rows`: the array of a JSON answer that is its table.
-export function snippets(path, rows) {
+// `rows`: the array of a JSON answer that is its table; `forms`: whether the API gives that as CSV and Parquet too.
+export function snippets(path, rows, forms) {
   const at = (address) => location.origin + address;
   if (isSeries(path)) {
     return [
       ["curl", `curl --compressed \\\n  '${at(path)}'`],
       ["Python", `import pandas as pd\n\nurl = "${at(inFormat(path, "csv"))}"\n` +
         `df = pd.read_csv(url, comment="#", parse_dates=["time_utc"])`],
+      ["DuckDB", `-- over HTTP, by the extension httpfs\nFROM read_parquet(\n  '${at(inFormat(path, "parquet"))}');`],
+    ];
+  }
+  if (forms) {
+    return [
+      ["curl", `curl --compressed '${at(path)}'`],
+      ["Python", `import pandas as pd\n\ndf = pd.read_parquet("${at(inFormat(path, "parquet"))}")`],
       ["DuckDB", `-- over HTTP, by the extension httpfs\nFROM read_parquet(\n  '${at(inFormat(path, "parquet"))}');`],
     ];
   }
@@ -22,8 +29,8 @@ export function snippets(path, rows) {
   ];
 }
 
-export const downloads = (path) =>
-  isSeries(path)
+export const downloads = (path, forms) =>
+  isSeries(path) || forms
     ? [["CSV", inFormat(path, "csv")], ["Parquet", inFormat(path, "parquet")], ["Arrow", inFormat(path, "arrow")],
       ["JSON", path]]
     : [["JSON", path]];

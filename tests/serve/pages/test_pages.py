@@ -281,12 +281,14 @@ def test_a_chart_is_read_by_keys_as_the_api_answers(visit: Visit) -> None:
 def test_what_was_not_recorded_is_said_in_words_and_in_the_table(visit: Visit) -> None:
     def with_gap(data: Any) -> None:
         gap = {"start": data["start"] + 10 * MINUTE, "end": data["start"] + 15 * MINUTE, "reason": "recorder_down"}
-        data["gaps"] = [{**gap, "venue": None}, {**gap, "venue": "okx", "reason": "partial"}]
-        kept = [place for place, t in enumerate(data["t"]) if not gap["start"] <= t < gap["end"]]
-        for name in ("t", "v", "n", "expected", "origin"):
-            data[name] = [data[name][place] for place in kept]
+        price = data["series"]["price"]
+        price["gaps"] = [{**gap, "venue": None}, {**gap, "venue": "okx", "reason": "partial"}]
+        for place, t in enumerate(data["t"]):
+            if gap["start"] <= t < gap["end"]:
+                for name in ("v", "n", "expected", "origin"):
+                    price[name][place] = None
 
-    answer_with(visit, "**/api/series/price?*", with_gap)
+    answer_with(visit, "**/api/series?*", with_gap)
     page = visit.open(f"{COIN}&table=1", ".values tbody tr")
     answer = visit.json("/api/series/price?base=BTC&range=6h&step=1m&coverage=1")
     expect(page.locator(".missing li")).to_have_count(2)
@@ -302,18 +304,19 @@ def test_what_was_not_recorded_is_said_in_words_and_in_the_table(visit: Visit) -
 
 
 @pytest.mark.requirement("pages:true", "limits:429")
-def test_a_spent_budget_leaves_the_other_charts(visit: Visit) -> None:
+def test_a_spent_budget_leaves_the_charts_in_their_place(visit: Visit) -> None:
     def refuse(route: Route) -> None:
         route.fulfill(status=429, headers={"retry-after": "37"}, json={"error": "more than 30 requests"})
 
-    visit.page.route("**/api/series/oi?*", refuse)
+    visit.page.route("**/api/series?*", refuse)
     page = visit.open(COIN, ".notice.bad")
     expect(page.locator(".notice.bad")).to_contain_text(
-        "Open interest: the request budget of this address is spent; asked again in 37 s"
+        "Charts: the request budget of this address is spent; asked again in 37 s"
     )
     expect(page.locator(CHART)).to_have_count(4)
     expect(page.locator(".oi .reads")).to_have_text(NONE)
-    expect(page.locator(".price .reads")).not_to_have_text(NONE)
+    expect(page.locator(".missing")).to_contain_text("budget spent")
+    expect(page.get_by_role("region", name="By exchange").locator("tbody tr").first).to_contain_text("$")
     assert visit.faults
     assert [fault for fault in visit.faults if "429" not in fault] == []
     visit.faults.clear()
@@ -400,7 +403,7 @@ LARGEST = {"js": 60_000, "css": 10_000, "woff2": 45_000}
 
 
 @pytest.mark.requirement("pages:policy")
-@pytest.mark.parametrize(("path", "ready", "requests"), [("/", f"{ROW} svg.spark", 6), ("/coins/BTC", CHART, 8)])
+@pytest.mark.parametrize(("path", "ready", "requests"), [("/", f"{ROW} svg.spark", 6), ("/coins/BTC", CHART, 5)])
 def test_a_first_visit_is_small(visit: Visit, api: Api, path: str, ready: str, requests: int) -> None:
     visit.open(path, ready)
     paths = [url.removeprefix(visit.at) for url in visit.asked]

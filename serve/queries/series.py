@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serve.contract.errors import BadParameter
+from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.queries.as_known import read_as_known
 from serve.queries.coverage import Coverage, counted_sql, cover, expected_venues, newest_minute
 from serve.queries.file_minutes import is_of_files, minutes_held, read_files
@@ -15,13 +16,85 @@ from serve.queries.series_sql import series_sql, venues_sql
 from serve.queries.time_range import aligned, points
 from serve.replica.catalog import Metric, Tier
 from serve.replica.edition import Reader
-from serve.replica.gaps import BEFORE_RECORDING, before_recording, gaps_within
+from serve.replica.gaps import BEFORE_RECORDING, REASONS, before_recording, gaps_within
 
 # The columns of `coverage=1`: markets in the bucket, markets expected, and where the values come from.
 COVERAGE = ("n", "expected", "origin")
 # What a coarser step must have more, as a share of the range.
 LEAST_GAIN = 0.25
 SAME_ORIGIN = "if(min(source) = max(source), min(source), 'mixed')"
+
+
+GAP: Schema = {
+    "type": "object",
+    "required": ["start", "end", "venue", "reason"],
+    "properties": {
+        "start": {"type": "integer"},
+        "end": {"type": "integer"},
+        "venue": {**TEXT_OR_NULL, "description": "null: the recorder was down, or had not started."},
+        "reason": {
+            "enum": [*REASONS, BEFORE_RECORDING],
+            "description": "partial: a market of the venue is not, or not completely, in the buckets. "
+            "before_recording: neither recorded nor in the venues' history.",
+        },
+    },
+}
+FIELDS: Schema = {
+    "type": "object",
+    "description": "Bucket starts `t` and one array per entry of `fields`, all of the same length; null is unknown.",
+    "required": ["end", "fields", "t", "gaps"],
+    "properties": {
+        "metric": {"type": "string", "description": "Canonical metric name."},
+        "base": TEXT_OR_NULL,
+        "market": TEXT_OR_NULL,
+        "venue": TEXT_OR_NULL,
+        "type": TEXT_OR_NULL,
+        "kind": {"type": "string", "description": "long-short only."},
+        "step": {"type": "integer", "description": "Bucket width in ms; raised if the requested one is too fine."},
+        "coarsened": {
+            "type": "string",
+            "description": "With step=auto: a coarser step was taken, because it has a quarter of the range more.",
+        },
+        "start": {"type": "integer", "description": "Start of the range's first bucket, UTC epoch ms."},
+        "end": {"type": "integer", "description": "End of the range (exclusive), UTC epoch ms."},
+        "by": {"const": "venue", "description": "With by=venue: the arrays are in `venues`."},
+        "source": {
+            "type": "string",
+            "description": "Tier, edition and, for a metric of certain venues only, those.",
+        },
+        "fields": {"type": "array", "items": {"type": "string"}},
+        "t": {"type": "array", "items": {"type": "integer"}},
+        "n": {
+            "type": "array",
+            "items": {"type": ["integer", "null"]},
+            "description": "With coverage=1: markets in each bucket; of a flow those of which every minute is known.",
+        },
+        "expected": {
+            "type": "array",
+            "items": {"type": ["integer", "null"]},
+            "description": "With coverage=1: markets listed in each bucket whose venue publishes the metric; of "
+            "positioning and basis, those that ever had it. null for order books, whose markets are chosen by rank.",
+        },
+        "origin": {
+            "type": "array",
+            "items": {"enum": ["recorded", "backfilled", "mixed", None]},
+            "description": "With coverage=1: where each bucket's values come from.",
+        },
+        "venues": {
+            "type": "object",
+            "description": "With by=venue: exchange → its arrays, each as long as `t`, where it has any value.",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": {"type": ["number", "string", "null"]}},
+            },
+        },
+        "gaps": {"type": "array", "items": GAP, "description": "Unrecorded periods in the range: not zero activity."},
+        "db": {"type": "boolean", "description": "false when the database is missing or unreachable."},
+        "error": {"const": "unavailable", "description": "Present when the database is unreachable."},
+    },
+    "additionalProperties": {"type": "array", "items": {"type": ["number", "null"]}},
+}
+"""The JSON of a series."""
 
 
 class Points(NamedTuple):

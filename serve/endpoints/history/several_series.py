@@ -9,8 +9,7 @@ from serve.contract.errors import BadParameter
 from serve.contract.parameters import Values, metrics, one_of, step
 from serve.contract.schemas import INTEGER, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
-from serve.endpoints.history.series import FIELDS
-from serve.queries.series import at_tier, describe_series, placed_at, read_points, with_data
+from serve.queries.series import FIELDS, at_tier, describe_series, placed_at, read_points, with_data
 from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
 from serve.replica.edition import Edition, Reader
 

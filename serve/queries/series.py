@@ -240,7 +240,7 @@ def _covered(query: SeriesQuery, db: Reader, metric: Metric, columns: dict[str, 
 def describe_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     """The fields of a response besides values and gaps, the same in every format."""
     metric = db.edition.catalog.by_name[query.metric]
-    apart = f" ({', '.join(metric.venues)})" if metric.venues and query.selector != "venue" else ""
+    apart = f" ({', '.join(metric.venues)})" if metric.venues and query.combined else ""
     # As it was known, a series does not depend on the edition that answers.
     of = f"e{db.edition.edition_id}" if query.known_at is None else str(query.known_at)
     kept_in = "files" if query.of_files else "series" if query.known_at is None else "known"

@@ -76,6 +76,11 @@ class SeriesQuery:
         """The selection: a market, a coin on one venue or on each, a coin, or all coins."""
         return "market" if self.market else "venue" if self.venue or self.by else "base" if self.base else "all"
 
+    @property
+    def combined(self) -> bool:
+        """Whether the series is one of all venues that its metric combines."""
+        return not (self.venue or self.by)
+
     def table(self, family: str) -> str:
         """The table of a family (`series_base`) that has the rows, or the view."""
         if self.of_files:

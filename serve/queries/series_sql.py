@@ -19,8 +19,7 @@ def series_sql(query: SeriesQuery, edition: Edition, beside: Mapping[str, str] =
     table = query.table(metric.family(query.selector))
     of_base = edition.of_bases([query.base], table) if query.base else ""
     pick = {"market_id": query.market, "type": query.type if metric.types and not query.market else None}
-    combined = metric.venues and query.selector != "venue"
-    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if combined else ""
+    taken = f"venue in ({', '.join(map(literal, metric.venues))})" if metric.venues and query.combined else ""
     outer = [*_equal(pick), metric.where.get(query.selector, "")]
     inner = [of_base, *_equal({"venue": query.venue}), taken, f"t >= {query.start:d}", f"t < {query.end:d}"]
     if metric.rows:

@@ -105,12 +105,14 @@ def test_long_short_has_four_kinds(api: Api) -> None:
 @pytest.mark.requirement("series:ratios:venues", "series:source", "series:csv")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_coins_long_short_is_the_mean_of_binance_and_bybit_where_present(api: Api, kind: str) -> None:
-    asked = {"base": "BTC", "range": "60d", "step": "1h", "kind": kind}
+    alone: dict[str, Any] = {"range": "60d", "step": "1h", "kind": kind}
+    asked = {"base": "BTC", **alone}
     binance = rows(api.series("long-short", **asked, venue="binance"))
     bybit = rows(api.series("long-short", **asked, venue="bybit")) if kind == "accounts" else {}
     got = api.series("long-short", **asked)
     assert got["source"] == "series_1h@e1842 (binance, bybit)"
     assert api.series("long-short", **asked, venue="binance")["source"] == "series_1h@e1842"
+    assert api.series("long-short", **alone, market="binance:perp:BTCUSDT")["source"] == "series_1h@e1842"
     assert got["t"] == sorted({*binance, *bybit})
     for t, v in rows(got).items():
         known = [share for found in (binance, bybit) if (share := found.get(t)) is not None]

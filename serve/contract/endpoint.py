@@ -6,6 +6,7 @@ Adding an endpoint is adding one file to `serve/endpoints/`: a function of (quer
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -104,15 +105,21 @@ class Formatted(NamedTuple):
     query: Any
 
 
+def _unresolved(values: Values, edition: Edition, keyed: bool) -> Values:
+    return values
+
+
 def _in_each_format(declared: Endpoint, table: str) -> Endpoint:
     """The endpoint with a parameter `format`, by which the rows of its table are CSV, Parquet or Arrow."""
     if declared.offline:
         raise ValueError(f"{declared.path} has a table, and none without a replica: leave one of the two out")
 
+    @wraps(declared.resolve or _unresolved)
     def resolve(values: Values, edition: Edition, keyed: bool) -> Formatted:
         own = {name: value for name, value in values.items() if name != "format"}
-        return Formatted(values["format"], declared.resolve(own, edition, keyed) if declared.resolve else own)
+        return Formatted(values["format"], (declared.resolve or _unresolved)(own, edition, keyed))
 
+    @wraps(declared.answer)
     def answer(asked: Formatted, db: Reader) -> Body:
         body = declared.answer(asked.query, db)
         if asked.form == "json" or body.degraded or body.content_type != JSON:
@@ -121,7 +128,6 @@ def _in_each_format(declared: Endpoint, table: str) -> Endpoint:
         source = f"{declared.path}@e{db.edition.edition_id}"
         return replace(body_of_rows(orjson.loads(body.data), table, row, asked.form, source), ttl=body.ttl)
 
-    answer.__name__, answer.__module__ = declared.answer.__name__, declared.answer.__module__
     about = f"Form of the response; CSV, Parquet and Arrow have the rows of `{table}`."
     params = {**declared.params, "format": one_of(about, *FORMATS, default="json")}
     media = (*declared.media, *MEDIA)

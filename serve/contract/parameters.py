@@ -138,9 +138,13 @@ def coins(description: str, least: int, most: int, max_chars: int = 256) -> Para
 def metrics(description: str, most: int, example: str) -> Param:
     """Distinct names or aliases of metrics, comma-separated."""
     read = _several(metric(), f"use 1 to {most} distinct names of metrics", example, (1, most), 256)
-    return Param(
-        description, read, {"type": "string", "minLength": 1, "maxLength": 256}, required=True, example=example
-    )
+
+    def schema(catalog: Catalog) -> Schema:
+        one = f"({'|'.join(catalog.names)})"
+        listed = {"pattern": f"^{one}(,{one}){{0,{most - 1}}}$"} if catalog.names else {}
+        return {"type": "string", "minLength": 1, "maxLength": 256, **listed}
+
+    return Param(description, read, schema, required=True, example=example)
 
 
 def words(description: str, example: str) -> Param:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from inspect import getclosurevars
+from inspect import getclosurevars, unwrap
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -69,8 +69,9 @@ def test_an_exposure_depends_on_the_metrics_and_the_tables_that_its_route_reads(
     label: str, exposures: dict[str, Any]
 ) -> None:
     route, functions = ROUTES[label], set[FunctionType]()
-    assert isinstance(route.answer, FunctionType)
-    texts = set(reached(route.answer, functions))
+    answer = unwrap(route.answer)
+    assert isinstance(answer, FunctionType)
+    texts = set(reached(answer, functions))
     named = {table for text in texts for table in READ.findall(text)}
     tables = {node.name for node in manifest().nodes.values() if isinstance(node, ModelNode)}
     metrics = metrics_of(route, functions)
@@ -107,8 +108,9 @@ def metrics_of(route: Endpoint | Tool, functions: set[FunctionType]) -> set[str]
         return set(CATALOG)
     schemas = [param.schema_for(METRICS) for param in route.params.values()]
     enums = [set(schema["enum"]) for schema in schemas if "enum" in schema]
+    enums += [set(re.findall(r"[a-z][a-z0-9-]+", schema["pattern"])) for schema in schemas if "pattern" in schema]
     asked = {name for enum in enums if enum <= set(METRICS.by_name) for name in enum}
-    fixed = getclosurevars(route.resolve).nonlocals.get("metric") if route.resolve else None
+    fixed = getclosurevars(unwrap(route.resolve)).nonlocals.get("metric") if route.resolve else None
     return {METRICS.by_name[name].name for name in (*asked, *([fixed] if fixed else []))}
 
 

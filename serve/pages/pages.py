@@ -5,17 +5,19 @@ the same on the explorer, the reference and the guide, is there before a script 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import orjson
 
 from serve.contract.serialize import Body
+from serve.replica.edition import Edition
 
 FOLDER = Path(__file__).parent
 FILES_AT = "/pages/"
@@ -40,18 +42,42 @@ class View(NamedTuple):
     imports: tuple[str, ...] = ()
 
 
+CHARTS = ("js/chart.js", "vendor/uplot/uplot.js")
+TABLES = ("js/board.js", "js/table.js", *CHARTS)
+DECLARED = ("js/declare.js", *TABLES)
 VIEWS = {
     "/": View("/api/markets", "js/home.js"),
-    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", ("js/chart.js", "vendor/uplot/uplot.js")),
+    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", CHARTS),
+    "/coins/{base}/{metric}": View("/api/series/{metric}?base={base}&by=venue", "js/metric.js", TABLES),
+    "/funding": View("/api/funding-percentiles", "js/trading.js", DECLARED),
+    "/open-interest": View("/api/open-interest-acceleration", "js/trading.js", DECLARED),
+    "/liquidations": View("/api/liquidations", "js/trading.js", DECLARED),
+    "/long-short": View("/api/long-short", "js/trading.js", DECLARED),
+    "/basis": View("/api/series/basis?base=BTC", "js/trading.js", DECLARED),
+    "/depth": View("/api/order-book-depth", "js/trading.js", DECLARED),
+    "/options/{coin}": View("/api/options/{coin}", "js/studies.js", DECLARED),
+    "/indices": View("/api/altcoin-season", "js/studies.js", DECLARED),
+    "/spikes": View("/api/spike-stats", "js/studies.js", DECLARED),
+    "/spikes/{coin}": View("/api/spike-stats/{coin}", "js/studies.js", DECLARED),
+    "/premiums": View("/api/kimchi-premium/history?base=BTC", "js/studies.js", DECLARED),
+    "/new-listings": View("/api/new-listings", "js/studies.js", DECLARED),
+    "/compare": View("/api/coins/overlay?c=BTC,ETH", "js/studies.js", DECLARED),
+    "/coverage": View("/api/coverage", "js/coverage.js"),
     "/catalog": View("/api/metrics", "js/catalog.js"),
+    "/catalog/{metric}": View("/api/methodology/{metric}", "js/definition.js"),
     "/status": View("/api/status", "js/status.js"),
 }
 SHELL_MODULES = ("js/app.js", "js/parts.js", "js/api.js", "js/address.js", "js/format.js", "js/snippets.js")
 # Where the header leads: the first address after which a page's own begins is the current one.
 SURFACES = {
     "/": "Markets",
+    "/funding": "Funding",
+    "/open-interest": "Open interest",
+    "/liquidations": "Liquidations",
+    "/options/BTC": "Options",
+    "/indices": "Indices",
+    "/coverage": "Coverage",
     "/catalog": "Metrics",
-    "/status": "Status",
     "/docs": "API",
     "/guide/": "Guide",
     "/dbt/": "Tables",
@@ -110,6 +136,18 @@ def data_request(path: str) -> str | None:
     page = "/" if path == "/index.json" else path.removesuffix(".json")
     requests = (_fill(view.request, found) for pattern, view in VIEWS.items() if (found := _match(pattern, page)))
     return next(requests, None) if page != path else None
+
+
+def leads_nowhere(path: str, edition: Edition | None) -> bool:
+    """Whether the path of a page names a coin or a metric that the edition does not have."""
+    if edition is None:
+        return False
+    metric: Callable[[str], object] = edition.catalog.by_name.get
+    known = {"base": edition.base, "coin": edition.base, "metric": metric}
+    for pattern in VIEWS:
+        if found := _match(pattern, path):
+            return any(known[name](unquote(text)) is None for name, text in found.groupdict().items())
+    return True
 
 
 def _match(pattern: str, path: str) -> re.Match[str] | None:

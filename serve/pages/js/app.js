@@ -13,7 +13,7 @@ const TYPED_MS = 120; // Between two letters that are typed as one word.
 const main = document.getElementById("main");
 // The server's list: the path of each page, and the module whose View draws it with the path's part in braces.
 const VIEWS = Object.entries(JSON.parse(main.dataset.views)).map(([path, module]) =>
-  [new RegExp(`^${path.replace(/\/$/, "").replace(/{\w+}/, "([^/]+)")}/?$`), module]);
+  [new RegExp(`^${path.replace(/\/$/, "").replace(/{\w+}/g, "([^/]+)")}/?$`), module]);
 const viewOf = (path) => VIEWS.map(([pattern, module]) => [path.match(pattern), module]).find(([match]) => match) ?? [];
 
 function useNow(everyMs) {
@@ -175,11 +175,13 @@ function Page() {
       if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    if (module) import(module).then(({ View }) => setLoaded({ module, View }));
+    // Each by its name: the module of a page that was left may arrive after that of the next.
+    if (module) import(module).then(({ View }) => setLoaded((others) => ({ ...others, [module]: View })));
   }, [location.pathname]);
   if (!match) return html`<${Missing} />`;
-  if (loaded.module !== module) return html`<div class="hold tall"></div>`;
-  return html`<${loaded.View} key=${location.pathname} name=${match[1] && decodeURIComponent(match[1])} zone=${chosen("tz")} />`;
+  if (!loaded[module]) return html`<div class="hold tall"></div>`;
+  return html`<${loaded[module]} key=${location.pathname} name=${match[1] && decodeURIComponent(match[1])}
+    part=${match[2] && decodeURIComponent(match[2])} zone=${chosen("tz")} />`;
 }
 
 const nav = document.querySelector(".top nav");

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, Pages, data_request
+from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, VIEWS, Pages, data_request
 from tests.support.servers.api_server import ROOT, Api, free_port, running, some_address
 
 VENDOR = FOLDER / "vendor"
@@ -38,7 +38,8 @@ def test_a_browser_gets_the_page_and_others_the_list(api: Api) -> None:
 
 @pytest.mark.requirement("pages:shell", "docs:served")
 def test_unknown_addresses_are_404_pages_for_browsers_alone(api: Api) -> None:
-    for path in ("/nope", "/coins", "/coins/BTC/nope", "/quality/", "/dbt/nope.html"):
+    nowhere = ("/nope", "/coins", "/coins/NOPE", "/coins/BTC/nope", "/coins/NOPE/oi", "/catalog/nope", "/options/NOPE")
+    for path in (*nowhere, "/quality/", "/dbt/nope.html"):
         answer = api.get(path, Accept=HTML)
         assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8"), path
         assert answer.headers["cache-control"] == "no-store"
@@ -230,12 +231,14 @@ def test_the_catalogue_has_every_metric_and_links_that_answer(visit: Visit, api:
 @pytest.mark.requirement("pages:true")
 def test_the_state_of_each_exchange_is_shown(visit: Visit) -> None:
     page = visit.open("/", ROW)
-    page.locator(".top nav").get_by_role("link", name="Status").click()  # Without loading the page again.
+    page.locator(".top nav").get_by_role("link", name="Coverage").click()  # Without loading the page again.
+    expect(page.locator(".top nav [aria-current]")).to_have_text("Coverage")
+    page.locator("#strip").get_by_role("link", name="Status").click()
     expect(page.get_by_role("region", name="Exchanges").locator("tbody tr")).to_have_count(3)
     bybit = page.get_by_role("region", name="Exchanges").get_by_role("row", name="bybit")
     expect(bybit).to_contain_text("in part")
     expect(bybit).to_contain_text("503 Service Unavailable")
-    expect(page.locator(".top nav [aria-current]")).to_have_text("Status")
+    expect(page.locator(".top nav [aria-current]")).to_have_count(0)
     assert len([url for url in visit.asked if url.endswith("/js/app.js")]) == 1
 
 
@@ -411,3 +414,137 @@ def test_a_first_visit_is_small(visit: Visit, api: Api, path: str, ready: str, r
         files = [name for name in paths if name.endswith(f".{kind}")]
         assert 0 < sum(len(api.get(name, Accept_Encoding="gzip").body) for name in files) <= largest, kind
     assert 0 < len([name for name in paths if name.startswith("/api/")]) <= requests
+
+
+# Pages that are declared.
+HEAD = "main h1"
+PANEL = "main .panel"
+NAMES = {"base": "BTC", "coin": "BTC", "metric": "oi"}
+BOARDS = [path for path in VIEWS if path not in ("/", "/coins/{base}")]
+REQUESTS = 6
+
+
+def address(path: str) -> str:
+    return re.sub(r"{(\w+)}", lambda name: NAMES[name[1]], path)
+
+
+@pytest.mark.requirement("pages:usable", "pages:policy", "pages:offline")
+@pytest.mark.parametrize("path", [address(path) for path in BOARDS])
+def test_every_page_is_drawn_small_and_fits_a_telephone(visit: Visit, api: Api, path: str) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open(path, PANEL)
+    expect(page.locator(HEAD)).not_to_be_empty()
+    expect(page.locator("main .hold")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    paths = [url.removeprefix(visit.at) for url in visit.asked]
+    for kind, largest in LARGEST.items():
+        files = [name for name in paths if name.endswith(f".{kind}")]
+        assert 0 < sum(len(api.get(name, Accept_Encoding="gzip").body) for name in files) <= largest, kind
+    assert 0 < len({name for name in paths if name.startswith("/api/")}) <= REQUESTS
+    # Not written yet is an answer; the browser says it of each request.
+    visit.faults[:] = [fault for fault in visit.faults if "503" not in fault]
+
+
+@pytest.mark.requirement("pages:shell")
+@pytest.mark.parametrize("path", [address(path) for path in BOARDS])
+def test_every_page_leads_to_its_request(api: Api, path: str) -> None:
+    led = api.get(f"{path}.json")
+    assert led.status == 307
+    assert api.get(led.headers["location"]).status in (200, 503)
+
+
+@pytest.mark.requirement("pages:true")
+def test_funding_of_a_coin_on_an_exchange_is_the_api_s(visit: Visit) -> None:
+    page = visit.open("/funding", "td.heated")
+    coins = {coin["base"]: coin for coin in visit.json("/api/markets")["coins"]}
+    perps = [perp for perp in coins["BTC"]["perps"] if perp["venue"] == "binance" and perp["funding"] is not None]
+    rate = max(perps, key=lambda perp: perp["oi_usd"] or -1)["funding"]
+    heads = page.locator("table").first.locator("thead th").all_inner_texts()
+    row = page.locator("table").first.locator("tbody tr", has=page.get_by_role("link", name="BTC", exact=True))
+    expect(row.locator("th, td").nth(heads.index("binance"))).to_have_text(f"{rate * 100:+.4f}%")
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_table_is_sorted_by_its_address(visit: Visit) -> None:
+    page = visit.open("/open-interest?sort=coins.0.asc", f"{PANEL} tbody tr")
+    coins = page.get_by_role("region", name="By coin").locator("tbody th")
+    shown = coins.all_inner_texts()
+    assert len(shown) > 1
+    assert shown == sorted(shown)
+    page.get_by_role("region", name="By coin").get_by_role("button", name="Coin").click()
+    expect(coins.first).to_have_text(max(shown))
+    assert "sort=coins.0.desc" in page.url
+
+
+@pytest.mark.requirement("pages:true")
+def test_the_calendar_says_what_was_recorded(visit: Visit) -> None:
+    page = visit.open("/coverage", ".calendar tbody tr")
+    data = visit.json("/api/coverage?window=30d")
+    venue = data["rows"][0]["venue"]
+    rows = [row for row in data["rows"] if row["venue"] == venue]
+    recorded, minutes = (sum(value or 0 for row in rows for value in row[name]) for name in ("recorded", "minutes"))
+    row = page.locator(".calendar tbody tr", has=page.get_by_role("button", name=venue, exact=True))
+    expect(row.locator("td").first).to_have_text(f"{recorded / minutes * 100:.2f}%")
+    expect(row.get_by_role("img")).to_have_count(30)
+    expect(row.get_by_role("img").last).to_have_attribute("aria-label", re.compile("recorded|not begun|request"))
+    row.get_by_role("button").click()
+    expect(page.locator(".calendar .kind")).to_have_count(len(rows))
+    assert f"venue={venue}" in page.url
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_metric_is_found_by_each_of_its_names(visit: Visit) -> None:
+    page = visit.open("/catalog/open-interest", ".definition")
+    oi = next(one for one in visit.json("/api/metrics")["metrics"] if one["metric"] == "oi")
+    assert oi["caveats"]
+    for said in (oi["description"], oi["formula"], *oi["caveats"]):
+        expect(page.locator(".definition")).to_contain_text(" ".join(said.split()))
+    visit.open("/catalog/nothing", HEAD)
+    expect(page.locator(HEAD)).to_have_text("No metric is called nothing")
+    assert [fault for fault in visit.faults if "404" not in fault] == []
+    visit.faults.clear()  # The page itself is a 404, which the browser says.
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_metric_of_a_coin_is_shown_by_exchange(visit: Visit) -> None:
+    page = visit.open("/coins/BTC/oi?range=1d", ".charts canvas")
+    venues = visit.json("/api/series/oi?base=BTC&range=1d&step=5m&by=venue")["venues"]
+    expect(page.locator(".pane")).to_have_count(1 + len(venues))
+    for venue, arrays in venues.items():
+        newest = next(value for value in reversed(arrays["v"]) if value is not None)
+        unit, name = next((unit, name) for unit, name in ((1e9, "B"), (1e6, "M"), (1e3, "k")) if newest >= unit)
+        whole = len(str(int(newest / unit)))
+        expect(page.locator(f".pane.{venue} .reads")).to_have_text(f"${newest / unit:.{4 - whole}f}{name}")
+
+
+@pytest.mark.requirement("pages:true", "pages:usable")
+def test_a_chart_of_a_page_is_a_table_too(visit: Visit) -> None:
+    page = visit.open("/coins/BTC/price?range=1d&table=1", ".charts canvas")
+    data = visit.json("/api/series/price?base=BTC&range=1d&step=5m")
+    row = page.get_by_role("region", name="Values").locator("tbody tr").first
+    expect(row).to_contain_text(f"{data['v'][-1]:,.0f}")
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_refused_request_leaves_the_other_tables(visit: Visit) -> None:
+    def spent(route: Route) -> None:
+        route.fulfill(status=429, headers={"Retry-After": "37"}, json={"error": "spent"})
+
+    visit.page.route("**/api/open-interest-acceleration*", spent)
+    page = visit.open("/open-interest", f"{PANEL} tbody tr")
+    expect(page.locator(".notice.bad")).to_contain_text("37 s")
+    expect(page.get_by_role("region", name="By exchange")).to_be_visible()
+    visit.faults[:] = [fault for fault in visit.faults if "429" not in fault]
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_column_without_any_value_is_left_out_and_named(visit: Visit) -> None:
+    def forget(data: Any) -> None:
+        for coin in data["coins"]:
+            coin["oi_1h"] = None
+
+    answer_with(visit, "**/api/markets", forget)
+    page = visit.open("/open-interest", f"{PANEL} tbody tr")
+    panel = page.locator(PANEL, has=page.get_by_role("region", name="By coin"))
+    expect(panel.locator("thead")).not_to_contain_text("1 h")
+    expect(panel).to_contain_text("Left out until they have a value")

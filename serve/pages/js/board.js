@@ -1,0 +1,76 @@
+// Draws a page that is declared: what it asks of the API, what may be chosen, its figures, charts and tables. The pages
+// themselves are in `trading.js` and `studies.js`.
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact/preact.js";
+import { chosen, go, withChoices } from "./address.js";
+import { useAnswer } from "./api.js";
+import { Charts, savePng } from "./chart.js";
+import * as format from "./format.js";
+import { Choice, Notice, Source } from "./parts.js";
+import { Table } from "./table.js";
+
+function Choose({ name, label, values, otherwise }) {
+  const now = chosen(name, otherwise);
+  return html`<div class="seg" role="group" aria-label=${label}>${values.map((value) => html`<${Choice} pressed=${value === now}
+    href=${withChoices({ [name]: value === otherwise ? null : value })}>${value}<//>`)}</div>`;
+}
+
+// The figures at the top: [title, value, what is said below it].
+const Figures = ({ figures }) => html`<dl class="totals figures">${figures.map(([title, value, said]) => html`
+  <div><dt>${title}</dt><dd class="value">${value}</dd><dd class="sub">${said}</dd></div>`)}</dl>`;
+
+function Drawn({ panes, start, end, name }) {
+  const plots = useRef([]);
+  const [picked, pick] = useState(panes[0].key);
+  const reset = chosen("start");
+  const zoom = (from, to) => go(withChoices({ start: Math.floor(from), end: Math.ceil(to) }));
+  return html`<div class="panel drawn"><${Charts} panes=${panes} start=${start} end=${end} picked=${picked} onPick=${pick} onZoom=${zoom} plotsRef=${plots} />
+    <p class="pad">${reset && html`<button type="button" class="mini" onClick=${() => go(withChoices({ start: null, end: null }))}>Whole range</button> `}<button
+      type="button" class="mini" onClick=${() => savePng(plots.current, `${name}. Tidemark`, `${name}.png`)}>PNG</button></p></div>`;
+}
+
+// The part of a chart that the address names, else all of it.
+function zoomed({ start, end, panes }) {
+  const [from, to] = [Number(chosen("start")) || start, Number(chosen("end")) || end];
+  return { panes, start: Math.max(start, from), end: Math.min(end, to) };
+}
+
+// The values of the charts, so that they can be read without seeing them.
+function Values({ panes }) {
+  const [times] = panes[0].data;
+  const rows = times.map((_, index) => index).reverse();
+  const columns = [
+    { title: "From", left: true, value: (index) => times[index], show: format.stamp },
+    ...panes.flatMap((pane) => pane.data.slice(1).map((values, number) => ({
+      title: pane.lines[number].label ?? pane.title, value: (index) => values[index], show: (value) => (value == null ? format.NONE : pane.tag(value)),
+    }))),
+  ];
+  return html`<${Table} name="values" title="Values" note=${format.zoneName()} columns=${columns} rows=${rows} />`;
+}
+
+export function Board({ board, name }) {
+  const choices = Object.fromEntries((board.choices ?? []).map((choice) => [choice.name, chosen(choice.name, choice.otherwise)]));
+  const paths = Object.entries(board.requests).map(([key, path]) => [key, path(choices, name)]);
+  const answers = paths.map(([, path]) => useAnswer(path));
+  const data = Object.fromEntries(paths.map(([key], index) => [key, answers[index].data]));
+  const title = typeof board.title === "function" ? board.title(name) : board.title;
+  const [source, setSource] = useState(chosen("source") === "1");
+  const [table, setTable] = useState(chosen("table") === "1");
+  useEffect(() => {
+    document.title = `${title} · Tidemark`;
+  }, [title]);
+  const all = [...Object.values(data), chosen("start"), chosen("end"), chosen("tz")];
+  const charts = useMemo(() => (board.charts ? board.charts(data, choices, name) : null), all);
+  const parts = { figures: board.figures?.(data, choices), tables: board.tables(data, choices, name) };
+  const waits = answers.some((answer) => !answer.data && !answer.error);
+  return html`<div class="boardhead"><div><h1 class="title">${title}</h1><p class="fine about">${board.about}</p></div>
+      <div class="controls">${(board.choices ?? []).map((choice) => html`<${Choose} ...${choice} />`)}
+        ${charts && html`<button type="button" class="mini" aria-expanded=${table} onClick=${() => setTable(!table)}>Show as table</button>`}
+        <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div></div>
+    ${answers.map((answer, index) => html`<${Notice} error=${answer.error} of=${board.names?.[paths[index][0]] ?? title} />`)}
+    ${source && paths.map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows?.[key] ?? "rows"} /></div>`)}
+    ${parts.figures && html`<${Figures} figures=${parts.figures} />`}
+    ${charts && html`<${Drawn} ...${zoomed(charts)} name=${title} />`}
+    ${charts && table && html`<${Values} panes=${charts.panes} />`}
+    ${waits && !parts.tables.length && html`<div class="hold tall"></div>`}
+    <div class="boards">${parts.tables.map((one) => html`<${Table} key=${one.name} ...${one} />`)}</div>`;
+}

@@ -85,6 +85,10 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         gc.collect()
         gc.freeze()
 
+    @app.before_server_stop
+    async def end_connections(app: Sanic[Any, Any]) -> None:
+        app.ctx.service.followers.end()
+
     @app.after_server_stop
     async def stop(app: Sanic[Any, Any]) -> None:
         await app.ctx.service.stop()
@@ -102,11 +106,12 @@ def _mcp(service: Service, setup: Setup) -> Any:
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
     has_page = item.path in VIEWS
 
-    async def handle(request: Request, **path_values: str) -> HTTPResponse:
+    async def handle(request: Request, **path_values: str) -> HTTPResponse | None:
         service: Service = request.app.ctx.service
         if has_page and wants_page(request):
             return await service.view(request)
-        return await service.handle(item, request, path_values)
+        answer = service.follow if item.followed else service.handle
+        return await answer(item, request, path_values)
 
     uri = re.sub(r"{(\w+)}", r"<\1:str>", item.path)
     _add(app, handle, uri, name=item.name, unquote=True)

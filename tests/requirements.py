@@ -94,6 +94,14 @@ SERIES = {
     "series:several:refused": Requirement(
         "interface 4.38", "more than 6, unknown ones, and what one does not have: a 400"
     ),
+    "events:editions": Requirement("interface 4.40", "an event of each edition: its number, as_of, published"),
+    "events:changed": Requirement(
+        "interface 4.40", "changed has the paths whose tables differ from the edition that the client has, or is null"
+    ),
+    "events:since": Requirement("interface 4.40", "an edition that is no number is a 400"),
+    "events:bounded": Requirement("interface 4.40", "20 open connections of an address, then 429"),
+    "events:outage": Requirement("interface 4.40", "a client that is there before the first edition gets it"),
+    "events:proxy": Requirement("interface 4.40", "events come at once through a proxy that buffers"),
     "search:coins": Requirement("interface 4.39", "coins by name, by an exchange's symbol, and the most similar"),
     "search:markets": Requirement(
         "interface 4.39", "markets whose symbol begins with the text, and metrics that hold it"

@@ -1,5 +1,5 @@
 """How the served numbers are made, as tables of the replica: every model with its lineage and the SQL that dbt ran,
-the exchanges' documents, and every test with its last result.
+the exchanges' documents, every test with its last result, and what each resource of the API reads.
 
 dbt leaves the SQL of each model that it runs beside the manifest. A minute's build leaves most of it as it was: only
 the tables that hold the window's rows have other SQL (the files to read, the kinds that arrived), and only what differs
@@ -25,6 +25,7 @@ create table if not exists methodology_tests (
     test varchar, kind varchar, models varchar[], column_name varchar, description varchar);
 create table if not exists methodology_results (
     test varchar, status varchar, failures bigint, message varchar, tested_ms bigint);
+create table if not exists methodology_resources (resource varchar, reads varchar[]);
 create table if not exists methodology_sql (model varchar, sql varchar);
 create table if not exists methodology_window_sql (model varchar, sql varchar);
 create table if not exists methodology_state (part varchar primary key, state varchar);
@@ -46,6 +47,7 @@ def copy_methodology(con: duckdb.DuckDBPyConnection, manifest: Path) -> None:
     if known.get("models") != project:
         content = json.loads(manifest.read_bytes())
         _write(con, "tests", project, list(_tests(content)))
+        _write(con, "resources", project, list(_resources(content)))
         _write(con, "models", project, [_model(node) for node in _models(content)])
     stable, of_window = _compiled(manifest.parent / "compiled")
     for part, found in (("sql", stable), ("window_sql", of_window), ("results", _results(con))):
@@ -131,6 +133,13 @@ def _requests(venue: str, endpoints: list[str]) -> list[str]:
     ]
     found += [f"GET {at}" for one in declared.archives if one.endpoint in endpoints for at in one.addresses]
     return list(dict.fromkeys(found))
+
+
+def _resources(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of methodology_resources: the paths of the API and the tools, as the exposures name them."""
+    for node in content["exposures"].values():
+        reads = [_name(one) for one in node["depends_on"]["nodes"] if one.startswith("model.")]
+        yield node["label"] or node["name"], reads
 
 
 def _tests(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:

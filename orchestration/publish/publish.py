@@ -281,6 +281,7 @@ def _fill(
         replica.drop_old(con, served, source.as_of_ms)
     replica.copy_views(con, served)
     replica.copy_small(con, served)
+    replica.note_states(con, served, source.build_id)
     methodology.copy_methodology(con, manifest)
     con.execute("delete from catalog")
     for metric, definition in catalog.items():

@@ -24,6 +24,7 @@ create table if not exists edition (
 create table if not exists catalog (metric varchar, definition json);
 create table if not exists tiers (step varchar, step_ms bigint, keep_days integer);
 create table if not exists base_keys (base varchar, base_key uinteger);
+create table if not exists table_states (name varchar, state varchar);
 """
 
 
@@ -43,6 +44,18 @@ def copy_small(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     for table in served.snapshots:
         con.execute(f"create or replace table {table} as from warehouse.main.{table}")
     number_coins(con, "market_index")
+
+
+def note_states(con: duckdb.DuckDBPyConnection, served: Served, build_id: int) -> None:
+    """Note a state of each table and view, which differs if an edition changed it: of what is copied as a whole the
+    digest of its rows, in any order, of the others the build, each of which touches them."""
+    con.execute("delete from table_states")
+    others = [*(table.name for table in served.tables), *served.views, *served.histories]
+    con.execute(f"insert into table_states select unnest([{literals(*others)}]), 'build {build_id}'")
+    digests = (
+        f"select '{name}', concat_ws(' ', count(*), sum(hash(rows))) from {name} as rows" for name in served.snapshots
+    )
+    con.execute(f"insert into table_states {' union all '.join(digests)}")
 
 
 def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:

@@ -29,7 +29,8 @@ Offline = Callable[[Values, Unavailable, Fallback], Body]
 class Endpoint:
     """One path. Clients may cache a response for `ttl` seconds; None: not at all, because it depends on the clock.
 
-    `budget` is the rate limit that its requests count against (limits.BUDGETS); None: they are not counted.
+    `budget` is the rate limit that its requests count against (limits.BUDGETS); None: they are not counted. A response
+    that is `followed` does not end: each edition adds the body that the query has there.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Endpoint:
     resolve: Resolve | None
     offline: Offline | None
     budget: str | None
+    followed: bool = False
 
     @property
     def group(self) -> tuple[str, str]:
@@ -75,6 +77,7 @@ def endpoint(
     params: Mapping[str, Param] | None = None,
     budget: str | None = "general",
     table: str | None = None,
+    followed: bool = False,
 ) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
     """Declare the decorated function as the handler of GET `path` (path parameters in braces).
 
@@ -83,6 +86,8 @@ def endpoint(
     queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and
     what there is without a replica; without it the response is a 503. Every endpoint may also return
     401 and, with a budget, 429. `table` is the field with the rows of the response, whose form is a parameter then.
+    A `followed` response goes on with the function's body in each edition; its parameter `since` is the edition that
+    the client has.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:
@@ -91,7 +96,9 @@ def endpoint(
         summary = (answer.__doc__ or "").strip().split("\n")[0]
         if not summary:
             raise ValueError(f"{path} has no docstring: its first line is the endpoint's summary")
-        declared = Endpoint(path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget)
+        declared = Endpoint(
+            path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget, followed
+        )
         REGISTRY[path] = _in_each_format(declared, table) if table else declared
         return answer
 

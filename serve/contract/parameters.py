@@ -80,6 +80,17 @@ def epoch_ms(description: str, required: bool = False) -> Param:
     return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS}, required=required)
 
 
+def edition_id(description: str) -> Param:
+    """The number of an edition, which need not exist."""
+
+    def read(name: str, text: str) -> int:
+        if not EPOCH_MS.fullmatch(text) or int(text) > LAST_MS:
+            raise BadParameter(name, text, "use the number of an edition, such as 1842")
+        return int(text)
+
+    return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS})
+
+
 def metric(served: Callable[[Catalog], Iterable[str]] = lambda catalog: catalog.names) -> Param:
     """A metric's canonical name or alias, of those in the edition's catalog that are served."""
     words = _word("use one of the metric names")

@@ -13,6 +13,7 @@ JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
+EVENTS = "text/event-stream"
 COMPRESSED_TYPES = (PARQUET, "font/woff2")
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 

@@ -1,6 +1,7 @@
 """Shared by all requests: the current edition, its cached responses, API keys and rate limits."""
 
 import asyncio
+import contextlib
 import mimetypes
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -20,10 +21,13 @@ from serve.contract.serialize import Body
 from serve.guide.guide import guide
 from serve.http.cache import ResponseCache, StoredResponse
 from serve.http.compression import FILE_LEVELS, IDENTITY, LEVELS, choose_encoding
+from serve.http.followers import Followers
 from serve.http.keys import KeyRing
 from serve.http.limits import Access, Admission
 from serve.http.redis import RedisStore
 from serve.http.responses import (
+    CORS,
+    NO_STORE,
     PRIVATE,
     compress_response,
     error_response,
@@ -43,6 +47,9 @@ from serve.replica.unavailable import Fallback, Unavailable
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
 RETRY_AFTER_S = 5
 FILE_TTL_S, GUIDE_TTL_S = 60, 300
+# A followed response says something at least this often, so that no proxy takes the connection for dead.
+HEARTBEAT_S = 15
+FOLLOWED = {"cache-control": NO_STORE, "x-accel-buffering": "no", **CORS}
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,11 @@ class Service:
             setup.serving, self._new_edition, catalog=setup.catalog, landing=setup.landing, minutes=setup.minutes
         )
         self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.redis)
+        self.followers = Followers()
         self._clearing: asyncio.Task[None] | None = None
 
     def _new_edition(self) -> None:
+        self.followers.wake()
         self._clearing = asyncio.get_running_loop().create_task(self.cache.clear())
 
     async def stop(self) -> None:
@@ -111,6 +120,52 @@ class Service:
             return self._error(access, error.status, error.message, error.headers)
         except Unavailable as outage:
             return self._without_data(item, request, access, path_values, outage)
+
+    async def follow(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse | None:
+        """Answer with the body of each edition until the client leaves or the server stops. Without an edition the
+        client waits for one: browsers do not connect again after an error."""
+        if request.method == "OPTIONS":
+            return options_response()
+        try:
+            access = await self.admission.admit(request, item.budget)
+        except ApiError as refused:
+            return error_response(refused.status, refused.message, refused.headers)
+        try:
+            values = read_values(item.params, path_values, access.query_string)
+            if last := request.headers.get("last-event-id"):
+                values["since"] = item.params["since"].read("Last-Event-ID", last)
+            with self.followers.place(self.admission.clients.name(request)):
+                headers = {**FOLLOWED, **access.rate_limit.headers}
+                if request.method == "HEAD":
+                    return HTTPResponse(headers=headers, content_type=item.media[0])
+                response = await request.respond(headers=headers, content_type=item.media[0])
+                await self._go_on(item, values, response)
+        except ApiError as error:
+            return self._error(access, error.status, error.message, error.headers)
+        return None
+
+    async def _go_on(self, item: Endpoint, values: dict[str, Any], response: HTTPResponse) -> None:
+        await response.send(f"retry: {RETRY_AFTER_S * 1000}\n\n")
+        while not self.followers.ended:
+            change, edition = self.followers.change, self.store.edition
+            if edition and edition.edition_id != values["since"]:
+                # A failing replica is replaced by another edition, or by none, which wakes again.
+                with contextlib.suppress(Unavailable):
+                    await response.send((await self._once(item, edition, dict(values))).data)
+                    values["since"] = edition.edition_id
+            try:
+                await asyncio.wait_for(change.wait(), HEARTBEAT_S)
+            except TimeoutError:
+                await response.send(":\n\n")
+
+    async def _once(self, item: Endpoint, edition: Edition, query: Any) -> StoredResponse:
+        """The body of a query, which many clients have at the same moment."""
+
+        def compute(reader: Reader) -> StoredResponse:
+            return make_response(item.answer(query, reader), None)
+
+        key = f"{edition.edition_id}:{edition.published_ms}:{item.path}:{query!r}"
+        return await self.cache.build(key, partial(self.store.execute, edition, compute), local=True)
 
     async def _send(self, item: Endpoint, request: Request, access: Access, answer: StoredResponse) -> HTTPResponse:
         """The response; one that the client has costs nothing."""

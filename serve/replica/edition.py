@@ -45,7 +45,10 @@ class Market(NamedTuple):
 class Edition:
     """One published state and the connection that reads it, the same for all requests of the edition.
 
-    minutes  from when to when files have minutes of a coin
+    minutes    from when to when files have minutes of a coin
+    states     a state of each table; the same in two editions if its rows are
+    resources  path of the API → the tables that it reads
+    former     the states in editions that this server had before, by edition
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -62,6 +65,9 @@ class Edition:
     base_keys: dict[str, int]
     shared_keys: frozenset[int]
     keyed_tables: frozenset[str]
+    states: dict[str, str]
+    resources: dict[str, list[str]]
+    former: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0
@@ -84,6 +90,14 @@ class Edition:
     def day_step(self) -> str:
         """The coarsest step that divides a day: coarser ones may have to be computed."""
         return self.catalog.steps[-1]
+
+    def changed_since(self, edition_id: int | None) -> list[str] | None:
+        """The paths of the API whose tables differ from those of an earlier edition; None if that is not known."""
+        before = self.former.get(edition_id) if edition_id is not None else None
+        if before is None:
+            return None
+        same = {table for table, state in self.states.items() if before.get(table) == state}
+        return sorted(path for path, reads in self.resources.items() if not same.issuperset(reads))
 
     def base(self, asked: str) -> str | None:
         """The canonical spelling of a coin given in any case; None if it is not tracked."""
@@ -175,6 +189,8 @@ def open_edition(path: Path) -> Edition:
         keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
         keys = connection.execute("from base_keys").fetchall()
         minutes = connection.execute("select base, min(from_ms), max(to_ms) from minute_files group by base").fetchall()
+        states = connection.execute("from table_states").fetchall()
+        resources = connection.execute("from methodology_resources where starts_with(resource, '/')").fetchall()
     except BaseException:
         connection.close()
         raise
@@ -188,5 +204,5 @@ def open_edition(path: Path) -> Edition:
         connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
         {base: Span(start, end) for base, start, end in minutes},
         dict(keys), frozenset(key for key, coins in Counter(key for _, key in keys).items() if coins > 1),
-        frozenset(name for (name,) in keyed),
+        frozenset(name for (name,) in keyed), dict(states), dict(resources),
     )  # fmt: skip

@@ -27,6 +27,8 @@ QUERY_LIMIT_S = 5.0
 # would block the publisher, which has to write that file.
 GRACE_S = 5.0
 WORKERS = 4
+# Editions whose states are remembered: an hour of them.
+REMEMBERED = 60
 NO_METRICS = Catalog()
 T = TypeVar("T")
 log = logging.getLogger("tidemark.serve")
@@ -59,6 +61,7 @@ class Store:
         self._reported = ""
         self._open_paths: set[Path] = set()
         self._running: dict[int, tuple[float, Reader]] = {}
+        self._states: dict[int, dict[str, str]] = {}
         self._polling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -194,6 +197,10 @@ class Store:
         former, self.edition = self.edition, edition
         if edition:
             self.catalog = edition.catalog
+            self._states[edition.edition_id] = edition.states
+            while len(self._states) > REMEMBERED:
+                del self._states[next(iter(self._states))]
+            edition.former = dict(self._states)
         self._signature = None
         if outage:
             self.outage = outage

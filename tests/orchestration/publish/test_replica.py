@@ -24,6 +24,29 @@ def test_histories_keep_unchanged_rows_and_drop_old_ones(few: MartWarehouse) -> 
     assert len(rows(served(few), "from premiums")) == 6 * len(COINS)
 
 
+def test_a_table_has_the_state_of_its_rows(few: MartWarehouse) -> None:
+    """What every build touches has that of the build, what is copied as a whole that of its rows in any order."""
+
+    def states() -> dict[str, str]:
+        return dict(rows(served(few), "from table_states"))
+
+    few.build(T0 + MINUTE_MS)
+    few.publish()
+    before = states()
+    assert set(before) == set(few.served.names)
+    with duckdb.connect(few.path) as con:
+        con.execute("create table other as from market_index order by market_id desc")
+        con.execute("delete from market_index; insert into market_index from other; drop table other")
+    few.publish(force=True)
+    assert states() == before
+    few.build(T0 + 2 * MINUTE_MS)
+    with duckdb.connect(few.path) as con:
+        con.execute("update market_index set market_id = market_id || '2' where base = 'C3'")
+    few.publish()
+    after = states()
+    assert {name for name in before if before[name] != after[name]} >= {"market_index", "series_base_1h", "premiums"}
+
+
 def test_backfilled_rows_are_restated_in_tiers_of_an_hour_and_more(few: MartWarehouse) -> None:
     """A stretch of hours of one coin, far behind what was recorded; finer tiers and other coins stay as they are."""
     for minute in (1, 2):

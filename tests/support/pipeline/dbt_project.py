@@ -80,7 +80,9 @@ def write_manifest(path: Path, metrics: Mapping[str, Mapping[str, Any]], models:
         for name, one in metrics.items()
     }
     nodes = {name: node for name, node in _models().items() if models is None or name in models}
-    path.write_text(json.dumps({"metrics": definitions, "nodes": nodes, "sources": {}, "unit_tests": {}}))
+    path.write_text(
+        json.dumps({"metrics": definitions, "nodes": nodes, "sources": {}, "unit_tests": {}, "exposures": {}})
+    )
 
 
 @cache

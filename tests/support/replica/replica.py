@@ -230,6 +230,7 @@ create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, r
 create table catalog (metric text, definition json);
 create table tiers (step text, step_ms bigint, keep_days int);
 create table base_keys (base text, base_key uinteger);
+create table table_states (name text, state text);
 """
 LEVERAGED = "gate:spot:BTC3L_USDT"
 """A structured token: a market that has its own series and is of no coin."""
@@ -259,6 +260,7 @@ def build_replica(path: Path, edition_id: int, as_of_ms: int = AS_OF_MS, max_day
     shutil.copyfile(built, path)
     with duckdb.connect(str(path)) as con:
         con.execute("update edition set edition_id = ?", [edition_id])
+        con.execute("update table_states set state = ? where starts_with(name, 'series_')", [f"build {edition_id}"])
 
 
 def _build(path: Path, as_of_ms: int, max_days: int) -> None:
@@ -324,6 +326,7 @@ def _build(path: Path, as_of_ms: int, max_days: int) -> None:
         build_snapshots(con, as_of_ms)
         build_statistics(con, as_of_ms)
         con.execute(STRUCTURED_SQL)
+        con.execute("insert into table_states select table_name, 'as built' from duckdb_tables()")
         number_coins(con, "market_index")
         con.execute("commit")
 

@@ -487,6 +487,7 @@ HTTP = {
     ),
     "pages:offline": Requirement("interface 4.29", "pages ask nothing of another host"),
     "pages:header": Requirement("interface 4.29", "one header leads to everything that is served"),
+    "pages:followed": Requirement("interface 4.29", "a page asks again for what an edition changed, at once"),
     "pages:true": Requirement("interface 4.29", "what a page shows is what the API answers, also what is missing"),
     "pages:usable": Requirement("interface 4.29", "pages are used by keys alone, and on a telephone"),
     "docs:page": Requirement(

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, VIEWS, Pages, data_request
+from tests.support.replica.replica import publish
 from tests.support.servers.api_server import ROOT, Api, free_port, running, some_address
 
 VENDOR = FOLDER / "vendor"
@@ -353,6 +354,21 @@ def test_without_any_edition_no_page_says_that_all_is_well(browser: Browser, tmp
         expect(page.locator(".price .reads")).to_have_text(NONE)
 
 
+@pytest.mark.requirement("pages:followed")
+def test_a_page_asks_again_for_what_an_edition_changed(browser: Browser, tmp_path: Path) -> None:
+    serving = tmp_path / "serving"
+    publish(serving, 1, max_days=2)
+    with running(serving, free_port()) as api, browser.new_context() as context:
+        visit = Visit(context, api)
+        page = visit.open("/options/BTC", PANEL)
+        expect(page.locator("#strip")).to_contain_text("edition 1")
+        with page.expect_response("**/api/status"):
+            publish(serving, 2, max_days=2)
+        expect(page.locator("#strip")).to_contain_text("edition 2")
+        asked = [url.removeprefix(visit.at).partition("?")[0] for url in visit.asked if "/api/" in url]
+        assert sorted(asked) == ["/api/events", "/api/options/BTC", "/api/options/BTC/iv", "/api/status", "/api/status"]
+
+
 @pytest.mark.requirement("pages:true")
 def test_an_unknown_coin_has_neighbours(visit: Visit) -> None:
     page = visit.open("/coins/BTX", "h1.title")
@@ -380,14 +396,16 @@ def test_the_strip_counts_the_age(visit: Visit) -> None:
 
 
 @pytest.mark.requirement("pages:true", "limits:polled")
-def test_each_minute_only_what_has_changed_is_sent(visit: Visit) -> None:
+def test_without_a_connection_for_events_a_page_asks_each_minute(visit: Visit) -> None:
     visit.page.clock.install()
+    visit.page.route("**/api/events*", lambda route: route.fulfill(status=429, json={"error": "taken"}))
     page = visit.open("/", f"{ROW} svg.spark")
     with page.expect_response(lambda response: "/api/markets" in response.url) as second:
         page.clock.fast_forward(60_000)
     assert second.value.status == 304
     assert second.value.request.headers["if-none-match"]
     expect(page.locator(ROW).first).to_be_visible()
+    visit.faults[:] = [fault for fault in visit.faults if "429" not in fault]
 
 
 @pytest.mark.requirement("pages:usable")

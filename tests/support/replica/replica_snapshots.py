@@ -184,7 +184,7 @@ from (values
 ) as views(venue, kind, request);
 insert into methodology_resources values
     ('/', []), ('/api/series/{metric}', ['series_base_1h', 'gaps']), ('/api/options/{coin}', ['option_coins']),
-    ('oi_history (MCP)', ['series_base_1h']);
+    ('/api/status', ['series_base_1h']), ('oi_history (MCP)', ['series_base_1h']);
 insert into methodology_sql values ('series_base_1h', 'select 1'), ('stg_binance__open_interest', 'select 2');
 insert into methodology_window_sql values ('raw_window', 'select 3');
 insert into methodology_tests values

@@ -488,6 +488,9 @@ HTTP = {
     "pages:offline": Requirement("interface 4.29", "pages ask nothing of another host"),
     "pages:header": Requirement("interface 4.29", "one header leads to everything that is served"),
     "pages:followed": Requirement("interface 4.29", "a page asks again for what an edition changed, at once"),
+    "pages:states": Requirement(
+        "interface 4.29", "every page, full, young, without an edition or a budget, says so, and axe finds no fault"
+    ),
     "pages:true": Requirement("interface 4.29", "what a page shows is what the API answers, also what is missing"),
     "pages:usable": Requirement("interface 4.29", "pages are used by keys alone, and on a telephone"),
     "docs:page": Requirement(

@@ -3,6 +3,7 @@ import { useEffect, useState } from "../vendor/preact/preact.js";
 
 const EVERY_MS = 60_000;
 const FOLLOWING_MS = 600_000; // While the server says what changes.
+const NOTHING_S = 5;
 const FRESH_MS = 3000; // What another part of the page has just received is not asked for again.
 const KEY = "apiKey"; // Of this tab alone.
 const kept = new Map(); // Path → the newest answer, its ETag and its edition.
@@ -48,6 +49,8 @@ async function send(path, changed) {
     throw new Refused(response.status, body, Number(response.headers.get("Retry-After")) || null);
   }
   const data = await response.json();
+  // What is answered without an edition holds nothing to show, but the state of the service itself.
+  if (!edition && path !== "/api/status") throw new Refused(503, { error: "nothing can be read yet" }, NOTHING_S);
   kept.set(path, { data, etag: response.headers.get("ETag"), at: Date.now(), edition });
   return data;
 }

@@ -5,7 +5,7 @@ import { useAnswer } from "./api.js";
 import { Board } from "./board.js";
 import { buckets } from "./chart.js";
 import * as format from "./format.js";
-import { Link } from "./parts.js";
+import { Link, Notice } from "./parts.js";
 import * as table from "./table.js";
 
 const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
@@ -91,8 +91,9 @@ function boardOf(base, known) {
 }
 
 export function View({ name: base, part }) {
-  const { data } = useAnswer("/api/metrics");
+  const { data, error } = useAnswer("/api/metrics");
   const known = data?.metrics.find((one) => one.metric === part || one.aliases.includes(part));
+  if (!data && error) return html`<h1 class="title">${base}: ${part}</h1><${Notice} error=${error} of="Metrics" />`;
   if (!data) return html`<div class="hold tall"></div>`;
   if (!known) return html`<h1 class="title">No metric is called ${part}</h1><p><${Link} href=${pageAt("/catalog")}>All metrics<//></p>`;
   return html`<${Board} board=${boardOf(base, known)} name=${base} />`;

@@ -37,7 +37,7 @@ const indices = {
   requests: { season: always("/api/altcoin-season"), fear: always("/api/derivatives-fear-greed") }, rows: { season: "coins", fear: "days" },
   figures: ({ season, fear }) => [["Altcoin season", season ? season.value.toFixed(0) : format.NONE, season ? `${season.zone.replace("_", " ")}, ${season.n_beat_btc} of ${season.n_coins} coins` : ""],
     ["30 days ago", season?.value_30d_ago == null ? format.NONE : season.value_30d_ago.toFixed(0), ""],
-    ["Fear and greed", fear?.today?.value ?? format.NONE, fear?.today ? `${fear.today.label}, ${fear.today.provisional ? "provisional: the day is not over" : "completed"}` : ""]],
+    ["Fear and greed", fear?.today?.value ?? format.NONE, fear?.today?.label ? `${fear.today.label}, ${fear.today.provisional ? "provisional: the day is not over" : "completed"}` : ""]],
   charts: ({ season, fear }) => {
     if (!season?.history.length) return null;
     const [times, values] = [0, 1].map((place) => season.history.map((day) => day[place]));
@@ -50,7 +50,7 @@ const indices = {
   tables: ({ season, fear }) => [
     ...(season ? [{ name: "season", half: true, title: "Coins of the season", note: season.date, rows: season.coins, columns: [table.coin(), table.count("Rank", "rank"), table.change("90 days", "return_90d", 1), table.change("Against BTC", "vs_btc", 1), table.text("Note", (row) => (row.beat_btc ? "did better" : ""))] },
       { name: "excluded", half: true, title: "Left out of the season", rows: season.excluded, none: "None.", columns: [table.coin(), table.text("Reason", "reason")] }] : []),
-    ...(fear?.today ? [{ name: "components", half: true, title: "Components of today", note: "percentile of the last 90 days", rows: Object.entries(fear.today.components).map(([part, value]) => ({ part, value })),
+    ...(fear?.today ? [{ name: "components", half: true, title: "Components of today", note: "percentile of the last 90 days", rows: Object.entries(fear.today.components ?? {}).map(([part, value]) => ({ part, value })),
       columns: [table.text("Part", (row) => ({ oi: "open interest", ls: "long/short", liq: "liquidations" })[row.part] ?? row.part), table.number("Percentile", "value", 1)] }] : []),
   ],
 };

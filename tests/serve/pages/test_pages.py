@@ -5,9 +5,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import duckdb
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
@@ -167,9 +169,10 @@ def answer_with(visit: Visit, path: str, change: Any) -> None:
     """Requests to a path are answered by the API, then changed."""
 
     def changed(route: Route) -> None:
-        data = route.fetch().json()
+        answer = route.fetch()
+        data = answer.json()
         change(data)
-        route.fulfill(json=data)
+        route.fulfill(response=answer, json=data)
 
     visit.page.route(path, changed)
 
@@ -566,3 +569,85 @@ def test_a_column_without_any_value_is_left_out_and_named(visit: Visit) -> None:
     panel = page.locator(PANEL, has=page.get_by_role("region", name="By coin"))
     expect(panel.locator("thead")).not_to_contain_text("1 h")
     expect(panel).to_contain_text("Left out until they have a value")
+
+
+# Every page in every state. One page is opened, the others are gone to within it, as a click on a link does.
+AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
+BROKEN = """axe.run(document, {runOnly: %s}).then(({violations}) => JSON.stringify(violations.map(({id, nodes}) =>
+  [id, nodes[0].html.slice(0, 200), nodes[0].failureSummary])))"""
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+ADDRESSES = [address(path) for path in VIEWS]
+# No words for people.
+LEAK = re.compile(r"\b(NaN|undefined|Infinity|object Object)\b")
+# What an installation of a minute has; everything else has no row yet.
+YOUNG = re.compile(
+    "series_|base_keys|catalog|edition|exchanges|expected_markets|gaps|live_markets|liquidations|long_short|market_|markets|"
+    "methodology_|recording_status|table_states|tiers"
+)
+
+
+def violations(page: Page, rules: list[str]) -> list[Any]:
+    """What axe finds against WCAG 2.2 A and AA. By the debugger, because the page runs no script of another origin."""
+    debugger = page.context.new_cdp_session(page)
+    debugger.send("Runtime.evaluate", {"expression": AXE})
+    asked = {"expression": BROKEN % json.dumps(rules), "awaitPromise": True, "returnByValue": True}
+    found: list[Any] = json.loads(debugger.send("Runtime.evaluate", asked)["result"]["value"])
+    debugger.detach()
+    return found
+
+
+def each_page(visit: Visit) -> Iterator[str]:
+    """Go to each page, and wait until it waits for nothing."""
+    visit.open("/catalog", HEAD)
+    for path in ADDRESSES:
+        visit.page.evaluate(
+            "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }", path
+        )
+        visit.page.wait_for_load_state("networkidle")
+        expect(visit.page.locator("main .hold")).to_have_count(0)
+        yield path
+
+
+@pytest.mark.requirement("pages:states", "pages:usable")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(visit: Visit, scheme: Literal["light", "dark"]) -> None:
+    visit.page.emulate_media(color_scheme=scheme)
+    found = {path: violations(visit.page, WCAG) for path in each_page(visit)}
+    assert {path: faults for path, faults in found.items() if faults} == {}
+    visit.faults[:] = [fault for fault in visit.faults if "503" not in fault]
+
+
+@pytest.mark.requirement("pages:states")
+def test_axe_finds_what_is_wrong(visit: Visit) -> None:
+    page = visit.open("/catalog", ".metric")
+    page.evaluate("document.querySelector('main h1').style.color = '#ddd'")
+    assert "color-contrast" in [rule for rule, *_ in violations(page, WCAG)]
+
+
+LACKS = {"nothing yet": re.compile("not yet|othing"), "budget spent": re.compile("asked again")}
+
+
+@pytest.mark.requirement("pages:states")
+@pytest.mark.parametrize("state", [*LACKS, "young"])
+def test_every_page_says_what_it_lacks(browser: Browser, tmp_path: Path, state: str) -> None:
+    serving = tmp_path / "serving"
+    serving.mkdir()
+    if state != "nothing yet":
+        with duckdb.connect(str(publish(serving, 1, max_days=0))) as con:
+            names = con.execute("select table_name from duckdb_tables()").fetchall()
+            for (name,) in names if state == "young" else ():
+                if not YOUNG.match(name):
+                    con.execute(f"delete from {name}")
+    headers = {"X-Forwarded-For": some_address()}
+    with running(serving, free_port()) as api, browser.new_context(extra_http_headers=headers) as context:
+        visit = Visit(context, api)
+        if state == "budget spent":
+            refusal = {"status": 429, "headers": {"retry-after": "40"}, "json": {"error": "more than 120 requests"}}
+            visit.page.route("**/api/**", lambda route: route.fulfill(**refusal))
+        for path in each_page(visit):
+            if state in LACKS:
+                expect(visit.page.locator("main"), path).to_contain_text(LACKS[state])
+            said = visit.page.locator("main").inner_text()
+            assert LEAK.search(said) is None, (path, said)
+            assert violations(visit.page, WCAG) == [], path
+        assert [fault for fault in visit.faults if not re.search("503|429|404", fault)] == []

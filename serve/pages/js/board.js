@@ -10,13 +10,18 @@ import { Table } from "./table.js";
 
 function Choose({ name, label, values, otherwise }) {
   const now = chosen(name, otherwise);
-  return html`<div class="seg" role="group" aria-label=${label}>${values.map((value) => html`<${Choice} pressed=${value === now}
-    href=${withChoices({ [name]: value === otherwise ? null : value })}>${value}<//>`)}</div>`;
+  return html`<div class="seg" role="group" aria-label=${label}>${values.map(
+    (value) => html`<${Choice} pressed=${value === now}
+    href=${withChoices({ [name]: value === otherwise ? null : value })}>${value}<//>`,
+  )}</div>`;
 }
 
 // The figures at the top: [title, value, what is said below it].
-const Figures = ({ figures }) => html`<dl class="totals figures">${figures.map(([title, value, said]) => html`
-  <div><dt>${title}</dt><dd class="value">${value}</dd><dd class="sub">${said}</dd></div>`)}</dl>`;
+const Figures = ({ figures }) =>
+  html`<dl class="totals figures">${figures.map(
+    ([title, value, said]) => html`
+  <div><dt>${title}</dt><dd class="value">${value}</dd><dd class="sub">${said}</dd></div>`,
+  )}</dl>`;
 
 function Drawn({ panes, start, end, name }) {
   const plots = useRef([]);
@@ -40,15 +45,21 @@ function Values({ panes }) {
   const rows = times.map((_, index) => index).reverse();
   const columns = [
     { title: "From", left: true, value: (index) => times[index], show: format.stamp },
-    ...panes.flatMap((pane) => pane.data.slice(1).map((values, number) => ({
-      title: pane.lines[number].label ?? pane.title, value: (index) => values[index], show: (value) => (value == null ? format.NONE : pane.tag(value)),
-    }))),
+    ...panes.flatMap((pane) =>
+      pane.data.slice(1).map((values, number) => ({
+        title: pane.lines[number].label ?? pane.title,
+        value: (index) => values[index],
+        show: (value) => (value == null ? format.NONE : pane.tag(value)),
+      })),
+    ),
   ];
   return html`<${Table} name="values" title="Values" note=${format.zoneName()} columns=${columns} rows=${rows} />`;
 }
 
 export function Board({ board, name }) {
-  const choices = Object.fromEntries((board.choices ?? []).map((choice) => [choice.name, chosen(choice.name, choice.otherwise)]));
+  const choices = Object.fromEntries(
+    (board.choices ?? []).map((choice) => [choice.name, chosen(choice.name, choice.otherwise)]),
+  );
   const paths = Object.entries(board.requests).map(([key, path]) => [key, path(choices, name)]);
   const answers = paths.map(([, path]) => useAnswer(path));
   const data = Object.fromEntries(paths.map(([key], index) => [key, answers[index].data]));

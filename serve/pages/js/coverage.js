@@ -8,7 +8,13 @@ import { Choice, Notice, Source } from "./parts.js";
 const WINDOWS = ["30d", "90d", "365d"];
 const DAY_MS = 86_400_000;
 const KINDS = ["recorded", "partial", "venue_error", "venue_unreachable", "not_recorded"];
-const SAID = { recorded: "recorded", partial: "in part", venue_error: "exchange answered with an error", venue_unreachable: "exchange unreachable", not_recorded: "no request" };
+const SAID = {
+  recorded: "recorded",
+  partial: "in part",
+  venue_error: "exchange answered with an error",
+  venue_unreachable: "exchange unreachable",
+  not_recorded: "no request",
+};
 
 // The days of the window, also those before anything was recorded.
 function allDays(times, window) {
@@ -19,25 +25,32 @@ function allDays(times, window) {
 // The rows with a value for each of these days: null where the answer has none.
 function padded(data, length) {
   const before = Array(Math.max(0, length - (data?.t.length ?? 0))).fill(null);
-  return (data?.rows ?? []).map((row) => ({ ...row, ...Object.fromEntries(["minutes", ...KINDS].map((field) => [field, [...before, ...row[field]]])) }));
+  return (data?.rows ?? []).map((row) => ({
+    ...row,
+    ...Object.fromEntries(["minutes", ...KINDS].map((field) => [field, [...before, ...row[field]]])),
+  }));
 }
 
 // The sums of several kinds of data, day by day: null where none had begun.
 function together(rows, days) {
-  const add = (field) => days.map((_, day) => {
-    const known = rows.map((row) => row[field][day]).filter((value) => value != null);
-    return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
-  });
+  const add = (field) =>
+    days.map((_, day) => {
+      const known = rows.map((row) => row[field][day]).filter((value) => value != null);
+      return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
+    });
   return Object.fromEntries(["minutes", ...KINDS].map((field) => [field, add(field)]));
 }
 
 const shareOf = (row, day) => (row.minutes[day] ? row.recorded[day] / row.minutes[day] : null);
 // Whole, nearly, in part, hardly, not: the last two are what a reader looks for.
-const degree = (share) => (share == null ? "none" : share >= 0.9995 ? 4 : share >= 0.98 ? 3 : share >= 0.75 ? 2 : share > 0 ? 1 : 0);
+const degree = (share) =>
+  share == null ? "none" : share >= 0.9995 ? 4 : share >= 0.98 ? 3 : share >= 0.75 ? 2 : share > 0 ? 1 : 0;
 
 function said(row, day, time) {
   if (row.minutes[day] == null) return `${format.day(time)}: not begun`;
-  const parts = KINDS.filter((kind) => row[kind][day] > 0).map((kind) => `${SAID[kind]} ${format.percent(row[kind][day] / row.minutes[day])}`);
+  const parts = KINDS.filter((kind) => row[kind][day] > 0).map(
+    (kind) => `${SAID[kind]} ${format.percent(row[kind][day] / row.minutes[day])}`,
+  );
   return `${format.day(time)}: ${parts.join(", ")}`;
 }
 
@@ -48,10 +61,13 @@ function whole(row) {
 }
 
 function Row({ name, days, row, open, onOpen }) {
-  return html`<tr class=${onOpen ? "" : "kind"}><th scope="row">${onOpen
-    ? html`<button type="button" aria-expanded=${open} onClick=${onOpen}>${name}</button>` : name}</th>
-    <td>${format.percent(whole(row))}</td>${days.map((time, day) => html`<td class="cell"><span class=${`degree-${degree(shareOf(row, day))}`} role="img"
-      title=${said(row, day, time)} aria-label=${said(row, day, time)}></span></td>`)}</tr>`;
+  return html`<tr class=${onOpen ? "" : "kind"}><th scope="row">${
+    onOpen ? html`<button type="button" aria-expanded=${open} onClick=${onOpen}>${name}</button>` : name
+  }</th>
+    <td>${format.percent(whole(row))}</td>${days.map(
+      (time, day) => html`<td class="cell"><span class=${`degree-${degree(shareOf(row, day))}`} role="img"
+      title=${said(row, day, time)} aria-label=${said(row, day, time)}></span></td>`,
+    )}</tr>`;
 }
 
 export function View() {
@@ -68,8 +84,10 @@ export function View() {
   const newest = days.length - 1;
   return html`<div class="boardhead"><div><h1 class="title">Coverage</h1><p class="fine about">How much of each UTC day was recorded, of every exchange and kind of data.
       Counted once an hour. An exchange opens to its kinds; a square says what was missing.</p></div>
-    <div class="controls"><div class="seg" role="group" aria-label="Window">${WINDOWS.map((one) => html`<${Choice} pressed=${one === window}
-      href=${withChoices({ window: one === WINDOWS[0] ? null : one })}>${one}<//>`)}</div>
+    <div class="controls"><div class="seg" role="group" aria-label="Window">${WINDOWS.map(
+      (one) => html`<${Choice} pressed=${one === window}
+      href=${withChoices({ window: one === WINDOWS[0] ? null : one })}>${one}<//>`,
+    )}</div>
       <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div></div>
     <${Notice} error=${error} of="Coverage" />
     ${source && html`<div class="panel below"><${Source} id="coverage" path=${path} rows="rows" /></div>`}
@@ -77,8 +95,13 @@ export function View() {
       <span class="legend"><span><i class="degree-4"></i>whole</span><span><i class="degree-3"></i>98 % and more</span><span><i class="degree-2"></i>75 %</span><span><i class="degree-1"></i>less</span><span><i class="degree-0"></i>nothing</span><span><i class="degree-none"></i>not begun</span></span></div>
     <div class="scroll" tabindex="0" role="region" aria-label="Calendar of what was recorded"><table class=${days.length > 90 ? "calendar long" : "calendar"}><thead><tr><th scope="col">Exchange</th><th scope="col">Recorded</th>
       ${days.map((time, day) => html`<th scope="col" class="cell">${day === newest || (newest - day) % 7 === 0 ? html`<span>${format.day(time)}</span>` : html`<span class="sr">${format.day(time)}</span>`}</th>`)}</tr></thead>
-    <tbody>${venues.map(([name, rows]) => html`<${Row} key=${name} name=${name} days=${days} row=${together(rows, days)} open=${venue === name}
-        onOpen=${() => go(withChoices({ venue: venue === name ? null : name }))} />${venue === name && rows.map((row) => html`<${Row} key=${`${name} ${row.endpoint}`} name=${row.endpoint} days=${days} row=${row} />`)}`)}</tbody></table></div>
+    <tbody>${venues.map(
+      ([
+        name,
+        rows,
+      ]) => html`<${Row} key=${name} name=${name} days=${days} row=${together(rows, days)} open=${venue === name}
+        onOpen=${() => go(withChoices({ venue: venue === name ? null : name }))} />${venue === name && rows.map((row) => html`<${Row} key=${`${name} ${row.endpoint}`} name=${row.endpoint} days=${days} row=${row} />`)}`,
+    )}</tbody></table></div>
     ${data && venues.length === 0 && html`<p class="none pad">Nothing has been counted yet: the first hour of recording is not over.</p>`}
     ${!data && !error && html`<div class="hold tall"></div>`}
     ${data && html`<p class="fine pad">Answered from <code>${data.source}</code>. Which minutes were not recorded is in the gaps of each series.</p>`}</section>`;

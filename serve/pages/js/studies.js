@@ -9,115 +9,409 @@ import { Link } from "./parts.js";
 import * as table from "./table.js";
 
 const options = {
-  title: (coin) => `Options of ${coin}`, names: { options: "Open interest", iv: "Implied volatility" },
-  about: "By expiry: implied volatility at the money and at 25 delta, open interest of calls and puts, and the price at which options would pay least.",
-  requests: { options: (_, coin) => `/api/options/${coin}`, iv: (_, coin) => `/api/options/${coin}/iv` }, rows: { options: "expiries", iv: "expiries" },
-  figures: ({ options: data, iv }) => data && [["Open interest", format.usd(data.totals.notional_usd, 4), `${data.venues.length} exchanges`],
-    ["Put ÷ call, open interest", format.ratio(data.totals.pcr_oi, 2), "contracts in coins"], ["Put ÷ call, volume", format.ratio(data.totals.pcr_vol, 2), "24 hours"],
-    ["At the money, 30 days", rate(iv?.cm_30d?.atm_iv), "implied volatility, a year"], ["Risk reversal, 30 days", format.change(iv?.cm_30d?.rr25, 1), "calls less puts at 25 delta"]],
+  title: (coin) => `Options of ${coin}`,
+  names: { options: "Open interest", iv: "Implied volatility" },
+  about:
+    "By expiry: implied volatility at the money and at 25 delta, open interest of calls and puts, and the price at which options would pay least.",
+  requests: { options: (_, coin) => `/api/options/${coin}`, iv: (_, coin) => `/api/options/${coin}/iv` },
+  rows: { options: "expiries", iv: "expiries" },
+  figures: ({ options: data, iv }) =>
+    data && [
+      ["Open interest", format.usd(data.totals.notional_usd, 4), `${data.venues.length} exchanges`],
+      ["Put ÷ call, open interest", format.ratio(data.totals.pcr_oi, 2), "contracts in coins"],
+      ["Put ÷ call, volume", format.ratio(data.totals.pcr_vol, 2), "24 hours"],
+      ["At the money, 30 days", rate(iv?.cm_30d?.atm_iv), "implied volatility, a year"],
+      ["Risk reversal, 30 days", format.change(iv?.cm_30d?.rr25, 1), "calls less puts at 25 delta"],
+    ],
   charts: ({ iv }) => {
     if (!iv?.expiries.length) return null;
     const value = (field) => iv.expiries.map((expiry) => expiry[field]);
     const times = value("expiry_ms");
-    return times.length > 1 && { start: times[0], end: times.at(-1), panes: [pane("term", "Implied volatility", "by expiry, a year", times,
-      [["25-delta calls", "up", value("call25_iv")], ["25-delta puts", "down", value("put25_iv")], ["at the money", "price", value("atm_iv")]], rate)] };
+    return (
+      times.length > 1 && {
+        start: times[0],
+        end: times.at(-1),
+        panes: [
+          pane(
+            "term",
+            "Implied volatility",
+            "by expiry, a year",
+            times,
+            [
+              ["25-delta calls", "up", value("call25_iv")],
+              ["25-delta puts", "down", value("put25_iv")],
+              ["at the money", "price", value("atm_iv")],
+            ],
+            rate,
+          ),
+        ],
+      }
+    );
   },
   tables: ({ options: data, iv }) => {
     const volatility = new Map((iv?.expiries ?? []).map((expiry) => [expiry.expiry, expiry]));
-    return data ? [{ name: "expiries", title: "By expiry", note: data.stale ? "stale: the oldest snapshot is over 20 minutes old" : `spot ${format.price(data.spot)}`,
-      rows: data.expiries.map((expiry) => ({ ...volatility.get(expiry.expiry), ...expiry })), columns: [table.text("Expiry", "expiry"), table.usd("Notional", "notional_usd"), table.count("Calls, coins", (row) => Math.round(row.call_oi)),
-        table.count("Puts, coins", (row) => Math.round(row.put_oi)), table.number("Put ÷ call", "pcr_oi"), table.price("Max pain", "max_pain"), table.percent("At the money", "atm_iv"), table.percent("25Δ call", "call25_iv"),
-        table.percent("25Δ put", "put25_iv"), table.change("Risk reversal", "rr25", 1), table.text("Note", (row) => (data.partial_expiries.includes(row.expiry) ? "in part" : ""))] }] : [];
+    return data
+      ? [
+          {
+            name: "expiries",
+            title: "By expiry",
+            note: data.stale ? "stale: the oldest snapshot is over 20 minutes old" : `spot ${format.price(data.spot)}`,
+            rows: data.expiries.map((expiry) => ({ ...volatility.get(expiry.expiry), ...expiry })),
+            columns: [
+              table.text("Expiry", "expiry"),
+              table.usd("Notional", "notional_usd"),
+              table.count("Calls, coins", (row) => Math.round(row.call_oi)),
+              table.count("Puts, coins", (row) => Math.round(row.put_oi)),
+              table.number("Put ÷ call", "pcr_oi"),
+              table.price("Max pain", "max_pain"),
+              table.percent("At the money", "atm_iv"),
+              table.percent("25Δ call", "call25_iv"),
+              table.percent("25Δ put", "put25_iv"),
+              table.change("Risk reversal", "rr25", 1),
+              table.text("Note", (row) => (data.partial_expiries.includes(row.expiry) ? "in part" : "")),
+            ],
+          },
+        ]
+      : [];
   },
 };
 
 const indices = {
-  title: "Indices", names: { season: "Altcoin season", fear: "Fear and greed" },
-  about: "Altcoin season: of the largest coins, how many did better than Bitcoin in 90 days. Derivatives fear and greed: how funding, open interest, positioning and liquidations compare with their own past.",
-  requests: { season: always("/api/altcoin-season"), fear: always("/api/derivatives-fear-greed") }, rows: { season: "coins", fear: "days" },
-  figures: ({ season, fear }) => [["Altcoin season", season ? season.value.toFixed(0) : format.NONE, season ? `${season.zone.replace("_", " ")}, ${season.n_beat_btc} of ${season.n_coins} coins` : ""],
+  title: "Indices",
+  names: { season: "Altcoin season", fear: "Fear and greed" },
+  about:
+    "Altcoin season: of the largest coins, how many did better than Bitcoin in 90 days. Derivatives fear and greed: how funding, open interest, positioning and liquidations compare with their own past.",
+  requests: { season: always("/api/altcoin-season"), fear: always("/api/derivatives-fear-greed") },
+  rows: { season: "coins", fear: "days" },
+  figures: ({ season, fear }) => [
+    [
+      "Altcoin season",
+      season ? season.value.toFixed(0) : format.NONE,
+      season ? `${season.zone.replace("_", " ")}, ${season.n_beat_btc} of ${season.n_coins} coins` : "",
+    ],
     ["30 days ago", season?.value_30d_ago == null ? format.NONE : season.value_30d_ago.toFixed(0), ""],
-    ["Fear and greed", fear?.today?.value ?? format.NONE, fear?.today?.label ? `${fear.today.label}, ${fear.today.provisional ? "provisional: the day is not over" : "completed"}` : ""]],
+    [
+      "Fear and greed",
+      fear?.today?.value ?? format.NONE,
+      fear?.today?.label
+        ? `${fear.today.label}, ${fear.today.provisional ? "provisional: the day is not over" : "completed"}`
+        : "",
+    ],
+  ],
   charts: ({ season, fear }) => {
     if (!season?.history.length) return null;
     const [times, values] = [0, 1].map((place) => season.history.map((day) => day[place]));
     const panes = [pane("season", "Altcoin season", "0 to 100", times, [["altcoin season", "oi", values]], index)];
     if (fear?.days.length > 1) {
-      panes.push(pane("fear", "Fear and greed", "0 to 100, completed days", fear.days.map((day) => Date.parse(day.date)), [["fear and greed", "price", fear.days.map((day) => day.value)]], index));
+      panes.push(
+        pane(
+          "fear",
+          "Fear and greed",
+          "0 to 100, completed days",
+          fear.days.map((day) => Date.parse(day.date)),
+          [["fear and greed", "price", fear.days.map((day) => day.value)]],
+          index,
+        ),
+      );
     }
     return { start: times[0], end: times.at(-1), panes };
   },
   tables: ({ season, fear }) => [
-    ...(season ? [{ name: "season", half: true, title: "Coins of the season", note: season.date, rows: season.coins, columns: [table.coin(), table.count("Rank", "rank"), table.change("90 days", "return_90d", 1), table.change("Against BTC", "vs_btc", 1), table.text("Note", (row) => (row.beat_btc ? "did better" : ""))] },
-      { name: "excluded", half: true, title: "Left out of the season", rows: season.excluded, none: "None.", columns: [table.coin(), table.text("Reason", "reason")] }] : []),
-    ...(fear?.today ? [{ name: "components", half: true, title: "Components of today", note: "percentile of the last 90 days", rows: Object.entries(fear.today.components ?? {}).map(([part, value]) => ({ part, value })),
-      columns: [table.text("Part", (row) => ({ oi: "open interest", ls: "long/short", liq: "liquidations" })[row.part] ?? row.part), table.number("Percentile", "value", 1)] }] : []),
+    ...(season
+      ? [
+          {
+            name: "season",
+            half: true,
+            title: "Coins of the season",
+            note: season.date,
+            rows: season.coins,
+            columns: [
+              table.coin(),
+              table.count("Rank", "rank"),
+              table.change("90 days", "return_90d", 1),
+              table.change("Against BTC", "vs_btc", 1),
+              table.text("Note", (row) => (row.beat_btc ? "did better" : "")),
+            ],
+          },
+          {
+            name: "excluded",
+            half: true,
+            title: "Left out of the season",
+            rows: season.excluded,
+            none: "None.",
+            columns: [table.coin(), table.text("Reason", "reason")],
+          },
+        ]
+      : []),
+    ...(fear?.today
+      ? [
+          {
+            name: "components",
+            half: true,
+            title: "Components of today",
+            note: "percentile of the last 90 days",
+            rows: Object.entries(fear.today.components ?? {}).map(([part, value]) => ({ part, value })),
+            columns: [
+              table.text(
+                "Part",
+                (row) => ({ oi: "open interest", ls: "long/short", liq: "liquidations" })[row.part] ?? row.part,
+              ),
+              table.number("Percentile", "value", 1),
+            ],
+          },
+        ]
+      : []),
   ],
 };
 
-const outcomes = [table.count("Outcomes", "n"), table.percent("Went on", "hit_rate"), table.percent("By chance", "base_rate"), table.change("Quarter below", "q1"), table.change("Median", "median"), table.change("Quarter above", "q3"), table.text("Note", (row) => (row.low_n ? "fewer than 30" : ""))];
+const outcomes = [
+  table.count("Outcomes", "n"),
+  table.percent("Went on", "hit_rate"),
+  table.percent("By chance", "base_rate"),
+  table.change("Quarter below", "q1"),
+  table.change("Median", "median"),
+  table.change("Quarter above", "q3"),
+  table.text("Note", (row) => (row.low_n ? "fewer than 30" : "")),
+];
 const horizon = (minutes) => (of) => ({ ...of, ...of.overall.find((one) => String(one.horizon_min) === minutes) });
 const spikesOf = (title, request, more) => ({
-  title, about: "Minutes with far more volume than usual, and what the price did after 5, 15 and 60 minutes: how often it went on in the direction of the spike, and how often it would have by chance.",
-  requests: { spikes: request }, rows: { spikes: "overall" }, choices: [choice("window", "Window", ["7d", "30d", "all"], "30d"), choice("horizon", "Minutes after", ["5", "15", "60"])],
-  tables: ({ spikes }, { horizon: minutes }) => (spikes ? [
-    { name: "overall", title: "Outcomes", note: `${spikes.sample} spikes, ${spikes.pending} not due yet`, rows: spikes.overall, columns: [table.number("Minutes after", "horizon_min", 0), ...outcomes] },
-    { name: "venues", title: `By exchange, ${minutes} minutes after`, rows: spikes.by.venues.map(horizon(minutes)), columns: [table.text("Exchange", (row) => row.venue + (row.hip3 ? " HIP-3" : "")), ...outcomes] },
-    { name: "directions", half: true, title: `By direction, ${minutes} minutes after`, rows: spikes.by.directions.map(horizon(minutes)), columns: [table.text("Direction", "dir"), ...outcomes] },
-    ...more(spikes)] : []),
+  title,
+  about:
+    "Minutes with far more volume than usual, and what the price did after 5, 15 and 60 minutes: how often it went on in the direction of the spike, and how often it would have by chance.",
+  requests: { spikes: request },
+  rows: { spikes: "overall" },
+  choices: [
+    choice("window", "Window", ["7d", "30d", "all"], "30d"),
+    choice("horizon", "Minutes after", ["5", "15", "60"]),
+  ],
+  tables: ({ spikes }, { horizon: minutes }) =>
+    spikes
+      ? [
+          {
+            name: "overall",
+            title: "Outcomes",
+            note: `${spikes.sample} spikes, ${spikes.pending} not due yet`,
+            rows: spikes.overall,
+            columns: [table.number("Minutes after", "horizon_min", 0), ...outcomes],
+          },
+          {
+            name: "venues",
+            title: `By exchange, ${minutes} minutes after`,
+            rows: spikes.by.venues.map(horizon(minutes)),
+            columns: [table.text("Exchange", (row) => row.venue + (row.hip3 ? " HIP-3" : "")), ...outcomes],
+          },
+          {
+            name: "directions",
+            half: true,
+            title: `By direction, ${minutes} minutes after`,
+            rows: spikes.by.directions.map(horizon(minutes)),
+            columns: [table.text("Direction", "dir"), ...outcomes],
+          },
+          ...more(spikes),
+        ]
+      : [],
 });
 const spikeAt = (base) => html`<${Link} href=${pageAt(`/spikes/${encodeURIComponent(base)}`)}>${base}<//>`;
-const spikes = spikesOf("Volume spikes", ({ window }) => `/api/spike-stats?window=${window}`, (data) => [{ name: "coins", half: true, title: "By coin, 5 minutes after", rows: data.coins,
-  columns: [{ ...table.coin(), show: spikeAt }, table.count("Outcomes", "n"), table.percent("Went on", "hit_rate"), table.change("Median", "median")] }]);
-const coinSpikes = spikesOf((coin) => `Volume spikes of ${coin}`, ({ window }, coin) => `/api/spike-stats/${encodeURIComponent(coin)}?window=${window}`, (data) => [{ name: "recent", title: "Newest", rows: data.recent,
-  columns: [table.time("Time", "ts"), table.text("Exchange", "venue"), table.text("Contract", "symbol"), table.text("Direction", "dir"), table.number("Deviations", "sig", 1), table.usd("Volume", "volume_usd"), table.price("Price", "price"),
-    ...data.horizons_min.map((minutes) => table.change(`${minutes} min`, (row) => row.outcomes.find((one) => one.horizon_min === minutes)?.return))] }]);
+const spikes = spikesOf(
+  "Volume spikes",
+  ({ window }) => `/api/spike-stats?window=${window}`,
+  (data) => [
+    {
+      name: "coins",
+      half: true,
+      title: "By coin, 5 minutes after",
+      rows: data.coins,
+      columns: [
+        { ...table.coin(), show: spikeAt },
+        table.count("Outcomes", "n"),
+        table.percent("Went on", "hit_rate"),
+        table.change("Median", "median"),
+      ],
+    },
+  ],
+);
+const coinSpikes = spikesOf(
+  (coin) => `Volume spikes of ${coin}`,
+  ({ window }, coin) => `/api/spike-stats/${encodeURIComponent(coin)}?window=${window}`,
+  (data) => [
+    {
+      name: "recent",
+      title: "Newest",
+      rows: data.recent,
+      columns: [
+        table.time("Time", "ts"),
+        table.text("Exchange", "venue"),
+        table.text("Contract", "symbol"),
+        table.text("Direction", "dir"),
+        table.number("Deviations", "sig", 1),
+        table.usd("Volume", "volume_usd"),
+        table.price("Price", "price"),
+        ...data.horizons_min.map((minutes) =>
+          table.change(`${minutes} min`, (row) => row.outcomes.find((one) => one.horizon_min === minutes)?.return),
+        ),
+      ],
+    },
+  ],
+);
 
 const percentValue = (value) => (value == null ? format.NONE : format.change(value / 100));
 const premiums = {
-  title: "Premiums", names: { kimchi: "Korea", coinbase: "Coinbase" },
-  about: "How much more a coin costs on Upbit and Bithumb, at the bank's exchange rate and at their own price of USDT, and on Coinbase, than on Binance.",
-  requests: { kimchi: ({ c, range }) => `/api/kimchi-premium/history?base=${encodeURIComponent(c)}&range=${range}`, coinbase: ({ c, range }) => `/api/coinbase-premium/history?base=${encodeURIComponent(c)}&range=${range}` },
+  title: "Premiums",
+  names: { kimchi: "Korea", coinbase: "Coinbase" },
+  about:
+    "How much more a coin costs on Upbit and Bithumb, at the bank's exchange rate and at their own price of USDT, and on Coinbase, than on Binance.",
+  requests: {
+    kimchi: ({ c, range }) => `/api/kimchi-premium/history?base=${encodeURIComponent(c)}&range=${range}`,
+    coinbase: ({ c, range }) => `/api/coinbase-premium/history?base=${encodeURIComponent(c)}&range=${range}`,
+  },
   choices: [choice("c", "Coin", ["BTC", "ETH"]), choice("range", "Range", ["7d", "30d", "90d", "1y"], "30d")],
-  figures: ({ kimchi, coinbase }) => [["Upbit", ...newest(kimchi, "upbit")], ["Bithumb", ...newest(kimchi, "bithumb")], ["Upbit, at its USDT", ...newest(kimchi, "upbit_usdt")], ["Coinbase", ...newest(coinbase, "premium")]],
+  figures: ({ kimchi, coinbase }) => [
+    ["Upbit", ...newest(kimchi, "upbit")],
+    ["Bithumb", ...newest(kimchi, "bithumb")],
+    ["Upbit, at its USDT", ...newest(kimchi, "upbit_usdt")],
+    ["Coinbase", ...newest(coinbase, "premium")],
+  ],
   charts: ({ kimchi, coinbase }, { c }) => {
     const drawn = charted(kimchi, (answer) => {
       const [times, upbit, bithumb, own] = buckets(answer, ["upbit", "bithumb", "upbit_usdt"]);
-      return [pane("korea", `Korea, ${c}`, "at the bank's rate; Upbit also at its own price of USDT", times, [["Upbit, USDT", "ink-3", own], ["Bithumb", "down", bithumb], ["Upbit", "up", upbit]], percentValue, { gaps: answer.gaps })];
+      return [
+        pane(
+          "korea",
+          `Korea, ${c}`,
+          "at the bank's rate; Upbit also at its own price of USDT",
+          times,
+          [
+            ["Upbit, USDT", "ink-3", own],
+            ["Bithumb", "down", bithumb],
+            ["Upbit", "up", upbit],
+          ],
+          percentValue,
+          { gaps: answer.gaps },
+        ),
+      ];
     });
     const other = charted(coinbase, (answer) => {
       const [times, premium] = buckets(answer, ["premium"]);
-      return [pane("coinbase", `Coinbase, ${c}`, "against Binance", times, [["Coinbase", "price", premium]], percentValue, { gaps: answer.gaps })];
+      return [
+        pane("coinbase", `Coinbase, ${c}`, "against Binance", times, [["Coinbase", "price", premium]], percentValue, {
+          gaps: answer.gaps,
+        }),
+      ];
     });
-    return drawn || other ? { start: (drawn || other).start, end: (drawn || other).end, panes: [...(drawn?.panes ?? []), ...(other?.panes ?? [])] } : null;
+    return drawn || other
+      ? {
+          start: (drawn || other).start,
+          end: (drawn || other).end,
+          panes: [...(drawn?.panes ?? []), ...(other?.panes ?? [])],
+        }
+      : null;
   },
-  tables: ({ kimchi, coinbase }) => [{ name: "sources", title: "Rates used", rows: [kimchi, coinbase].filter(Boolean), columns: [table.text("Premium", "metric"), table.text("Source", "source")] }],
+  tables: ({ kimchi, coinbase }) => [
+    {
+      name: "sources",
+      title: "Rates used",
+      rows: [kimchi, coinbase].filter(Boolean),
+      columns: [table.text("Premium", "metric"), table.text("Source", "source")],
+    },
+  ],
 };
-const newest = (answer, field) => [percentValue(answer ? at(answer[field], null) : null), answer ? `at ${format.stamp(answer.t[answer[field].findLastIndex((value) => value != null)])}` : ""];
+const newest = (answer, field) => [
+  percentValue(answer ? at(answer[field], null) : null),
+  answer ? `at ${format.stamp(answer.t[answer[field].findLastIndex((value) => value != null)])}` : "",
+];
 
 const newListings = {
-  title: "New listings", about: "USDT perps that Binance and Bybit have listed lately, and what they have done since.",
-  requests: { listings: ({ window }) => `/api/new-listings?window=${window}` }, rows: { listings: "listings" }, choices: [choice("window", "Window", ["30d", "90d"], "90d")],
-  tables: ({ listings }, { window }) => (listings ? [{ name: "listings", title: `Listed in ${window}`, rows: listings.listings, note: [...listings.failed.map((venue) => `${venue}: its list could not be read last`), ...listings.missing.map((venue) => `${venue}: never read`)].join("; "),
-    none: `Neither Binance nor Bybit has listed a perp in ${window}.`, columns: [table.coin(), table.text("Exchange", "venue"), table.text("Contract", "symbol"), table.time("Listed", (row) => row.listed_ms ?? row.launch_ms), table.price("First", "first_open"), table.price("Now", "price"), table.change("Since", "change", 1),
-      table.usd("Open interest", "oi_usd"), table.usd("Volume, 24 h", "vol_24h"), table.funding("Funding, 8 h", "funding"), table.text("Note", (row) => (row.live === false ? "not trading" : ""))] }] : []),
+  title: "New listings",
+  about: "USDT perps that Binance and Bybit have listed lately, and what they have done since.",
+  requests: { listings: ({ window }) => `/api/new-listings?window=${window}` },
+  rows: { listings: "listings" },
+  choices: [choice("window", "Window", ["30d", "90d"], "90d")],
+  tables: ({ listings }, { window }) =>
+    listings
+      ? [
+          {
+            name: "listings",
+            title: `Listed in ${window}`,
+            rows: listings.listings,
+            note: [
+              ...listings.failed.map((venue) => `${venue}: its list could not be read last`),
+              ...listings.missing.map((venue) => `${venue}: never read`),
+            ].join("; "),
+            none: `Neither Binance nor Bybit has listed a perp in ${window}.`,
+            columns: [
+              table.coin(),
+              table.text("Exchange", "venue"),
+              table.text("Contract", "symbol"),
+              table.time("Listed", (row) => row.listed_ms ?? row.launch_ms),
+              table.price("First", "first_open"),
+              table.price("Now", "price"),
+              table.change("Since", "change", 1),
+              table.usd("Open interest", "oi_usd"),
+              table.usd("Volume, 24 h", "vol_24h"),
+              table.funding("Funding, 8 h", "funding"),
+              table.text("Note", (row) => (row.live === false ? "not trading" : "")),
+            ],
+          },
+        ]
+      : [],
 };
 
 const INKS = ["price", "oi", "down", "up", "partial"];
 const compared = {
-  title: "Compare", about: "Two to five coins, each 100 at the first time that all of them have. Other coins are chosen in the address: ?c=BTC,SOL,DOGE.",
+  title: "Compare",
+  about:
+    "Two to five coins, each 100 at the first time that all of them have. Other coins are chosen in the address: ?c=BTC,SOL,DOGE.",
   requests: { overlay: ({ c, m, range }) => `/api/coins/overlay?c=${encodeURIComponent(c)}&m=${m}&range=${range}` },
-  choices: [choice("c", "Coins", ["BTC,ETH", "BTC,ETH,SOL", "SOL,XRP,DOGE"]), choice("m", "Of", ["price", "oi"]), choice("range", "Range", ["7d", "30d", "90d"], "30d")],
-  charts: ({ overlay }, { m }) => charted(overlay, (answer) => {
-    const [times, ...values] = buckets({ ...answer, ...Object.fromEntries(answer.bases.map((base) => [base, answer[answer.field_map[base]]])) }, answer.bases);
-    return [pane("compared", m === "oi" ? "Open interest" : "Price", "100 at the start", times, answer.bases.map((base, place) => [base, INKS[place], values[place]]), index)];
-  }),
-  tables: ({ overlay }) => (overlay ? [{ name: "coins", title: "Over the range", rows: overlay.bases.map((base) => ({ base, state: overlay.sources[base].state, end: at(overlay[overlay.field_map[base]] ?? [], null) })),
-    columns: [table.coin(), table.change("Change", (row) => (row.end == null ? null : row.end / 100 - 1), 1), table.text("State", "state")] }] : []),
+  choices: [
+    choice("c", "Coins", ["BTC,ETH", "BTC,ETH,SOL", "SOL,XRP,DOGE"]),
+    choice("m", "Of", ["price", "oi"]),
+    choice("range", "Range", ["7d", "30d", "90d"], "30d"),
+  ],
+  charts: ({ overlay }, { m }) =>
+    charted(overlay, (answer) => {
+      const [times, ...values] = buckets(
+        { ...answer, ...Object.fromEntries(answer.bases.map((base) => [base, answer[answer.field_map[base]]])) },
+        answer.bases,
+      );
+      return [
+        pane(
+          "compared",
+          m === "oi" ? "Open interest" : "Price",
+          "100 at the start",
+          times,
+          answer.bases.map((base, place) => [base, INKS[place], values[place]]),
+          index,
+        ),
+      ];
+    }),
+  tables: ({ overlay }) =>
+    overlay
+      ? [
+          {
+            name: "coins",
+            title: "Over the range",
+            rows: overlay.bases.map((base) => ({
+              base,
+              state: overlay.sources[base].state,
+              end: at(overlay[overlay.field_map[base]] ?? [], null),
+            })),
+            columns: [
+              table.coin(),
+              table.change("Change", (row) => (row.end == null ? null : row.end / 100 - 1), 1),
+              table.text("State", "state"),
+            ],
+          },
+        ]
+      : [],
 };
 
 const BOARDS = {
-  "/options": options, "/indices": indices, "/spikes": spikes, "/premiums": premiums, "/new-listings": newListings, "/compare": compared,
+  "/options": options,
+  "/indices": indices,
+  "/spikes": spikes,
+  "/premiums": premiums,
+  "/new-listings": newListings,
+  "/compare": compared,
 };
 
 export function View({ name }) {

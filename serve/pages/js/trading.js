@@ -11,13 +11,15 @@ function summedBy(rows, key, add) {
   for (const row of rows) {
     const sum = sums.get(row[key]) ?? { [key]: row[key], perps: 0 };
     sum.perps += 1;
-    for (const [name, value] of Object.entries(add(row))) sum[name] = value == null ? sum[name] ?? null : (sum[name] ?? 0) + value;
+    for (const [name, value] of Object.entries(add(row)))
+      sum[name] = value == null ? (sum[name] ?? null) : (sum[name] ?? 0) + value;
     sums.set(row[key], sum);
   }
   return [...sums.values()];
 }
 
-const perpsOf = (markets) => (markets?.coins ?? []).flatMap((coin) => coin.perps.map((perp) => ({ ...perp, base: coin.base })));
+const perpsOf = (markets) =>
+  (markets?.coins ?? []).flatMap((coin) => coin.perps.map((perp) => ({ ...perp, base: coin.base })));
 const byOi = (a, b) => (b.oi_usd ?? -1) - (a.oi_usd ?? -1);
 
 // Colour beside the number: four degrees on either side of zero.
@@ -32,67 +34,214 @@ const FUNDING_MOST = 1e-3;
 const YEAR = { "8 hours": format.funding, year: format.yearly };
 
 function fundingTable(markets, unit) {
-  const coins = (markets?.coins ?? []).filter((coin) => !coin.hip3 && coin.oi_usd != null).sort(byOi).slice(0, HEAT_COINS);
+  const coins = (markets?.coins ?? [])
+    .filter((coin) => !coin.hip3 && coin.oi_usd != null)
+    .sort(byOi)
+    .slice(0, HEAT_COINS);
   const venues = [...new Set(coins.flatMap((coin) => coin.perps.map((perp) => perp.venue)))].sort();
-  const cell = (venue) => (coin) => coin.perps.filter((perp) => perp.venue === venue && !perp.hip3 && perp.funding != null).sort(byOi)[0]?.funding;
-  return { name: "coins", title: "By coin and exchange", note: `per ${unit}, of the perp with the highest open interest`, rows: coins,
-    columns: [table.coin(), ...venues.map((venue) => ({ title: venue, kind: "heated", value: cell(venue),
-      show: (value) => html`<${Heat} value=${value} most=${FUNDING_MOST} said=${YEAR[unit](value)} />` }))] };
+  const cell = (venue) => (coin) =>
+    coin.perps.filter((perp) => perp.venue === venue && !perp.hip3 && perp.funding != null).sort(byOi)[0]?.funding;
+  return {
+    name: "coins",
+    title: "By coin and exchange",
+    note: `per ${unit}, of the perp with the highest open interest`,
+    rows: coins,
+    columns: [
+      table.coin(),
+      ...venues.map((venue) => ({
+        title: venue,
+        kind: "heated",
+        value: cell(venue),
+        show: (value) => html`<${Heat} value=${value} most=${FUNDING_MOST} said=${YEAR[unit](value)} />`,
+      })),
+    ],
+  };
 }
 
 const STREAK = (sign) => (sign > 0 ? "longs pay" : sign < 0 ? "shorts pay" : format.NONE);
 const funding = {
-  title: "Funding", names: { percentiles: "Percentiles", persistence: "Persistence", markets: "Markets" },
-  about: "What holders of perps pay each other, on 8 hours: above zero longs pay. Compared with each market's own past, and how long its sign has lasted.",
-  requests: { markets: always("/api/markets"), percentiles: ({ window }) => `/api/funding-percentiles?window=${window}`,
-    persistence: ({ window }) => `/api/funding-persistence?window=${window}` },
+  title: "Funding",
+  names: { percentiles: "Percentiles", persistence: "Persistence", markets: "Markets" },
+  about:
+    "What holders of perps pay each other, on 8 hours: above zero longs pay. Compared with each market's own past, and how long its sign has lasted.",
+  requests: {
+    markets: always("/api/markets"),
+    percentiles: ({ window }) => `/api/funding-percentiles?window=${window}`,
+    persistence: ({ window }) => `/api/funding-persistence?window=${window}`,
+  },
   rows: { markets: "coins" },
   choices: [choice("window", "Window", ["7d", "30d"]), choice("unit", "Per", ["8 hours", "year"])],
   tables: ({ markets, percentiles, persistence }, { window, unit }) => [
     ...(markets ? [fundingTable(markets, YEAR[unit] ? unit : "8 hours")] : []),
-    ...(percentiles ? [{ name: "percentiles", first: 25, title: "Against its own past", note: `hourly rates of ${window}`, rows: percentiles.rows,
-      none: "No perp has enough recorded hours yet.", columns: [table.coin(), table.text("Exchange", "venue"), table.usd("Open interest", "oi_usd"),
-        table.funding("Now, 8 h", "live_funding"), table.number("Percentile", "percentile", 0), table.change("10th", "p10_funding", 4),
-        table.change("Median", "median_funding", 4), table.change("90th", "p90_funding", 4),
-        table.percent("Hours known", "coverage_fraction", 0), table.text("State", (row) => (row.row_state === "Ranked" ? "" : row.row_state))] }] : []),
-    ...(persistence ? [{ name: "persistence", first: 25, title: "Sign of settled payments", note: `window ${window}`, rows: persistence.rows, none: "No settlement is recorded yet.",
-      columns: [table.coin(), table.text("Exchange", "venue"), table.change("Latest rate", "latest_rate", 4), table.number("Hours between", "interval_h", 0),
-        table.text("Sign", (row) => STREAK(row.sign)), table.number("Lasting, hours", "current_streak_h", 0),
-        table.time("Last reversal", "last_reversal_ms"), table.text("Note", (row) => (row.stale ? "stale" : ""))] }] : []),
+    ...(percentiles
+      ? [
+          {
+            name: "percentiles",
+            first: 25,
+            title: "Against its own past",
+            note: `hourly rates of ${window}`,
+            rows: percentiles.rows,
+            none: "No perp has enough recorded hours yet.",
+            columns: [
+              table.coin(),
+              table.text("Exchange", "venue"),
+              table.usd("Open interest", "oi_usd"),
+              table.funding("Now, 8 h", "live_funding"),
+              table.number("Percentile", "percentile", 0),
+              table.change("10th", "p10_funding", 4),
+              table.change("Median", "median_funding", 4),
+              table.change("90th", "p90_funding", 4),
+              table.percent("Hours known", "coverage_fraction", 0),
+              table.text("State", (row) => (row.row_state === "Ranked" ? "" : row.row_state)),
+            ],
+          },
+        ]
+      : []),
+    ...(persistence
+      ? [
+          {
+            name: "persistence",
+            first: 25,
+            title: "Sign of settled payments",
+            note: `window ${window}`,
+            rows: persistence.rows,
+            none: "No settlement is recorded yet.",
+            columns: [
+              table.coin(),
+              table.text("Exchange", "venue"),
+              table.change("Latest rate", "latest_rate", 4),
+              table.number("Hours between", "interval_h", 0),
+              table.text("Sign", (row) => STREAK(row.sign)),
+              table.number("Lasting, hours", "current_streak_h", 0),
+              table.time("Last reversal", "last_reversal_ms"),
+              table.text("Note", (row) => (row.stale ? "stale" : "")),
+            ],
+          },
+        ]
+      : []),
   ],
 };
 
-const REASON = { missing_anchor: "not observed at one of the three times", listed_recently: "listed lately", contract_changed: "its contract changed" };
+const REASON = {
+  missing_anchor: "not observed at one of the three times",
+  listed_recently: "listed lately",
+  contract_changed: "its contract changed",
+};
 const openInterest = {
-  title: "Open interest", names: { acceleration: "Acceleration", ranking: "Ranking" },
-  about: "Contracts that are open, one side, USD: where they are, whether they grow faster than an hour ago, and the exchanges on chains.",
-  requests: { markets: always("/api/markets"), acceleration: ({ min_oi: least }) => `/api/open-interest-acceleration?min_oi=${least}`, ranking: always("/api/perp-dex-ranking") },
+  title: "Open interest",
+  names: { acceleration: "Acceleration", ranking: "Ranking" },
+  about:
+    "Contracts that are open, one side, USD: where they are, whether they grow faster than an hour ago, and the exchanges on chains.",
+  requests: {
+    markets: always("/api/markets"),
+    acceleration: ({ min_oi: least }) => `/api/open-interest-acceleration?min_oi=${least}`,
+    ranking: always("/api/perp-dex-ranking"),
+  },
   rows: { markets: "coins", ranking: "venues" },
   choices: [choice("min_oi", "At least, USD", ["0", "1000000", "10000000", "100000000"], "1000000")],
   tables: ({ markets, acceleration, ranking }) => {
-    const venues = summedBy(perpsOf(markets).filter((perp) => !perp.hip3), "venue", (perp) => ({ oi: perp.oi_usd, volume: perp.vol24h })).sort((a, b) => (b.oi ?? -1) - (a.oi ?? -1));
+    const venues = summedBy(
+      perpsOf(markets).filter((perp) => !perp.hip3),
+      "venue",
+      (perp) => ({ oi: perp.oi_usd, volume: perp.vol24h }),
+    ).sort((a, b) => (b.oi ?? -1) - (a.oi ?? -1));
     const whole = venues.reduce((sum, venue) => sum + (venue.oi ?? 0), 0);
     const turnover = (row, oi, volume) => (row[oi] && row[volume] != null ? row[volume] / row[oi] : null);
     return [
-      ...(markets ? [{ name: "venues", title: "By exchange", note: "perps, newest minute, without HIP-3", rows: venues, columns: [table.text("Exchange", "venue"),
-        table.usd("Open interest", "oi"), table.share("Share", (row) => (whole && row.oi != null ? row.oi / whole : null)), table.usd("Volume, 24 h", "volume"),
-        table.number("Volume ÷ OI", (row) => turnover(row, "oi", "volume"), 1), table.count("Perps", "perps")] },
-      { name: "coins", first: 25, title: "By coin", note: "newest minute", rows: markets.coins.filter((coin) => !coin.hip3 && coin.oi_usd != null).sort(byOi), columns: [table.coin(),
-        table.sum("Open interest", "oi_usd"), table.change("1 h", "oi_1h"), table.change("4 h", "oi_4h"), table.change("24 h", "oi_24h"),
-        table.number("Volume ÷ OI", (row) => turnover(row, "oi_usd", "perp_vol24h"), 1), table.count("Exchanges", (row) => row.venues.length)] }] : []),
-      ...(acceleration ? [{ name: "acceleration", first: 25, title: "Acceleration", note: "in coins: the last hour against the hour before, in percentage points", rows: acceleration.rows,
-        none: "No contract was observed at all three times: two hours of recording are needed.", columns: [table.coin(), table.text("Exchange", "venue"),
-          table.usd("Open interest", "oi_usd"), table.change("Hour before", "previous_fraction"), table.change("Last hour", "recent_fraction"), table.number("Acceleration, pp", "acceleration_pp", 2)] },
-      { name: "unavailable", first: 10, title: "Without an acceleration", rows: acceleration.unavailable, none: "Every contract has one.",
-        columns: [table.coin(), table.text("Exchange", "venue"), table.text("Contract", "symbol"), table.text("Reason", (row) => REASON[row.reason] ?? row.reason)] }] : []),
-      ...(ranking ? [{ name: "ranking", title: "Exchanges on chains", note: `by open interest; ${format.usd(ranking.total_oi_usd)} together`, rows: ranking.venues, columns: [table.text("Exchange", "name"),
-        table.sum("Open interest", "oi_usd"), table.share("Share", "oi_share"), table.sum("Volume, 24 h", "vol24h_usd"), table.share("Share of volume", "vol_share"),
-        table.count("Markets", "markets"), table.text("State", (row) => `${row.status}, ${format.duration(row.age_s)} old`)] }] : []),
+      ...(markets
+        ? [
+            {
+              name: "venues",
+              title: "By exchange",
+              note: "perps, newest minute, without HIP-3",
+              rows: venues,
+              columns: [
+                table.text("Exchange", "venue"),
+                table.usd("Open interest", "oi"),
+                table.share("Share", (row) => (whole && row.oi != null ? row.oi / whole : null)),
+                table.usd("Volume, 24 h", "volume"),
+                table.number("Volume ÷ OI", (row) => turnover(row, "oi", "volume"), 1),
+                table.count("Perps", "perps"),
+              ],
+            },
+            {
+              name: "coins",
+              first: 25,
+              title: "By coin",
+              note: "newest minute",
+              rows: markets.coins.filter((coin) => !coin.hip3 && coin.oi_usd != null).sort(byOi),
+              columns: [
+                table.coin(),
+                table.sum("Open interest", "oi_usd"),
+                table.change("1 h", "oi_1h"),
+                table.change("4 h", "oi_4h"),
+                table.change("24 h", "oi_24h"),
+                table.number("Volume ÷ OI", (row) => turnover(row, "oi_usd", "perp_vol24h"), 1),
+                table.count("Exchanges", (row) => row.venues.length),
+              ],
+            },
+          ]
+        : []),
+      ...(acceleration
+        ? [
+            {
+              name: "acceleration",
+              first: 25,
+              title: "Acceleration",
+              note: "in coins: the last hour against the hour before, in percentage points",
+              rows: acceleration.rows,
+              none: "No contract was observed at all three times: two hours of recording are needed.",
+              columns: [
+                table.coin(),
+                table.text("Exchange", "venue"),
+                table.usd("Open interest", "oi_usd"),
+                table.change("Hour before", "previous_fraction"),
+                table.change("Last hour", "recent_fraction"),
+                table.number("Acceleration, pp", "acceleration_pp", 2),
+              ],
+            },
+            {
+              name: "unavailable",
+              first: 10,
+              title: "Without an acceleration",
+              rows: acceleration.unavailable,
+              none: "Every contract has one.",
+              columns: [
+                table.coin(),
+                table.text("Exchange", "venue"),
+                table.text("Contract", "symbol"),
+                table.text("Reason", (row) => REASON[row.reason] ?? row.reason),
+              ],
+            },
+          ]
+        : []),
+      ...(ranking
+        ? [
+            {
+              name: "ranking",
+              title: "Exchanges on chains",
+              note: `by open interest; ${format.usd(ranking.total_oi_usd)} together`,
+              rows: ranking.venues,
+              columns: [
+                table.text("Exchange", "name"),
+                table.sum("Open interest", "oi_usd"),
+                table.share("Share", "oi_share"),
+                table.sum("Volume, 24 h", "vol24h_usd"),
+                table.share("Share of volume", "vol_share"),
+                table.count("Markets", "markets"),
+                table.text("State", (row) => `${row.status}, ${format.duration(row.age_s)} old`),
+              ],
+            },
+          ]
+        : []),
     ];
   },
 };
 
-const side = (title = "Side", value = "side") => ({ ...table.text(title, value), show: (one) => html`<span class=${one === "long" ? "down" : "up"}>${one}</span>` });
+const side = (title = "Side", value = "side") => ({
+  ...table.text(title, value),
+  show: (one) => html`<span class=${one === "long" ? "down" : "up"}>${one}</span>`,
+});
 const HOUR_MS = 3_600_000;
 const negated = (values) => values.map((value) => (value == null ? null : -value));
 const symmetric = (plot, low, high) => {
@@ -100,89 +249,324 @@ const symmetric = (plot, low, high) => {
   return [-most, most];
 };
 const liquidations = {
-  title: "Liquidations", names: { reported: "Reported", wallets: "Wallets on Hyperliquid", validation: "Liquidation map" },
-  about: "Positions that exchanges closed. Some exchanges publish only a sample: sums are lower bounds. Wallets of Hyperliquid are inferred from fills.",
-  requests: { reported: always("/api/liquidations"), wallets: ({ window }) => `/api/hyperliquid/liquidations?window=${window}`, validation: always("/api/heatmap-validation") },
+  title: "Liquidations",
+  names: { reported: "Reported", wallets: "Wallets on Hyperliquid", validation: "Liquidation map" },
+  about:
+    "Positions that exchanges closed. Some exchanges publish only a sample: sums are lower bounds. Wallets of Hyperliquid are inferred from fills.",
+  requests: {
+    reported: always("/api/liquidations"),
+    wallets: ({ window }) => `/api/hyperliquid/liquidations?window=${window}`,
+    validation: always("/api/heatmap-validation"),
+  },
   rows: { reported: "coins", wallets: "largest" },
   choices: [choice("window", "Wallets", ["24h", "7d"])],
-  figures: ({ reported }) => reported && Object.entries(reported.totals).map(([window, sums]) => [
-    reported.server_ts - parseInt(window, 10) * HOUR_MS < reported.since ? `${window.replace("h", " h")}, recorded since ${format.clock(reported.since)}` : window.replace("h", " h"),
-    sums?.long == null ? format.NONE : format.sum(sums.long + sums.short, reported.markets, reported.expected),
-    sums?.long == null ? "not recorded" : html`<span class="down">${format.usd(sums.long)} longs</span> <span class="up">${format.usd(sums.short)} shorts</span>`]),
+  figures: ({ reported }) =>
+    reported &&
+    Object.entries(reported.totals).map(([window, sums]) => [
+      reported.server_ts - parseInt(window, 10) * HOUR_MS < reported.since
+        ? `${window.replace("h", " h")}, recorded since ${format.clock(reported.since)}`
+        : window.replace("h", " h"),
+      sums?.long == null ? format.NONE : format.sum(sums.long + sums.short, reported.markets, reported.expected),
+      sums?.long == null
+        ? "not recorded"
+        : html`<span class="down">${format.usd(sums.long)} longs</span> <span class="up">${format.usd(sums.short)} shorts</span>`,
+    ]),
   charts: ({ reported }) => {
     if (!reported) return null;
     const [times, long, short] = ["t", "long", "short"].map((field) => reported.timeline.map((hour) => hour[field]));
     const since = reported.since;
-    const before = times[0] < since ? [{ start: times[0], end: Math.min(since, times.at(-1) + HOUR_MS), venue: null, reason: "not_whole", text: "not recorded of every exchange" }] : [];
-    return { start: times[0], end: times.at(-1) + HOUR_MS, panes: [pane("hours", "Hour by hour", "USD, shorts above, longs below", times,
-      [["shorts", "up", short, "bars"], ["longs", "down", negated(long), "bars"]], (value) => format.usd(value == null ? null : Math.abs(value)),
-      { gaps: before, range: symmetric, tick: (value, increment) => format.usdTick(Math.abs(value), increment) })] };
+    const before =
+      times[0] < since
+        ? [
+            {
+              start: times[0],
+              end: Math.min(since, times.at(-1) + HOUR_MS),
+              venue: null,
+              reason: "not_whole",
+              text: "not recorded of every exchange",
+            },
+          ]
+        : [];
+    return {
+      start: times[0],
+      end: times.at(-1) + HOUR_MS,
+      panes: [
+        pane(
+          "hours",
+          "Hour by hour",
+          "USD, shorts above, longs below",
+          times,
+          [
+            ["shorts", "up", short, "bars"],
+            ["longs", "down", negated(long), "bars"],
+          ],
+          (value) => format.usd(value == null ? null : Math.abs(value)),
+          { gaps: before, range: symmetric, tick: (value, increment) => format.usdTick(Math.abs(value), increment) },
+        ),
+      ],
+    };
   },
   tables: ({ reported, wallets, validation }) => {
     const both = (window) => (row) => (row[window]?.long == null ? null : row[window].long + row[window].short);
-    const venues = Object.entries(reported?.by_venue ?? {}).map(([venue, sums]) => ({ venue, ...sums, whole: sums.long + sums.short })).sort((a, b) => b.whole - a.whole);
-    const events = [table.time("Time", "ts"), table.coin(), table.text("Exchange", "venue"), side(), table.usd("USD", "usd"), table.price("Price", "price")];
+    const venues = Object.entries(reported?.by_venue ?? {})
+      .map(([venue, sums]) => ({ venue, ...sums, whole: sums.long + sums.short }))
+      .sort((a, b) => b.whole - a.whole);
+    const events = [
+      table.time("Time", "ts"),
+      table.coin(),
+      table.text("Exchange", "venue"),
+      side(),
+      table.usd("USD", "usd"),
+      table.price("Price", "price"),
+    ];
     return [
-      ...(reported ? [
-        { name: "venues", half: true, title: "By exchange, 24 h", note: `since ${format.stamp(reported.since)}`, rows: venues, none: "None was reported.", columns: [table.text("Exchange", "venue"), table.usd("Longs", "long"), table.usd("Shorts", "short"), table.usd("Both", "whole"), table.count("Number", "count")] },
-        { name: "coins", half: true, first: 12, title: "By coin", rows: reported.coins, none: "None was reported.", columns: [table.coin(), ...["1h", "4h", "12h", "24h"].map((window) => table.sum(window.replace("h", " h"), both(window)))] },
-        { name: "biggest", half: true, first: 12, title: "Largest of 24 h", rows: reported.biggest, none: "None was reported.", columns: events },
-        { name: "recent", half: true, first: 12, title: "Newest", rows: reported.recent, none: "None was reported.", columns: events }] : []),
-      ...(wallets ? [{ name: "wallets", first: 20, title: "Wallets on Hyperliquid", note: wallets.complete ? "inferred from fills" : "inferred from fills; the window was not recorded whole", rows: wallets.largest, none: "None was found.",
-        columns: [table.time("Time", "t"), table.coin("Coin", "coin"), side(), table.usd("USD", "usd"), table.price("Price", "price"), table.text("Wallet", (row) => `${row.wallet.slice(0, 8)}…${row.wallet.slice(-4)}`)] }] : []),
-      ...(validation ? [{ name: "validation", title: "Does the liquidation map foresee them?", note: "rank correlation with what was then liquidated, of the map and of a naive one",
-        rows: Object.entries(validation.horizons ?? {}).map(([hours, one]) => ({ hours: Number(hours), sample: one.sample, ...one.overall })), none: "No day has been judged yet.",
-        columns: [table.number("Hours ahead", "hours", 0), table.count("Sample", "sample"), table.number("Map", "rho_model", 3), table.number("Naive", "rho_base", 3), table.percent("Hits", "hit_model"), table.text("Verdict", "verdict")] }] : []),
+      ...(reported
+        ? [
+            {
+              name: "venues",
+              half: true,
+              title: "By exchange, 24 h",
+              note: `since ${format.stamp(reported.since)}`,
+              rows: venues,
+              none: "None was reported.",
+              columns: [
+                table.text("Exchange", "venue"),
+                table.usd("Longs", "long"),
+                table.usd("Shorts", "short"),
+                table.usd("Both", "whole"),
+                table.count("Number", "count"),
+              ],
+            },
+            {
+              name: "coins",
+              half: true,
+              first: 12,
+              title: "By coin",
+              rows: reported.coins,
+              none: "None was reported.",
+              columns: [
+                table.coin(),
+                ...["1h", "4h", "12h", "24h"].map((window) => table.sum(window.replace("h", " h"), both(window))),
+              ],
+            },
+            {
+              name: "biggest",
+              half: true,
+              first: 12,
+              title: "Largest of 24 h",
+              rows: reported.biggest,
+              none: "None was reported.",
+              columns: events,
+            },
+            {
+              name: "recent",
+              half: true,
+              first: 12,
+              title: "Newest",
+              rows: reported.recent,
+              none: "None was reported.",
+              columns: events,
+            },
+          ]
+        : []),
+      ...(wallets
+        ? [
+            {
+              name: "wallets",
+              first: 20,
+              title: "Wallets on Hyperliquid",
+              note: wallets.complete ? "inferred from fills" : "inferred from fills; the window was not recorded whole",
+              rows: wallets.largest,
+              none: "None was found.",
+              columns: [
+                table.time("Time", "t"),
+                table.coin("Coin", "coin"),
+                side(),
+                table.usd("USD", "usd"),
+                table.price("Price", "price"),
+                table.text("Wallet", (row) => `${row.wallet.slice(0, 8)}…${row.wallet.slice(-4)}`),
+              ],
+            },
+          ]
+        : []),
+      ...(validation
+        ? [
+            {
+              name: "validation",
+              title: "Does the liquidation map foresee them?",
+              note: "rank correlation with what was then liquidated, of the map and of a naive one",
+              rows: Object.entries(validation.horizons ?? {}).map(([hours, one]) => ({
+                hours: Number(hours),
+                sample: one.sample,
+                ...one.overall,
+              })),
+              none: "No day has been judged yet.",
+              columns: [
+                table.number("Hours ahead", "hours", 0),
+                table.count("Sample", "sample"),
+                table.number("Map", "rho_model", 3),
+                table.number("Naive", "rho_base", 3),
+                table.percent("Hits", "hit_model"),
+                table.text("Verdict", "verdict"),
+              ],
+            },
+          ]
+        : []),
     ];
   },
 };
 
 const longShort = {
-  title: "Long and short", names: { now: "Newest", accounts: "Accounts", whales: "Whales and retail" },
-  about: "Which fraction is long: of all accounts, of the positions of top traders. Long and short contracts are always as many; who holds them is not.",
+  title: "Long and short",
+  names: { now: "Newest", accounts: "Accounts", whales: "Whales and retail" },
+  about:
+    "Which fraction is long: of all accounts, of the positions of top traders. Long and short contracts are always as many; who holds them is not.",
   requests: { now: always("/api/long-short"), accounts: series("long-short"), whales: series("whale-vs-retail") },
-  rows: { now: "coins" }, choices: [COIN, RANGE],
-  charts: ({ accounts, whales }, { c }) => charted(accounts, (answer) => {
-    const [times, long] = buckets(answer, ["v"]);
-    const panes = [pane("accounts", `Accounts long, ${c}`, "mean of Binance and Bybit", times, [["accounts", "price", long]], rate, { gaps: answer.gaps })];
-    if (!whales?.t.length) return panes;
-    const [moments, whale, retail] = buckets(whales, ["whale", "retail"]);
-    return [...panes, pane("whales", "Top positions and all accounts", "Binance", moments, [["top positions", "oi", whale], ["all accounts", "down", retail]], rate, { gaps: whales.gaps })];
-  }),
-  tables: ({ now }) => (now ? [{ name: "coins", title: "Newest", note: "fraction that is long, and its difference to 24 hours ago", rows: now.coins, columns: [table.coin(),
-    ...[["binance_accounts", "Binance accounts"], ["binance_top_pos", "Binance top positions"], ["bybit_accounts", "Bybit accounts"]].flatMap(([key, title]) => [
-      table.percent(title, (row) => row[key]?.long), table.points("24 h", (row) => row[key]?.chg_24h, { hint: `${title}, change in 24 hours` })])] }] : []),
+  rows: { now: "coins" },
+  choices: [COIN, RANGE],
+  charts: ({ accounts, whales }, { c }) =>
+    charted(accounts, (answer) => {
+      const [times, long] = buckets(answer, ["v"]);
+      const panes = [
+        pane(
+          "accounts",
+          `Accounts long, ${c}`,
+          "mean of Binance and Bybit",
+          times,
+          [["accounts", "price", long]],
+          rate,
+          { gaps: answer.gaps },
+        ),
+      ];
+      if (!whales?.t.length) return panes;
+      const [moments, whale, retail] = buckets(whales, ["whale", "retail"]);
+      return [
+        ...panes,
+        pane(
+          "whales",
+          "Top positions and all accounts",
+          "Binance",
+          moments,
+          [
+            ["top positions", "oi", whale],
+            ["all accounts", "down", retail],
+          ],
+          rate,
+          { gaps: whales.gaps },
+        ),
+      ];
+    }),
+  tables: ({ now }) =>
+    now
+      ? [
+          {
+            name: "coins",
+            title: "Newest",
+            note: "fraction that is long, and its difference to 24 hours ago",
+            rows: now.coins,
+            columns: [
+              table.coin(),
+              ...[
+                ["binance_accounts", "Binance accounts"],
+                ["binance_top_pos", "Binance top positions"],
+                ["bybit_accounts", "Bybit accounts"],
+              ].flatMap(([key, title]) => [
+                table.percent(title, (row) => row[key]?.long),
+                table.points("24 h", (row) => row[key]?.chg_24h, { hint: `${title}, change in 24 hours` }),
+              ]),
+            ],
+          },
+        ]
+      : [],
 };
 
 const basis = {
-  title: "Basis", names: { basis: "Basis", venues: "By exchange" },
-  about: "How far perps trade above or below the spot pair of the same exchange. The annual figure treats the premium as a carry.",
-  requests: { basis: (choices) => series("basis")(choices), venues: (choices) => `${series("basis")(choices)}&by=venue` },
+  title: "Basis",
+  names: { basis: "Basis", venues: "By exchange" },
+  about:
+    "How far perps trade above or below the spot pair of the same exchange. The annual figure treats the premium as a carry.",
+  requests: {
+    basis: (choices) => series("basis")(choices),
+    venues: (choices) => `${series("basis")(choices)}&by=venue`,
+  },
   choices: [COIN, RANGE],
-  charts: ({ basis: answer }, { c }) => charted(answer, () => {
-    const [times, value, annual] = buckets(answer, ["v", "ann"]);
-    return [pane("basis", `Premium, ${c}`, "fraction of spot", times, [["premium", "price", value]], (one) => format.change(one, 3), { gaps: answer.gaps }),
-      pane("annual", "Annualised", "a year", times, [["annualised", "oi", annual]], (one) => format.change(one, 1), { gaps: answer.gaps })];
-  }),
-  tables: ({ venues }) => (venues?.venues ? [{ name: "venues", title: "By exchange", note: "newest bucket with a value", none: "No exchange has both a perp and a spot pair of it.",
-    rows: Object.entries(venues.venues).map(([venue, arrays]) => ({ venue, v: at(arrays.v, null), ann: at(arrays.ann, null) })),
-    columns: [table.text("Exchange", "venue"), table.change("Premium", "v", 3), table.change("Annualised", "ann", 1)] }] : []),
+  charts: ({ basis: answer }, { c }) =>
+    charted(answer, () => {
+      const [times, value, annual] = buckets(answer, ["v", "ann"]);
+      return [
+        pane(
+          "basis",
+          `Premium, ${c}`,
+          "fraction of spot",
+          times,
+          [["premium", "price", value]],
+          (one) => format.change(one, 3),
+          { gaps: answer.gaps },
+        ),
+        pane("annual", "Annualised", "a year", times, [["annualised", "oi", annual]], (one) => format.change(one, 1), {
+          gaps: answer.gaps,
+        }),
+      ];
+    }),
+  tables: ({ venues }) =>
+    venues?.venues
+      ? [
+          {
+            name: "venues",
+            title: "By exchange",
+            note: "newest bucket with a value",
+            none: "No exchange has both a perp and a spot pair of it.",
+            rows: Object.entries(venues.venues).map(([venue, arrays]) => ({
+              venue,
+              v: at(arrays.v, null),
+              ann: at(arrays.ann, null),
+            })),
+            columns: [
+              table.text("Exchange", "venue"),
+              table.change("Premium", "v", 3),
+              table.change("Annualised", "ann", 1),
+            ],
+          },
+        ]
+      : [],
 };
 
-const bounded = (title, value, truncated) => ({ ...table.usd(title, value), show: (one, row) => (one != null && truncated(row) ? "≥ " : "") + format.usd(one) });
+const bounded = (title, value, truncated) => ({
+  ...table.usd(title, value),
+  show: (one, row) => (one != null && truncated(row) ? "≥ " : "") + format.usd(one),
+});
 const depth = {
-  title: "Order-book depth", about: "Orders within a distance of the mid price, and what a market order would cost. ≥: the recorded levels end within the band.",
-  requests: { books: always("/api/order-book-depth") }, rows: { books: "venues" }, choices: [choice("band", "Within, %", ["0.1", "0.5", "1", "2"], "1")],
-  tables: ({ books }, { band }) => (books?.venues ?? []).map(({ venue, markets, missing, n_universe: universe }) => ({
-    name: venue, title: venue, note: `${markets.length} of ${universe} books${missing.length ? `; missing: ${missing.join(", ")}` : ""}`,
-    rows: markets.map((market) => ({ ...market, ...market.depth.find((one) => one.band_pct === Number(band)) })),
-    columns: [table.coin(), table.price("Mid", "mid"), bounded(`Bids, ${band} %`, "bid_usd", (row) => row.bid_truncated), bounded(`Asks, ${band} %`, "ask_usd", (row) => row.ask_truncated),
-      table.change(`Imbalance, ${books.imbalance_band_pct} %`, "imbalance", 1), table.number(`Buying ${format.usd(books.market_order_usd)}, bps`, "cost_buy_bps", 2), table.number("Selling, bps", "cost_sell_bps", 2)],
-  })),
+  title: "Order-book depth",
+  about:
+    "Orders within a distance of the mid price, and what a market order would cost. ≥: the recorded levels end within the band.",
+  requests: { books: always("/api/order-book-depth") },
+  rows: { books: "venues" },
+  choices: [choice("band", "Within, %", ["0.1", "0.5", "1", "2"], "1")],
+  tables: ({ books }, { band }) =>
+    (books?.venues ?? []).map(({ venue, markets, missing, n_universe: universe }) => ({
+      name: venue,
+      title: venue,
+      note: `${markets.length} of ${universe} books${missing.length ? `; missing: ${missing.join(", ")}` : ""}`,
+      rows: markets.map((market) => ({ ...market, ...market.depth.find((one) => one.band_pct === Number(band)) })),
+      columns: [
+        table.coin(),
+        table.price("Mid", "mid"),
+        bounded(`Bids, ${band} %`, "bid_usd", (row) => row.bid_truncated),
+        bounded(`Asks, ${band} %`, "ask_usd", (row) => row.ask_truncated),
+        table.change(`Imbalance, ${books.imbalance_band_pct} %`, "imbalance", 1),
+        table.number(`Buying ${format.usd(books.market_order_usd)}, bps`, "cost_buy_bps", 2),
+        table.number("Selling, bps", "cost_sell_bps", 2),
+      ],
+    })),
 };
 
 const BOARDS = {
-  "/funding": funding, "/open-interest": openInterest, "/liquidations": liquidations, "/long-short": longShort, "/basis": basis, "/depth": depth,
+  "/funding": funding,
+  "/open-interest": openInterest,
+  "/liquidations": liquidations,
+  "/long-short": longShort,
+  "/basis": basis,
+  "/depth": depth,
 };
 
 export const View = () => html`<${Board} board=${boardAt(BOARDS)} />`;

@@ -487,6 +487,10 @@ HTTP = {
     ),
     "pages:offline": Requirement("interface 4.29", "pages ask nothing of another host"),
     "pages:header": Requirement("interface 4.29", "one header leads to everything that is served"),
+    "pages:evidence": Requirement(
+        "interface 4.29",
+        "a point leads to where it came from; what was known then and the accuracy are beside a metric",
+    ),
     "pages:followed": Requirement("interface 4.29", "a page asks again for what an edition changed, at once"),
     "pages:states": Requirement(
         "interface 4.29", "every page, full, young, without an edition or a budget, says so, and axe finds no fault"

@@ -244,7 +244,7 @@ class Service:
         """A page of the explorer, or with `.json` after its path the request behind it."""
 
         async def answer(private: bool) -> HTTPResponse:
-            data = data_request(request.path)
+            data = data_request(request.path, request.query_string)
             if data is not None:
                 return redirect(data, status=307)
             if leads_nowhere(request.path, self.store.edition):

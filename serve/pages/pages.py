@@ -35,11 +35,12 @@ PAGE_HEADERS = {
 
 class View(NamedTuple):
     """A page of the explorer: its main request, the module that draws it, and what this imports beside the shell's own
-    modules, so that the browser asks for all of them at once."""
+    modules, so that the browser asks for all of them at once. `asked`: the page's query is that of the request."""
 
     request: str
     module: str
     imports: tuple[str, ...] = ()
+    asked: bool = False
 
 
 CHARTS = ("js/chart.js", "vendor/uplot/uplot.js")
@@ -62,6 +63,7 @@ VIEWS = {
     "/premiums": View("/api/kimchi-premium/history?base=BTC", "js/studies.js", DECLARED),
     "/new-listings": View("/api/new-listings", "js/studies.js", DECLARED),
     "/compare": View("/api/coins/overlay?c=BTC,ETH", "js/studies.js", DECLARED),
+    "/explain": View("/api/explain", "js/explain.js", ("js/table.js",), asked=True),
     "/coverage": View("/api/coverage", "js/coverage.js"),
     "/catalog": View("/api/metrics", "js/catalog.js"),
     "/catalog/{metric}": View("/api/methodology/{metric}", "js/definition.js"),
@@ -131,11 +133,13 @@ class Pages:
         return self.frame("/docs", "API · Tidemark", _template("docs").template)
 
 
-def data_request(path: str) -> str | None:
+def data_request(path: str, query: str) -> str | None:
     """The request behind a page, for the page's path with `.json` after it; of the first page, `/index.json`."""
     page = "/" if path == "/index.json" else path.removesuffix(".json")
-    requests = (_fill(view.request, found) for pattern, view in VIEWS.items() if (found := _match(pattern, page)))
-    return next(requests, None) if page != path else None
+    for pattern, view in VIEWS.items() if page != path else ():
+        if found := _match(pattern, page):
+            return _fill(view.request, found) + (f"?{query}" if view.asked and query else "")
+    return None
 
 
 def leads_nowhere(path: str, edition: Edition | None) -> bool:

@@ -25,6 +25,7 @@ FOLDER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "224MB",
     "autoinstall_known_extensions": False,
 }
+STATED = "table_name in ('table_states', 'methodology_resources')"
 INDEX_SQL = """
 select market_id, index.venue, index.type, index.base, coalesce(left_out in ('premiums', 'structured'), false)
 from market_index as index left join market_register using (market_id) order by index.base
@@ -94,7 +95,7 @@ class Edition:
     def changed_since(self, edition_id: int | None) -> list[str] | None:
         """The paths of the API whose tables differ from those of an earlier edition; None if that is not known."""
         before = self.former.get(edition_id) if edition_id is not None else None
-        if before is None:
+        if not before or not self.states:
             return None
         same = {table for table, state in self.states.items() if before.get(table) == state}
         return sorted(path for path, reads in self.resources.items() if not same.issuperset(reads))
@@ -189,8 +190,10 @@ def open_edition(path: Path) -> Edition:
         keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
         keys = connection.execute("from base_keys").fetchall()
         minutes = connection.execute("select base, min(from_ms), max(to_ms) from minute_files group by base").fetchall()
-        states = connection.execute("from table_states").fetchall()
-        resources = connection.execute("from methodology_resources where starts_with(resource, '/')").fetchall()
+        # A replica of an earlier version has neither: what an edition changed is not known then.
+        [(stated,)] = connection.execute(f"select count(*) = 2 from duckdb_tables() where {STATED}").fetchall()
+        states = connection.execute("from table_states").fetchall() if stated else []
+        resources = connection.execute("from methodology_resources").fetchall() if stated else []
     except BaseException:
         connection.close()
         raise
@@ -204,5 +207,6 @@ def open_edition(path: Path) -> Edition:
         connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
         {base: Span(start, end) for base, start, end in minutes},
         dict(keys), frozenset(key for key, coins in Counter(key for _, key in keys).items() if coins > 1),
-        frozenset(name for (name,) in keyed), dict(states), dict(resources),
+        frozenset(name for (name,) in keyed), dict(states),
+        {path: reads for path, reads in resources if path.startswith("/")},
     )  # fmt: skip

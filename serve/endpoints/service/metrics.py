@@ -6,6 +6,7 @@ from serve.contract.endpoint import endpoint
 from serve.contract.parameters import Values
 from serve.contract.schemas import BOOLEAN, INTEGER, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.contract.serialize import Body, json_body
+from serve.queries.as_known import is_known_later
 from serve.replica.catalog import VENUES, Catalog, Metric, Tier
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Fallback, Unavailable
@@ -20,6 +21,7 @@ METRIC = object_of(
         "types": array_of(TEXT, "The market types that can be requested; empty where the metric has one alone."),
         "kinds": array_of(TEXT, "The kinds that can be requested, the default first; empty where there are none."),
         "steps": array_of(TEXT, "The steps of its series, the finest first."),
+        "known_later": {**BOOLEAN, "description": "as_known_at gives its series as it was served at an earlier time."},
         "history": {**BOOLEAN, "description": "The exchanges' own history fills in what was not recorded."},
         "series": {**TEXT, "description": "Its series: add the selectors."},
         "methodology": {**TEXT, "description": "How its values are made, from the exchanges' fields."},
@@ -61,6 +63,7 @@ def _described(metric: Metric, steps: list[Tier]) -> dict[str, Any]:
         "types": metric.types,
         "kinds": list(metric.kinds),
         "steps": [tier.step for tier in steps if tier.step_ms >= width],
+        "known_later": is_known_later(metric),
         "history": metric.history,
         "series": f"/api/series/{metric.name}",
         "methodology": f"/api/methodology/{metric.name}",

@@ -19,6 +19,12 @@ export function pageAt(path) {
 
 export const coinAt = (base) => pageAt(`/coins/${encodeURIComponent(base)}`);
 
+// Where the number of a bucket came from; `of` has the series' own choices, null leaves one out.
+export function explanationAt(of) {
+  const given = Object.entries({ ...of, tz: chosen("tz") }).filter(([, value]) => value != null);
+  return `/explain?${new URLSearchParams(given)}`;
+}
+
 // Change the address without loading: `app.js` draws the page again.
 export function go(address) {
   const leaves = new URL(address, location).pathname !== location.pathname;

@@ -1,11 +1,11 @@
 // Draws a page that is declared: what it asks of the API, what may be chosen, its figures, charts and tables. The pages
 // themselves are in `trading.js` and `studies.js`.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact/preact.js";
-import { chosen, go, withChoices } from "./address.js";
+import { chosen, explanationAt, go, withChoices } from "./address.js";
 import { useAnswer } from "./api.js";
 import { Charts, savePng } from "./chart.js";
 import * as format from "./format.js";
-import { Choice, Notice, Source } from "./parts.js";
+import { Choice, Link, Notice, Source } from "./parts.js";
 import { Table } from "./table.js";
 
 function Choose({ name, label, values, otherwise }) {
@@ -14,6 +14,22 @@ function Choose({ name, label, values, otherwise }) {
     (value) => html`<${Choice} pressed=${value === now}
     href=${withChoices({ [name]: value === otherwise ? null : value })}>${value}<//>`,
   )}</div>`;
+}
+
+// The time of which the page shows what was known then, chosen to the minute; on the clock that the page shows.
+function Then() {
+  const known = Number(chosen("known")) || null;
+  const shift = (ms) => (format.inUtc() ? 0 : new Date(ms).getTimezoneOffset() * 60_000);
+  const text = known && new Date(known - shift(known)).toISOString().slice(0, 16);
+  const choose = (event) => {
+    const ms = Date.parse(`${event.target.value}Z`);
+    go(withChoices({ known: Number.isNaN(ms) ? null : ms + shift(ms) }));
+  };
+  return html`<label>As known at <input type="datetime-local" value=${text ?? ""} onChange=${choose} /></label>${
+    known &&
+    html`<button
+    type="button" class="mini" onClick=${() => go(withChoices({ known: null }))}>Now alone</button>`
+  }`;
 }
 
 // The figures at the top: [title, value, what is said below it].
@@ -28,7 +44,10 @@ function Drawn({ panes, start, end, name }) {
   const [picked, pick] = useState(panes[0].key);
   const reset = chosen("start");
   const zoom = (from, to) => go(withChoices({ start: Math.floor(from), end: Math.ceil(to) }));
-  return html`<div class="panel drawn"><${Charts} panes=${panes} start=${start} end=${end} picked=${picked} onPick=${pick} onZoom=${zoom} plotsRef=${plots} />
+  // A pane whose `explain` names its series leads to where a value came from.
+  const explain = (pane, t) => pane.explain && go(explanationAt({ ...pane.explain, t }));
+  return html`<div class="panel drawn"><${Charts} panes=${panes} start=${start} end=${end} picked=${picked} onPick=${pick} onZoom=${zoom}
+      onExplain=${explain} plotsRef=${plots} />
     <p class="pad">${reset && html`<button type="button" class="mini" onClick=${() => go(withChoices({ start: null, end: null }))}>Whole range</button> `}<button
       type="button" class="mini" onClick=${() => savePng(plots.current, `${name}. Tidemark`, `${name}.png`)}>PNG</button></p></div>`;
 }
@@ -44,7 +63,15 @@ function Values({ panes }) {
   const [times] = panes[0].data;
   const rows = times.map((_, index) => index).reverse();
   const columns = [
-    { title: "From", left: true, value: (index) => times[index], show: format.stamp },
+    {
+      title: "From",
+      left: true,
+      value: (index) => times[index],
+      show: (t) =>
+        panes[0].explain
+          ? html`<${Link} href=${explanationAt({ ...panes[0].explain, t })}>${format.stamp(t)}<//>`
+          : format.stamp(t),
+    },
     ...panes.flatMap((pane) =>
       pane.data.slice(1).map((values, number) => ({
         title: pane.lines[number].label ?? pane.title,
@@ -69,16 +96,17 @@ export function Board({ board, name }) {
   useEffect(() => {
     document.title = `${title} · Tidemark`;
   }, [title]);
-  const all = [...Object.values(data), chosen("start"), chosen("end"), chosen("tz")];
+  const all = [...Object.values(data), chosen("start"), chosen("end"), chosen("tz"), chosen("known")];
   const charts = useMemo(() => (board.charts ? board.charts(data, choices, name) : null), all);
   const parts = { figures: board.figures?.(data, choices), tables: board.tables(data, choices, name) };
-  const waits = answers.some((answer) => !answer.data && !answer.error);
+  // A path is null where the choices need no request.
+  const waits = answers.some((answer, index) => paths[index][1] && !answer.data && !answer.error);
   return html`<div class="boardhead"><div><h1 class="title">${title}</h1><p class="fine about">${board.about}</p></div>
-      <div class="controls">${(board.choices ?? []).map((choice) => html`<${Choose} ...${choice} />`)}
+      <div class="controls">${(board.choices ?? []).map((choice) => html`<${Choose} ...${choice} />`)}${board.then && html`<${Then} />`}
         ${charts && html`<button type="button" class="mini" aria-expanded=${table} onClick=${() => setTable(!table)}>Show as table</button>`}
         <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div></div>
     ${answers.map((answer, index) => html`<${Notice} error=${answer.error} of=${board.names?.[paths[index][0]] ?? title} />`)}
-    ${source && paths.map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows?.[key] ?? "rows"} /></div>`)}
+    ${source && paths.filter(([, path]) => path).map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows?.[key] ?? "rows"} /></div>`)}
     ${parts.figures && html`<${Figures} figures=${parts.figures} />`}
     ${charts && html`<${Drawn} ...${zoomed(charts)} name=${title} />`}
     ${charts && table && html`<${Values} panes=${charts.panes} />`}

@@ -40,6 +40,10 @@ export function buckets(answer, fields) {
   return [times, ...fields.map(values)];
 }
 
+// Whether a value is one of the exchanges' own history: of a bucket with both kinds, unless every market is in it.
+export const isFetched = (origin, n, expected) =>
+  origin === "backfilled" || (origin === "mixed" && n !== expected);
+
 const KINDS = {
   line: uPlot.paths.linear({ alignGaps: 0 }),
   step: uPlot.paths.stepped({ align: 1 }),
@@ -186,7 +190,8 @@ function options(pane, colours, { width, height, isLast, start, end, since, onRe
 
 // The panes, read with the pointer, a finger or the keys. A pane has its `data` (times, then one array for each of its
 // `lines`), its `gaps`, and `read`, which gives the label, text and tone of each value in a bucket (null: the newest).
-export function Charts({ panes, start, end, since, picked, onPick, onZoom, plotsRef }) {
+// `onExplain` is called with a pane and the start of a bucket that was clicked.
+export function Charts({ panes, start, end, since, picked, onPick, onZoom, onExplain, plotsRef }) {
   const host = useRef();
   const readings = useRef([]);
   const time = useRef();
@@ -194,6 +199,7 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, plots
   const at = useRef(null);
   const timer = useRef();
   const [theme, setTheme] = useState(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
     const again = () => setTheme((times) => times + 1);
     addEventListener("themechange", again);
@@ -222,6 +228,18 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, plots
     }, SPEAK_AFTER_MS);
   };
 
+  // A click that is no drag; a finger reads values, and would leave with each.
+  const explainable = (plot, pane) => {
+    let from = null;
+    plot.over.addEventListener("pointerdown", (event) => {
+      from = event.pointerType === "touch" ? null : event.clientX;
+    });
+    plot.over.addEventListener("click", (event) => {
+      const isClick = from != null && Math.abs(event.clientX - from) < 4 && plot.cursor.idx != null;
+      if (isClick) onExplain?.(pane, pane.data[0][plot.cursor.idx]);
+    });
+  };
+
   useEffect(() => {
     const boxes = [...host.current.querySelectorAll(".plot")];
     let width = 0;
@@ -236,6 +254,7 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, plots
         onRead: (bucket) => show(index, bucket),
       }), pane.data, boxes[index]));
       plotsRef.current = plots;
+      plots.forEach((plot, index) => explainable(plot, panes[index]));
       panes.forEach((_, index) => show(index, null));
     };
     draw();
@@ -263,6 +282,9 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, plots
     const by = event.shiftKey ? 12 : 1;
     const from = at.current ?? last + 1;
     const index = { ArrowLeft: from - by, ArrowRight: from + by, Home: 0, End: last }[event.key];
+    if (event.key === "Enter" && at.current != null) {
+      onExplain?.(panes.find((pane) => pane.key === picked) ?? panes[0], panes[0].data[0][at.current]);
+    }
     if (event.key === "Escape") plotsRef.current[0].setCursor({ left: -10, top: -10 });
     if (index === undefined) return;
     event.preventDefault();
@@ -273,7 +295,7 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, plots
     plot.setCursor({ left: event.touches[0].clientX - plot.over.getBoundingClientRect().left, top: 10 });
   };
   return html`<div class="charts" ref=${host} tabindex="0" role="application" onKeyDown=${onKey} onTouchStart=${onTouch} onTouchMove=${onTouch}
-    aria-label="Charts on one time axis. Left and right arrows read one bucket after another, with Shift twelve, Home the first, End the last; Escape ends.">
+    aria-label="Charts on one time axis. Left and right arrows read one bucket after another, with Shift twelve, Home the first, End the last; Enter shows where a value came from; Escape ends.">
     ${panes.map((pane, index) => html`<section key=${pane.key} class=${`pane ${pane.key} ${picked === pane.key ? "on" : ""}`}>
       <header><button type="button" class="pick" aria-pressed=${picked === pane.key} title="Show its source" onClick=${() => onPick(pane.key)}>
         <b>${pane.title}</b> <small>${pane.unit}</small></button>

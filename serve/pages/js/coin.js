@@ -1,8 +1,8 @@
 // The page of one coin: price, open interest, funding and liquidations on one time axis, and where they come from.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact/preact.js";
-import { chosen, coinAt, go, pageAt, withChoices } from "./address.js";
+import { chosen, coinAt, explanationAt, go, pageAt, withChoices } from "./address.js";
 import { ask, Refused, useAnswer } from "./api.js";
-import { buckets, Charts, REASONS, savePng } from "./chart.js";
+import { buckets, Charts, isFetched, REASONS, savePng } from "./chart.js";
 import * as format from "./format.js";
 import { Bar, Choice, Funding, Link, Notice, Source } from "./parts.js";
 
@@ -46,9 +46,9 @@ const CHARTS = [
     } }) },
   { key: "oi", title: "Open interest", unit: "USD, one side", fields: ["v"], pane: ([, values, n, expected, origin]) => {
     // Sums over other sets of markets are not one line: fetched history is dashed, and ends where recording begins.
-    const isOurs = (_, index) => origin[index] === "recorded" || (origin[index] === "mixed" && n[index] === expected[index]);
-    const recorded = only(values, isOurs);
-    const fetched = only(values, (...bucket) => !isOurs(...bucket));
+    const isHistory = (_, index) => isFetched(origin[index], n[index], expected[index]);
+    const recorded = only(values, (...bucket) => !isHistory(...bucket));
+    const fetched = only(values, isHistory);
     return {
       lines: [{ kind: "line", ink: "oi", width: 1.35, dash: [4, 3], dots: standsAlone(fetched) }, { kind: "line", ink: "oi", width: 1.7, dots: standsAlone(recorded) }, { ink: null, width: 0 }],
       arrays: [fetched, recorded, values],
@@ -111,11 +111,11 @@ function useSeries(base, choice, venue) {
   const paths = CHARTS.map(({ key }) => `/api/series/${key}?${step ? selected.replace(/step=\w+/, `step=${step}`) : selected}`);
   // Those of the last choice stay until the new ones are there.
   const shown = useRef(null);
-  if (panes) shown.current = { panes, paths, start: panes[0].answer.start, end: panes[0].answer.end };
+  if (panes) shown.current = { panes, paths, step, start: panes[0].answer.start, end: panes[0].answer.end };
   return { shown: shown.current, isOld: !panes, error };
 }
 
-function Definition({ metric }) {
+function Definition({ base, metric }) {
   const [metrics, setMetrics] = useState(null);
   useEffect(() => {
     ask("/api/metrics").then((data) => setMetrics(data.metrics), () => {});
@@ -123,7 +123,8 @@ function Definition({ metric }) {
   const known = metrics?.find((one) => one.metric === metric);
   return html`<div class="define"><h2>Definition</h2><p>${known?.description ?? "…"}</p>${known && html`<details><summary>Formula and caveats</summary>
     <p>${known.formula}</p><ul>${known.caveats.map((caveat) => html`<li>${caveat}</li>`)}</ul></details>
-    <p class="fine">Unit: ${known.unit}. <${Link} href=${`${pageAt("/catalog")}#${known.metric}`}>All of it<//>, <a href=${known.methodology}>SQL and sources</a></p>`}</div>`;
+    <p class="fine">Unit: ${known.unit}. <${Link} href=${`${pageAt("/catalog")}#${known.metric}`}>All of it<//>, <a href=${known.methodology}>SQL and sources</a>.
+      <${Link} href=${pageAt(`/coins/${encodeURIComponent(base)}/${metric}`)}>By exchange, as known earlier, accuracy<//></p>`}</div>`;
 }
 
 // What the marks of a chart mean, in words.
@@ -137,7 +138,7 @@ function Gaps({ pane }) {
 }
 
 // The values of a chart, the newest first.
-function Values({ pane }) {
+function Values({ pane, explanation }) {
   const [all, setAll] = useState(false);
   const [times, ...columns] = pane.columns;
   const [n, expected, origin] = columns.slice(pane.fields.length);
@@ -147,7 +148,7 @@ function Values({ pane }) {
   return html`<section class="panel"><div class="bar-top"><h2>${pane.title}, ${pane.unit}</h2><span class="fine">${format.zoneName()}</span></div>
     <div class="scroll tall" tabindex="0" role="region" aria-label=${`Values of ${pane.title}`}><table class="values"><thead><tr><th scope="col" class="left">From</th>
       ${pane.fields.map((field) => html`<th scope="col">${field === "v" ? pane.title : `${field}s`}</th>`)}<th scope="col">Markets</th><th scope="col" class="left">Origin</th></tr></thead>
-    <tbody>${(all ? rows : rows.slice(0, TABLE_ROWS)).map((index) => html`<tr><th scope="row" class="left">${format.stamp(times[index])}</th>
+    <tbody>${(all ? rows : rows.slice(0, TABLE_ROWS)).map((index) => html`<tr><th scope="row" class="left"><${Link} href=${explanation(pane, times[index])}>${format.stamp(times[index])}<//></th>
       ${pane.fields.map((_, column) => html`<td>${show(columns[column][index])}</td>`)}
       <td>${n[index] == null ? format.NONE : expected[index] == null ? n[index] : `${n[index]} of ${expected[index]}`}</td>
       <td class="left">${origin[index] ?? REASONS[reason(times[index])?.reason] ?? format.NONE}</td></tr>`)}</tbody></table></div>
@@ -225,6 +226,7 @@ export function View({ name: base }) {
     const width = shown.panes[0].answer.step;
     go(withChoices({ start: Math.floor(from / width) * width, end: Math.ceil(to / width) * width, range: null, step }));
   };
+  const explanation = ({ key }, t) => explanationAt({ metric: key, base, venue, t, step: shown.step });
   if (error instanceof Refused && error.status === 404) return html`<${Unknown} base=${base} />`;
   const index = Math.max(0, CHARTS.findIndex((chart) => chart.key === picked));
   const pane = shown?.panes[index];
@@ -238,18 +240,19 @@ export function View({ name: base }) {
       <label>Exchange <select onChange=${(event) => go(withChoices({ venue: event.target.value || null }))}><option value="" selected=${!venue}>all</option>${
         [...new Set([...venues, ...(venue ? [venue] : [])])].map((one) => html`<option value=${one} selected=${one === venue}>${one}</option>`)}</select></label>
       ${start && html`<button type="button" class="mini" onClick=${() => go(withChoices({ start: null, end: null, step: null }))}>Whole range</button>`}
-      <span class="legend"><span><i class="of-gap"></i>not recorded</span><span><i class="of-part"></i>in part</span><span><i class="of-history"></i>fetched history</span></span></div>
+      <span class="legend"><span><i class="of-gap"></i>not recorded</span><span><i class="of-part"></i>in part</span><span><i class="of-history"></i>fetched history</span><span>Click a point: where it came from</span></span></div>
     <${Notice} error=${refusal} of="Charts" /><${Notice} error=${error} of="Coin" />
     <div class="coin"><div class=${`panel ${isOld && shown ? "old" : ""}`} aria-busy=${isOld}>${shown
-      ? html`<${Charts} panes=${shown.panes} start=${shown.start} end=${shown.end} since=${status?.recorded_since} picked=${CHARTS[index].key} onPick=${pick} onZoom=${zoom} plotsRef=${plots} />`
+      ? html`<${Charts} panes=${shown.panes} start=${shown.start} end=${shown.end} since=${status?.recorded_since} picked=${CHARTS[index].key} onPick=${pick} onZoom=${zoom}
+        onExplain=${(...point) => go(explanation(...point))} plotsRef=${plots} />`
       : html`<div class="hold stack"></div>`}${mixed && html`<p class="note"><b>Dashed is fetched history.</b> Not every exchange publishes its past open interest: sums of other
         sets of markets are two lines, and the step between them is not a change of positions.</p>`}</div>
       <aside class="panel side" aria-label="Source of the chart"><div class="seg full" role="group" aria-label="Chart">${CHARTS.map((chart) => html`<button type="button" aria-pressed=${chart.key === CHARTS[index].key}
           onClick=${() => pick(chart.key)}>${chart.title}</button>`)}</div>
-        ${pane ? html`<${Definition} metric=${pane.key} /><${Source} key=${pane.key} id="series" path=${shown.paths[index]}
+        ${pane ? html`<${Definition} base=${base} metric=${pane.key} /><${Source} key=${pane.key} id="series" path=${shown.paths[index]}
           png=${() => savePng(plots.current, `${base}: ${CHARTS.map((chart) => chart.title).join(", ")}. Tidemark, ${pane.answer.source ?? ""}`, `${base}.png`)} />
           <p class="pad"><button type="button" class="mini" aria-expanded=${Boolean(table)} onClick=${() => go(withChoices({ table: table ? null : 1 }))}>Show as table</button></p><${Gaps} pane=${pane} />`
       : html`<div class="hold stack"></div>`}</aside></div>
-    ${table && pane && html`<div class="below-charts"><${Values} key=${pane.key} pane=${pane} /></div>`}
+    ${table && pane && html`<div class="below-charts"><${Values} key=${pane.key} pane=${pane} explanation=${explanation} /></div>`}
     <div class="lower"><${Venues} rows=${byVenue(coin?.market.perps ?? [])} /><${Liquidations} data=${coin?.liquidations} /></div>`;
 }

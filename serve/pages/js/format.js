@@ -55,6 +55,15 @@ export const count = (value) => (value == null ? NONE : value.toLocaleString("en
 export const ratio = (value, places = 1) => (value == null ? NONE : value.toFixed(places));
 export const tone = (value) => (value > 0 ? "up" : value < 0 ? "down" : "");
 
+// How a unit of /api/metrics is said, and a tick of its axis.
+export function sayers(metric, unit) {
+  if (metric === "price") return [price, priceTick];
+  if (unit.includes("fraction per 8 hours")) return [funding, fundingTick];
+  if (unit.startsWith("fraction")) return [(value) => change(value, 3), fundingTick];
+  const plain = (value) => ratio(value, 3);
+  return unit.startsWith("ratio") ? [plain, plain] : [(value) => usd(value, 4), usdTick];
+}
+
 export function duration(seconds) {
   if (seconds == null) return NONE;
   if (seconds < 90) return `${Math.round(seconds)} s`;

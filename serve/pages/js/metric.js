@@ -1,30 +1,27 @@
-// The page of one metric of a coin: its sum or mean, and the same of each exchange, on one time axis.
+// The page of one metric of a coin: its sum or mean, and the same of each exchange, on one time axis, what was known of it
+// at an earlier time, and how far it is from what the exchanges publish afterwards.
 import { html } from "../vendor/preact/preact.js";
-import { coinAt, pageAt } from "./address.js";
+import { chosen, coinAt, explanationAt, pageAt } from "./address.js";
 import { useAnswer } from "./api.js";
 import { Board } from "./board.js";
-import { buckets } from "./chart.js";
+import { buckets, isFetched } from "./chart.js";
 import * as format from "./format.js";
 import { Link, Notice } from "./parts.js";
 import * as table from "./table.js";
 
 const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
+const STEP_NAMES = { 60000: "1m", 300000: "5m", 900000: "15m", 3600000: "1h", 14400000: "4h", 86400000: "1d" };
+const HOUR_MS = 3_600_000;
+const DAYS_OF = { "1d": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365 };
+const KNOWN_DAYS = 7;
+const COMPARED = ["price", "volume", "oi", "funding", "liquidations"];
 const last = (values, index) => (index == null ? values.findLast((value) => value != null) : values[index]) ?? null;
-
-// How a unit of /api/metrics is said, and a tick of its axis.
-function sayers(metric, unit) {
-  if (metric === "price") return [format.price, format.priceTick];
-  if (unit.includes("fraction per 8 hours")) return [format.funding, format.fundingTick];
-  if (unit.startsWith("fraction")) return [(value) => format.change(value, 3), format.fundingTick];
-  const ratio = (value) => format.ratio(value, 3);
-  return unit.startsWith("ratio") ? [ratio, ratio] : [(value) => format.usd(value, 4), format.usdTick];
-}
 
 // Where the answer says which values are fetched history, these are dashed, and a sum in which markets are missing is ≥.
 function ofOneField(key, title, unit, answer, [field], [show, tick], gaps) {
   const [times, values, n, expected, origin] = buckets(answer, [field, "n", "expected", "origin"]);
   const where = (isHistory) =>
-    values.map((value, index) => ((origin[index] === "backfilled") === isHistory ? value : null));
+    values.map((value, index) => (isFetched(origin[index], n[index], expected[index]) === isHistory ? value : null));
   const missing = (index) => n[index] != null && expected[index] != null && n[index] < expected[index];
   const recorded = where(false);
   const few = recorded.filter((value) => value != null).length <= 3;
@@ -78,68 +75,141 @@ function ofFields(key, title, unit, answer, fields, [show, tick], gaps) {
 const pane = (key, title, unit, answer, fields, ...more) =>
   (fields.length > 1 ? ofFields : ofOneField)(key, title, unit, answer, fields, ...more);
 
+// The values as they were known at a time, beside those of now.
+function withThen(pane, whole, then, [field], known, show) {
+  if (!then?.t.length) return pane;
+  const [, values] = buckets({ ...then, start: whole.start, end: whole.end, step: whole.step }, [field]);
+  const line = { label: `as known ${format.stamp(known)}`, kind: "line", ink: "down", width: 1.4, dash: [2, 3] };
+  return {
+    ...pane,
+    lines: pane.lines.toSpliced(-1, 0, line),
+    data: pane.data.toSpliced(-1, 0, values),
+    read: (index) => [...pane.read(index), ["as known", show(last(values, index)), "down"]],
+  };
+}
+
 // Of the exchange alone its own gap is all that there is; a part stays a part.
 const gapsOf = (gaps, venue) =>
   gaps
     .filter((gap) => gap.venue == null || gap.venue === venue)
     .map((gap) => (gap.reason === "partial" ? gap : { ...gap, venue: null }));
 
-function boardOf(base, known) {
+// `newest`: the hour of the newest data, before which a week is known as it was.
+function boardOf(base, known, newest) {
   const { metric, title, unit, fields } = known;
-  const say = sayers(metric, unit);
+  const say = format.sayers(metric, unit);
   const path = ({ range }) =>
     `/api/series/${metric}?base=${encodeURIComponent(base)}&range=${encodeURIComponent(range)}&step=${STEP_OF[range] ?? "auto"}&coverage=1`;
   const byVenue = known.selectors.includes("base");
-  const ofVenue = ({ t, step, start, end, gaps }, venue, arrays) =>
-    pane(venue, venue, "", { ...arrays, t, step, start, end }, fields, say, gapsOf(gaps, venue));
+  const compared = COMPARED.includes(metric);
+  const then = Number(chosen("known")) || null;
+  const explain = ({ step }, venue) => ({ metric, base: byVenue ? base : null, venue, step: STEP_NAMES[step] });
+  const ofVenue = ({ t, step, start, end, gaps }, venue, arrays) => ({
+    ...pane(venue, venue, "", { ...arrays, t, step, start, end }, fields, say, gapsOf(gaps, venue)),
+    explain: explain({ step }, venue),
+  });
+  const ofThen = ({ range }) => {
+    const start = newest - Math.min(DAYS_OF[range] ?? 1, KNOWN_DAYS) * 24 * HOUR_MS + HOUR_MS;
+    return `/api/series/${metric}?base=${encodeURIComponent(base)}&start=${start}&end=${then}&step=${STEP_OF[range] ?? "5m"}&as_known_at=${then}`;
+  };
   return {
     title: `${base}: ${title}`,
     about: html`${known.description} <${Link} href=${pageAt(`/catalog/${metric}`)}>Formula and caveats<//>, <${Link}
       href=${coinAt(base)}>${base}<//>`,
-    requests: { whole: path, ...(byVenue && { venues: (choices) => `${path(choices)}&by=venue` }) },
-    names: { whole: title, venues: "By exchange" },
+    requests: {
+      whole: path,
+      ...(byVenue && { venues: (choices) => `${path(choices)}&by=venue` }),
+      ...(compared && { accuracy: () => `/api/accuracy?metric=${metric}&window=30d` }),
+      then: (choices) => (then ? ofThen(choices) : null),
+    },
+    names: { whole: title, venues: "By exchange", accuracy: "Accuracy", then: "As known" },
     choices: [{ name: "range", label: "Range", values: Object.keys(STEP_OF), otherwise: "7d" }],
-    charts: ({ whole, venues }) =>
+    then: known.known_later,
+    charts: ({ whole, venues, then: before }) =>
       whole &&
       whole.t.length > 0 && {
         start: whole.start,
         end: whole.end,
         panes: [
-          pane("whole", title, unit, whole, fields, say, whole.gaps),
+          {
+            ...withThen(
+              pane("whole", title, unit, whole, fields, say, whole.gaps),
+              whole,
+              before,
+              fields,
+              then,
+              say[0],
+            ),
+            explain: explain(whole),
+          },
           ...Object.entries(venues?.venues ?? {}).map(([venue, arrays]) => ofVenue(venues, venue, arrays)),
         ],
       },
-    tables: ({ venues }) =>
-      venues?.venues
-        ? [
-            {
-              name: "venues",
-              title: "By exchange",
-              note: "newest bucket with a value",
-              rows: Object.entries(venues.venues).map(([venue, arrays]) => ({
-                venue,
-                ...Object.fromEntries(fields.map((field) => [field, last(arrays[field], null)])),
-              })),
-              columns: [
-                table.text("Exchange", "venue"),
-                ...fields.map((field) => ({
-                  title: fields.length > 1 ? field : title,
-                  value: (row) => row[field],
-                  show: say[0],
-                })),
-              ],
-            },
-          ]
-        : [],
+    tables: ({ venues, accuracy }) => [
+      ...(venues?.venues ? [ofVenues(venues, accuracy, fields, title, say[0])] : []),
+      ...(accuracy ? [differences(accuracy, metric, say[0])] : []),
+    ],
+  };
+}
+
+// The newest value of each exchange, and how far its values were from its own history on the last day compared.
+function ofVenues({ venues }, accuracy, fields, title, show) {
+  const compared = Object.fromEntries((accuracy?.rows ?? []).toReversed().map((row) => [row.venue, row]));
+  return {
+    name: "venues",
+    title: "By exchange",
+    note: "newest bucket with a value",
+    rows: Object.entries(venues).map(([venue, arrays]) => ({
+      venue,
+      median: compared[venue]?.median_difference,
+      ...Object.fromEntries(fields.map((field) => [field, last(arrays[field], null)])),
+    })),
+    columns: [
+      table.text("Exchange", "venue"),
+      ...fields.map((field) => ({
+        title: fields.length > 1 ? field : title,
+        value: (row) => row[field],
+        show,
+      })),
+      table.percent("From its own history, median", "median", 4),
+    ],
+  };
+}
+
+// What was recorded against what the exchange says of the same time; the greatest difference of a day is explained.
+function differences({ rows }, metric, show) {
+  const explanation = ({ worst_market: market, worst_ms: t }) => explanationAt({ metric, market, t });
+  return {
+    name: "accuracy",
+    title: "Against the exchanges' own history",
+    note: "recorded values and those that an exchange publishes of the same time afterwards; 30 days",
+    none: "Nothing is compared yet: the first whole recorded day is, once it has ended.",
+    first: 30,
+    rows,
+    columns: [
+      table.text("Day", "day"),
+      table.text("Exchange", "venue"),
+      table.count("Compared", "n"),
+      table.percent("Median", "median_difference", 4),
+      table.percent("99th percentile", "p99_difference", 3),
+      table.percent("Greatest", "worst_difference", 3),
+      table.text("There", "worst_market", {
+        show: (market, row) => html`<${Link} href=${explanation(row)}>${market}<//>, ${format.stamp(row.worst_ms)}`,
+      }),
+      { title: "Recorded", value: (row) => row.worst_recorded, show },
+      { title: "Published", value: (row) => row.worst_published, show },
+      table.count("Minutes missing", "minutes_missing"),
+    ],
   };
 }
 
 export function View({ name: base, part }) {
   const { data, error } = useAnswer("/api/metrics");
+  const asOf = useAnswer("/api/status").data?.as_of ?? Date.now();
   const known = data?.metrics.find((one) => one.metric === part || one.aliases.includes(part));
   if (!data && error) return html`<h1 class="title">${base}: ${part}</h1><${Notice} error=${error} of="Metrics" />`;
   if (!data) return html`<div class="hold tall"></div>`;
   if (!known)
     return html`<h1 class="title">No metric is called ${part}</h1><p><${Link} href=${pageAt("/catalog")}>All metrics<//></p>`;
-  return html`<${Board} board=${boardOf(base, known)} name=${base} />`;
+  return html`<${Board} board=${boardOf(base, known, asOf - (asOf % HOUR_MS))} name=${base} />`;
 }

@@ -5,6 +5,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +15,12 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, VIEWS, Pages, data_request
-from tests.support.replica.replica import publish
+from tests.support.replica.replica import AS_OF_MS, publish
 from tests.support.servers.api_server import ROOT, Api, free_port, running, some_address
 
 VENDOR = FOLDER / "vendor"
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"  # As browsers ask.
-MINUTE = 60_000
+MINUTE, HOUR = 60_000, 3_600_000
 NONE = "\N{EN DASH}"
 FILES = Pages().files
 
@@ -64,7 +65,9 @@ def test_a_page_leads_to_its_request(api: Api) -> None:
         answer = api.get(path)
         assert (answer.status, answer.headers["location"]) == (307, request)
         assert api.get(request).status == 200
-        assert data_request(path.removesuffix(".json")) is None
+        assert data_request(path.removesuffix(".json"), "") is None
+    assert data_request("/explain.json", "metric=oi&t=1") == "/api/explain?metric=oi&t=1"
+    assert data_request("/coins/BTC.json", "range=1d") == "/api/coin/BTC"
     alternate = '<link rel="alternate" type="application/json" href="/api/coin/BTC">'
     assert alternate in api.get("/coins/BTC", Accept=HTML).body.decode()
 
@@ -445,8 +448,12 @@ BOARDS = [path for path in VIEWS if path not in ("/", "/coins/{base}")]
 REQUESTS = 6
 
 
+# A page of one number needs to be asked for one.
+NUMBER = f"/explain?metric=oi&base=BTC&t={AS_OF_MS - 60 * MINUTE}"
+
+
 def address(path: str) -> str:
-    return re.sub(r"{(\w+)}", lambda name: NAMES[name[1]], path)
+    return NUMBER if NUMBER.startswith(f"{path}?") else re.sub(r"{(\w+)}", lambda name: NAMES[name[1]], path)
 
 
 @pytest.mark.requirement("pages:usable", "pages:policy", "pages:offline")
@@ -469,7 +476,7 @@ def test_every_page_is_drawn_small_and_fits_a_telephone(visit: Visit, api: Api, 
 @pytest.mark.requirement("pages:shell")
 @pytest.mark.parametrize("path", [address(path) for path in BOARDS])
 def test_every_page_leads_to_its_request(api: Api, path: str) -> None:
-    led = api.get(f"{path}.json")
+    led = api.get(path.replace("?", ".json?") if "?" in path else f"{path}.json")
     assert led.status == 307
     assert api.get(led.headers["location"]).status in (200, 503)
 
@@ -556,6 +563,58 @@ def test_a_refused_request_leaves_the_other_tables(visit: Visit) -> None:
     expect(page.locator(".notice.bad")).to_contain_text("37 s")
     expect(page.get_by_role("region", name="By exchange")).to_be_visible()
     visit.faults[:] = [fault for fault in visit.faults if "429" not in fault]
+
+
+@pytest.mark.requirement("pages:true", "pages:evidence")
+def test_a_click_on_a_point_shows_where_it_came_from(visit: Visit) -> None:
+    page = visit.open("/coins/BTC/oi?range=1d", CHART)
+    page.locator(".charts").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/explain?*")
+    by_keys = visit.json(page.url.removeprefix(visit.at).replace("/explain?", "/api/explain?"))
+    assert (by_keys["metric"], by_keys["base"], by_keys["step"], by_keys["venue"]) == ("oi", "BTC", 5 * MINUTE, None)
+    markets = page.get_by_role("region", name="Markets in it")
+    expect(markets.locator("tbody tr")).to_have_count(by_keys["total"])
+    expect(page.locator(".figures .sub")).to_have_text(f"the sum of {by_keys['total']} markets")
+    markets.get_by_role("link").last.click()
+    expect(page.get_by_role("region", name=f"Parts of {by_keys['markets'][-1]['market_id']}")).to_be_visible()
+    page.go_back()
+    page.go_back()
+    plot = page.locator(".pane .plot .u-over").nth(1)
+    plot.click(position={"x": 300, "y": 20})
+    page.wait_for_url("**/explain?*")
+    assert "venue=" in page.url
+
+
+@pytest.mark.requirement("pages:true", "pages:evidence")
+def test_a_chart_has_what_was_known_then(visit: Visit) -> None:
+    known = AS_OF_MS - AS_OF_MS % HOUR - 2 * HOUR
+    answer_with(visit, "**/api/series/oi*as_known_at*", lambda then: then.update(v=[1e9] * len(then["v"])))
+    page = visit.open(f"/coins/BTC/oi?range=7d&known={known}", CHART)
+    expect(page.locator(".pane .reads").first).to_contain_text("as known$1.000B")
+    [asked] = [url for url in visit.asked if "as_known_at" in url]
+    assert f"as_known_at={known}" in asked
+    with page.expect_request(lambda request: f"as_known_at={known - HOUR}" in request.url):
+        earlier = datetime.fromtimestamp((known - HOUR) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
+        page.get_by_label("As known at").fill(earlier)
+    page.get_by_role("button", name="Now alone").click()
+    expect(page.locator(".pane .reads").first).not_to_contain_text("as known")
+
+
+@pytest.mark.requirement("pages:true", "pages:evidence")
+def test_an_exchange_is_compared_with_its_own_history(visit: Visit) -> None:
+    page = visit.open("/coins/BTC/volume?range=1d", CHART)
+    rows = visit.json("/api/accuracy?metric=volume&window=30d")["rows"]
+    assert rows
+    compared = page.get_by_role("region", name="Against the exchanges' own history")
+    expect(compared.locator("tbody tr")).to_have_count(len(rows))
+    expect(compared).to_contain_text(rows[0]["worst_market"])
+    medians = {row["venue"]: f"{row['median_difference'] * 100:.4f}%" for row in reversed(rows)}
+    for venue, median in medians.items():
+        row = page.get_by_role("region", name="By exchange").get_by_role("row", name=venue)
+        expect(row).to_contain_text(median)
 
 
 @pytest.mark.requirement("pages:true")

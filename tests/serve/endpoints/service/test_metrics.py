@@ -18,6 +18,8 @@ def test_each_metric_has_its_definition(api: Api) -> None:
         for part in ("title", "description", "unit", "formula", "caveats", "aliases"):
             assert metrics[name][part] == written[part], (name, part)
         assert metrics[name]["fields"] == list(written["fields"])
+    later = {name for name, one in metrics.items() if one["known_later"]}
+    assert later == {"price", "oi", "funding", "volume", "liquidations", "taker-flow", "cvd", "basis"}
     assert metrics["long-short"]["kinds"] == ["accounts", "top_acct", "top_pos", "taker_buy"]
     assert (metrics["oi"]["types"], metrics["oi"]["selectors"]) == (["perp", "all"], ["base", "market"])
     assert got["source"] == "catalog@e1842"

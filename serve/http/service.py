@@ -248,7 +248,7 @@ class Service:
             if data is not None:
                 return redirect(data, status=307)
             if leads_nowhere(request.path, self.store.edition):
-                message = f"{request.path} names a coin or a metric that there is not; /api/search finds them"
+                message = f"{request.path} names a coin, a market or a metric that there is not; /api/search finds them"
                 return self._missing(request, message, private)
             return self._html(request, self.pages.shell(request.path), private)
 

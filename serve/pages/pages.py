@@ -48,8 +48,9 @@ TABLES = ("js/board.js", "js/table.js", *CHARTS)
 DECLARED = ("js/declare.js", *TABLES)
 VIEWS = {
     "/": View("/api/markets", "js/home.js"),
-    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", CHARTS),
+    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", ("js/table.js", *CHARTS)),
     "/coins/{base}/{metric}": View("/api/series/{metric}?base={base}&by=venue", "js/metric.js", TABLES),
+    "/markets/{market}": View("/api/instruments?market={market}", "js/market.js", DECLARED),
     "/funding": View("/api/funding-percentiles", "js/trading.js", DECLARED),
     "/open-interest": View("/api/open-interest-acceleration", "js/trading.js", DECLARED),
     "/liquidations": View("/api/liquidations", "js/trading.js", DECLARED),
@@ -101,7 +102,7 @@ class Pages:
 
     def frame(self, path: str, title: str, page: str) -> Body:
         """The whole HTML of the page at a path. `page` is what it adds to the head, then `<body>`, then its content."""
-        within = "/" if path.startswith("/coins/") else path
+        within = "/" if path.startswith(("/coins/", "/markets/")) else path
         links = [f'<a href="{at}"{_current(at == within)}>{name}</a>' for at, name in SURFACES.items()]
         if self.dagster:
             # It has no login and listens on this machine alone: header.js shows the link to a browser that is on it.
@@ -143,11 +144,12 @@ def data_request(path: str, query: str) -> str | None:
 
 
 def leads_nowhere(path: str, edition: Edition | None) -> bool:
-    """Whether the path of a page names a coin or a metric that the edition does not have."""
+    """Whether the path of a page names a coin, a market or a metric that the edition does not have."""
     if edition is None:
         return False
     metric: Callable[[str], object] = edition.catalog.by_name.get
-    known = {"base": edition.base, "coin": edition.base, "metric": metric}
+    market: Callable[[str], object] = edition.markets.get
+    known = {"base": edition.base, "coin": edition.base, "metric": metric, "market": market}
     for pattern in VIEWS:
         if found := _match(pattern, path):
             return any(known[name](unquote(text)) is None for name, text in found.groupdict().items())

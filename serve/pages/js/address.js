@@ -19,6 +19,8 @@ export function pageAt(path) {
 
 export const coinAt = (base) => pageAt(`/coins/${encodeURIComponent(base)}`);
 
+export const marketAt = (market) => pageAt(`/markets/${market}`);
+
 // Where the number of a bucket came from; `of` has the series' own choices, null leaves one out.
 export function explanationAt(of) {
   const given = Object.entries({ ...of, tz: chosen("tz") }).filter(([, value]) => value != null);

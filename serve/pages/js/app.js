@@ -170,7 +170,7 @@ function Page() {
   const [loaded, setLoaded] = useState({});
   const [match, module] = viewOf(location.pathname);
   useEffect(() => {
-    const within = location.pathname.startsWith("/coins/") ? "/" : location.pathname;
+    const within = /^\/(coins|markets)\//.test(location.pathname) ? "/" : location.pathname;
     for (const link of nav.querySelectorAll("a")) {
       if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");

@@ -1,10 +1,12 @@
 // The page of one coin: price, open interest, funding and liquidations on one time axis, and where they come from.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact/preact.js";
-import { chosen, coinAt, explanationAt, go, pageAt, withChoices } from "./address.js";
+import { chosen, coinAt, explanationAt, go, marketAt, pageAt, withChoices } from "./address.js";
 import { ask, Refused, useAnswer } from "./api.js";
 import { buckets, Charts, isFetched, REASONS, savePng } from "./chart.js";
 import * as format from "./format.js";
 import { Bar, Choice, Funding, Link, Notice, Source } from "./parts.js";
+import * as table from "./table.js";
+import { Table } from "./table.js";
 
 // The ranges with the step that each has without a choice.
 const RANGES = { "1h": "1m", "6h": "1m", "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
@@ -178,6 +180,16 @@ function Venues({ rows }) {
     ${rows.length === 0 && html`<p class="none pad">No exchange has reported a perp of it in the last minutes.</p>`}</section>`;
 }
 
+// Every market of the coin, each with a page of its own.
+const marketTable = ({ perps, spots }) => ({
+  name: "markets", title: "Markets", note: "newest minute", none: "None was reported in the last minutes.",
+  rows: [...perps.map((one) => ({ ...one, type: "perp" })), ...spots.map((one) => ({ ...one, type: "spot" }))],
+  columns: [
+    table.text("Market", (one) => `${one.venue}:${one.type}:${one.symbol}`, { show: (market) => html`<${Link} href=${marketAt(market)}>${market}<//>` }),
+    table.price("Price", "price"), table.usd("Open interest", "oi_usd"), table.usd("Volume, 24 h", "vol24h"), table.funding("Funding, 8 h", "funding"),
+  ],
+});
+
 function Liquidations({ data }) {
   const day = data?.totals["24h"];
   return html`<section class="panel"><div class="bar-top"><h2>Newest liquidations</h2><span class="fine">${day?.long != null && html`
@@ -254,5 +266,6 @@ export function View({ name: base }) {
           <p class="pad"><button type="button" class="mini" aria-expanded=${Boolean(table)} onClick=${() => go(withChoices({ table: table ? null : 1 }))}>Show as table</button></p><${Gaps} pane=${pane} />`
       : html`<div class="hold stack"></div>`}</aside></div>
     ${table && pane && html`<div class="below-charts"><${Values} key=${pane.key} pane=${pane} explanation=${explanation} /></div>`}
-    <div class="lower"><${Venues} rows=${byVenue(coin?.market.perps ?? [])} /><${Liquidations} data=${coin?.liquidations} /></div>`;
+    <div class="lower"><${Venues} rows=${byVenue(coin?.market.perps ?? [])} /><${Liquidations} data=${coin?.liquidations} /></div>
+    ${coin && html`<div class="below-charts"><${Table} first=${20} ...${marketTable(coin.market)} /></div>`}`;
 }

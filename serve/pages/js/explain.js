@@ -1,6 +1,6 @@
 // Where one number of a chart came from: the markets in it, the parts of one of them, and the exchange's own responses.
 import { html, useEffect } from "../vendor/preact/preact.js";
-import { chosen, coinAt, pageAt, withChoices } from "./address.js";
+import { chosen, coinAt, marketAt, pageAt, withChoices } from "./address.js";
 import { useAnswer } from "./api.js";
 import * as format from "./format.js";
 import { Choice, Link, Notice, Source } from "./parts.js";
@@ -48,7 +48,7 @@ function Evidence({ evidence, say }) {
     ...fields.map((field) => ({ title: field, value: (part) => part.values[field], show: say })),
   ];
   const whole = chosen("body") === "1";
-  return html`<${Table} name="parts" title=${`Parts of ${of}`} note="the finest that is kept" columns=${columns} rows=${parts} first=${60} />
+  return html`<${Table} name="parts" title=${`Parts of ${of}`} note=${html`the finest that is kept; <${Link} href=${marketAt(of)}>the market<//>`} columns=${columns} rows=${parts} first=${60} />
     <div class="boardhead explained"><div><h2 class="title">Responses of ${t == null ? of : format.stamp(t)}</h2>
       ${reason && html`<p class="fine about">${reason}</p>`}</div><div class="controls">${responses.length > 0 && html`<${Choice}
       pressed=${whole} href=${withChoices({ body: whole ? null : 1 })} class="mini">Bodies<//>`}</div></div>

@@ -84,7 +84,11 @@ function part(ms, options) {
 const MINUTES = { hour: "2-digit", minute: "2-digit" };
 export const clock = (ms) => (ms == null ? NONE : part(ms, MINUTES));
 export const clockSeconds = (ms) => (ms == null ? NONE : part(ms, { ...MINUTES, second: "2-digit" }));
-export const day = (ms) => part(ms, { day: "numeric", month: "short" });
+// With its year, unless that is this year.
+export function day(ms) {
+  const year = new Date(ms).getUTCFullYear() === new Date().getUTCFullYear() ? {} : { year: "numeric" };
+  return part(ms, { day: "numeric", month: "short", ...year });
+}
 export const stamp = (ms) => (ms == null ? NONE : `${day(ms)}, ${clock(ms)}`);
 export const span = (from, to) => `${stamp(from)} – ${day(from) === day(to) ? clock(to) : stamp(to)}`;
 export const zoneName = () => (inUtc() ? "UTC" : part(Date.now(), { timeZoneName: "short" }).split(" ").at(-1));

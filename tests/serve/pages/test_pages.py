@@ -42,8 +42,8 @@ def test_a_browser_gets_the_page_and_others_the_list(api: Api) -> None:
 
 @pytest.mark.requirement("pages:shell", "docs:served")
 def test_unknown_addresses_are_404_pages_for_browsers_alone(api: Api) -> None:
-    nowhere = ("/nope", "/coins", "/coins/NOPE", "/coins/BTC/nope", "/coins/NOPE/oi", "/catalog/nope", "/options/NOPE")
-    for path in (*nowhere, "/quality/", "/dbt/nope.html"):
+    nowhere = ("/coins/NOPE", "/coins/BTC/nope", "/coins/NOPE/oi", "/catalog/nope", "/options/NOPE", "/markets/BTC")
+    for path in ("/nope", "/coins", *nowhere, "/quality/", "/dbt/nope.html"):
         answer = api.get(path, Accept=HTML)
         assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8"), path
         assert answer.headers["cache-control"] == "no-store"
@@ -443,7 +443,7 @@ def test_a_first_visit_is_small(visit: Visit, api: Api, path: str, ready: str, r
 # Pages that are declared.
 HEAD = "main h1"
 PANEL = "main .panel"
-NAMES = {"base": "BTC", "coin": "BTC", "metric": "oi"}
+NAMES = {"base": "BTC", "coin": "BTC", "metric": "oi", "market": "binance:perp:BTCUSDT"}
 BOARDS = [path for path in VIEWS if path not in ("/", "/coins/{base}")]
 REQUESTS = 6
 
@@ -586,6 +586,21 @@ def test_a_click_on_a_point_shows_where_it_came_from(visit: Visit) -> None:
     plot.click(position={"x": 300, "y": 20})
     page.wait_for_url("**/explain?*")
     assert "venue=" in page.url
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_market_has_its_series_and_its_contract(visit: Visit) -> None:
+    page = visit.open("/coins/BTC", CHART)
+    market = "binance:perp:BTCUSDT"
+    page.get_by_role("region", name="Markets").get_by_role("link", name=market).click()
+    expect(page.locator(".pane")).to_have_count(5)
+    found = visit.json(f"/api/series/oi?market={market}&range=7d&step=1h")["v"][-1]
+    expect(page.locator(".pane.oi .reads")).to_have_text(f"${found / 1e6:.2f}M")
+    [one] = visit.json(f"/api/instruments?market={market}")["instruments"]
+    contract = page.get_by_role("region", name="The contract")
+    expect(contract.get_by_role("row", name="Contract size")).to_contain_text(f"{one['contract_size']:g}")
+    visit.open("/markets/binance:spot:BTCUSDT", CHART)
+    expect(page.locator(".pane")).to_have_count(2)
 
 
 @pytest.mark.requirement("pages:true", "pages:evidence")

@@ -102,6 +102,10 @@ SERIES = {
     "events:bounded": Requirement("interface 4.40", "20 open connections of an address, then 429"),
     "events:outage": Requirement("interface 4.40", "a client that is there before the first edition gets it"),
     "events:proxy": Requirement("interface 4.40", "events come at once through a proxy that buffers"),
+    "spikes:feed": Requirement("interface 4.41", "the spikes of a window, newest first, by page, with their outcomes"),
+    "spikes:refused": Requirement("interface 4.41", "a window above 24 h, and after an unknown spike, are 400"),
+    "xray:ranking": Requirement("interface 4.42", "the rows of the tool: full ones ranked, partial ones after them"),
+    "xray:history": Requirement("interface 4.43", "the points of the tool, for every band"),
     "search:coins": Requirement("interface 4.39", "coins by name, by an exchange's symbol, and the most similar"),
     "search:markets": Requirement(
         "interface 4.39", "markets whose symbol begins with the text, and metrics that hold it"

@@ -15,6 +15,8 @@ Values = dict[str, Any]
 
 DURATION = re.compile(r"([1-9][0-9]{0,6})([mhdwy])", re.ASCII)
 EPOCH_MS = re.compile(r"[0-9]{1,15}", re.ASCII)
+WHOLE = re.compile(r"[0-9]{1,16}", re.ASCII)
+MAX_SAFE_INTEGER = 2**53 - 1  # The greatest whole number that JSON's readers keep exactly.
 LAST_MS = 4_102_444_800_000  # 2100-01-01: a later time has the wrong unit
 MAX_FIELDS = 40
 MAX_WORD = 64
@@ -80,15 +82,17 @@ def epoch_ms(description: str, required: bool = False) -> Param:
     return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS}, required=required)
 
 
-def edition_id(description: str) -> Param:
-    """The number of an edition, which need not exist."""
+def number_of(description: str, what: str, example: int) -> Param:
+    """The number of something, which need not exist."""
 
     def read(name: str, text: str) -> int:
-        if not EPOCH_MS.fullmatch(text) or int(text) > LAST_MS:
-            raise BadParameter(name, text, "use the number of an edition, such as 1842")
+        if not WHOLE.fullmatch(text) or int(text) > MAX_SAFE_INTEGER:
+            raise BadParameter(name, text, f"use the number of {what}, such as {example}")
         return int(text)
 
-    return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS})
+    return Param(
+        description, read, {"type": "integer", "minimum": 0, "maximum": MAX_SAFE_INTEGER}, example=str(example)
+    )
 
 
 def metric(served: Callable[[Catalog], Iterable[str]] = lambda catalog: catalog.names) -> Param:

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Param, Values
+from serve.contract.parameters import MAX_SAFE_INTEGER, Param, Values
 from serve.contract.schemas import Schema
 from serve.replica.edition import Edition
 
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z", re.ASCII)
-MAX_SAFE_INTEGER = 2**53 - 1
 
 
 def string(param: Param, required: bool = False) -> Param:

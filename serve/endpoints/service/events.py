@@ -3,7 +3,7 @@
 import orjson
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Values, edition_id
+from serve.contract.parameters import Values, number_of
 from serve.contract.schemas import INTEGER, TEXT, object_of
 from serve.contract.serialize import EVENTS, Body
 from serve.replica.edition import Reader
@@ -29,7 +29,11 @@ SCHEMA = object_of(
     statuses=(200, 400, 503),
     media=(EVENTS,),
     schema=SCHEMA,
-    params={"since": edition_id("The edition that the client has. A browser that connects again names it itself.")},
+    params={
+        "since": number_of(
+            "The edition that the client has. A browser that connects again names it itself.", "an edition", 1842
+        )
+    },
     followed=True,
 )
 def events(query: Values, db: Reader) -> Body:

@@ -9,13 +9,12 @@ from serve.contract.schemas import (
     INTEGER_OR_NULL,
     NUMBER_OR_NULL,
     TEXT,
-    TEXT_OR_NULL,
     Schema,
     array_of,
     object_of,
 )
 from serve.contract.serialize import Body, json_body
-from serve.queries.spikes import HORIZONS_MIN, read_outcomes
+from serve.queries.spikes import HORIZONS_MIN, OUTCOME, read_outcomes
 from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
@@ -67,14 +66,6 @@ SCHEMA = object_of(
         "best": {**LISTED, "description": f"Highest hit rates, of coins with at least {LEAST_N} outcomes."},
         "worst": {**LISTED, "description": "Lowest hit rates, of the same coins."},
         "min_coin_n": {"const": LEAST_N},
-    }
-)
-OUTCOME = object_of(
-    {
-        "horizon_min": {"enum": list(HORIZONS_MIN)},
-        "state": {"enum": ["pending", "observed", "unavailable"]},
-        "reason": {**TEXT_OR_NULL, "description": "missing_outcome where it is unavailable."},
-        **dict.fromkeys(("return", "directional_return"), NUMBER_OR_NULL),
     }
 )
 SPIKE: Schema = {

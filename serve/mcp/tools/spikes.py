@@ -1,16 +1,15 @@
 """spike_feed and spike_outcomes: volume spike alerts, and the price changes after them."""
 
 import base64
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
-from serve.contract.parameters import Param, Values, coin, duration, one_of, venue
-from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
+from serve.contract.parameters import MAX_SAFE_INTEGER, Param, Values, coin, duration, one_of, venue
+from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT_OR_NULL, array_of, object_of
 from serve.mcp.arguments import (
-    MAX_SAFE_INTEGER,
     check_order,
     find_coin,
     ids,
@@ -21,13 +20,22 @@ from serve.mcp.arguments import (
 )
 from serve.mcp.tool import PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
 from serve.queries.accuracy import warn_of_inaccuracy
-from serve.queries.spikes import HORIZONS_MIN, read_outcomes
+from serve.queries.spikes import (
+    COLUMNS,
+    DEFAULT_WINDOW_MS,
+    HORIZONS_MIN,
+    LONGEST_WINDOW_MS,
+    SPIKE,
+    FeedQuery,
+    read_feed,
+    read_outcomes,
+)
 from serve.queries.time_range import span_of
 from serve.replica.edition import Edition, Reader
 from serve.replica.gaps import before_recording, gaps_within
 from serve.replica.units import UNIT_MS, Span
 
-MINUTE, HOUR, DAY = UNIT_MS["m"], UNIT_MS["h"], UNIT_MS["d"]
+MINUTE, HOUR = UNIT_MS["m"], UNIT_MS["h"]
 MAX_IDS = 50
 # Spikes are found in the bars of this metric, so its gaps are listed.
 BARS = "volume"
@@ -43,32 +51,6 @@ SPIKE_UNITS = {
     "baseline_usd": "USD, median bar of the 24 hours before",
     "price": "USD per one coin",
 }
-SPIKE: Schema = {
-    "id": INTEGER,
-    "ts": INTEGER,
-    "market": TEXT,
-    "base": TEXT_OR_NULL,
-    "kind": TEXT,
-    "dir": {"enum": ["buy", "sell", None], "description": "null if neither taker volume nor the price shows one."},
-    "sig": NUMBER,
-    "volume_usd": NUMBER,
-    "baseline_usd": NUMBER,
-    "price": NUMBER_OR_NULL,
-}
-COLUMNS = "id, ts, market_id as market, base, kind, dir, sig, volume_usd, baseline_usd, price"
-
-
-class FeedQuery(NamedTuple):
-    """A window, filters, and the spike (ts, id) after which the page begins."""
-
-    start: int
-    end: int
-    base: str | None
-    venue: str | None
-    side: str | None
-    min_sig: float | None
-    limit: int
-    after: tuple[int, int] | None
 
 
 def resolve_feed(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
@@ -79,9 +61,9 @@ def resolve_feed(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
         return _next_page(values, filters)
     check_order(values)
     start, end = values["start"], values["end"]
-    length = values["range"] or (None if start is not None and end is not None else HOUR)
+    length = values["range"] or (None if start is not None and end is not None else DEFAULT_WINDOW_MS)
     span = span_of(start, end, length, edition.as_of_ms)
-    if span.end - span.start > DAY:
+    if span.end - span.start > LONGEST_WINDOW_MS:
         details = argument_details("range", f"{(span.end - span.start) / HOUR:.6g}h", "at most 24h", "24h")
         raise ApiError(400, "range: the window may be at most 24h long; ask for several windows", details=details)
     return FeedQuery(start=span.start, end=span.end, **filters, limit=values["limit"], after=None)
@@ -89,20 +71,7 @@ def resolve_feed(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
 
 def feed(query: FeedQuery, db: Reader) -> ToolResult:
     """One page of the window, newest first."""
-    terms = ["ts >= $start", "ts < $end"]
-    args: dict[str, Any] = {"start": query.start, "end": query.end, "most": query.limit + 1}
-    for column, value in (("base", query.base), ("venue", query.venue), ("dir", query.side)):
-        if value is not None:
-            terms.append(f"{column} = ${column}")
-            args[column] = value
-    if query.min_sig is not None:
-        terms.append("sig >= $sig")
-        args["sig"] = query.min_sig
-    if query.after:
-        terms.append("(ts, id) < ($ts, $id)")
-        args |= dict(zip(("ts", "id"), query.after, strict=True))
-    sql = f"select {COLUMNS} from spikes where {' and '.join(terms)} order by ts desc, id desc limit $most"
-    spikes = [_rounded(spike) for spike in db.rows(sql, args)]
+    spikes = [_rounded(spike) for spike in read_feed(db, query)]
     page, span = spikes[: query.limit], Span(query.start, query.end)
     return ToolResult(
         data={
@@ -210,7 +179,7 @@ def _next_page(values: Values, filters: dict[str, Any]) -> FeedQuery:
         sound = sound and all(isinstance(word, str | None) for word in kept[:3]) and isinstance(kept[3], float | None)
     except (ValueError, TypeError):
         sound = False
-    if not sound or not 0 < end - start <= DAY:
+    if not sound or not 0 < end - start <= LONGEST_WINDOW_MS:
         raise BadParameter("cursor", cursor, "use next_cursor of the page before, as it was given")
     for name, value in zip(FILTERS, kept, strict=True):
         if filters[name] not in (None, value):

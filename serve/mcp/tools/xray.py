@@ -1,45 +1,33 @@
-"""xray_risk_ranking and xray_risk_history: estimated liquidations within a price band relative to order book depth.
-
-From two tables; without them the data is unavailable:
-
-xray_risk, a row per perp, band and 5 minutes
-    t (bigint, UTC epoch ms, a multiple of 5 minutes), market_id, venue, symbol, base, band_pct (double: 0.5, 1, 2, 5),
-    price (USD), oi_usd, long_exposure_usd and short_exposure_usd (estimated liquidations between price and the band's
-    edge), the same with `_low` and `_high` before `_usd` (the leverage assumption times 0.5 and times 2),
-    bid_depth_usd and ask_depth_usd (resting notional of the index's legs out to the same edge, by weight),
-    coverage (`full`: all legs are there and no book ends inside the band; `partial`; `insufficient`: no ratio), reason
-    (null where full), oldest_input_ms (the oldest of what it is made of)
-xray_index, the newest composition, a row per perp and leg
-    market_id, exchange, pair, weight (fraction)
-"""
+"""xray_risk_ranking and xray_risk_history: estimated liquidations within a price band relative to order book depth."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from serve.contract.parameters import Values, duration, market, one_of
-from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
+from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.mcp.arguments import check_order, find_market, iso, number_from, one_number, string, utc_time, whole_number
 from serve.mcp.tool import Tool, ToolResult, fresh_until, rounded, summary, summary_schema
 from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.time_range import span_of
+from serve.queries.xray import (
+    ARRAYS,
+    BANDS,
+    POINT,
+    RANKED,
+    STATES,
+    STEPS,
+    read_history,
+    read_index,
+    read_ranking,
+)
 from serve.replica.edition import Edition, Reader
 from serve.replica.gaps import before_recording, gaps_within
-from serve.replica.units import UNIT_MS, Span
+from serve.replica.units import Span
 
-BANDS = (0.5, 1.0, 2.0, 5.0)
 # The metrics whose values the figures are made from.
 MADE_FROM = ("price", "oi")
-STEPS = {"5m": 5 * UNIT_MS["m"], "1h": UNIT_MS["h"]}
-FRESH_MS = 10 * UNIT_MS["m"]
 MAX_ROWS, MAX_POINTS = 50, 300
-# Longs are sold into the bids when they are liquidated, shorts bought from the asks.
-SIDES = {
-    "long": (("long",), ("bid",)),
-    "short": (("short",), ("ask",)),
-    "both": (("long", "short"), ("bid", "ask")),
-}
-STATES = ("full", "partial", "stale", "insufficient")
 METHOD = (
     "ratio = estimated liquidations (USD) between the price and the band's edge / resting notional of the mark index's"
     " legs, by weight, out to the same edge: longs against bids, shorts against asks."
@@ -56,17 +44,6 @@ UNITS = {
     "depth_usd": "USD",
     "ratio": "exposure / depth",
     "band_pct": "percent of the price",
-}
-NUMBERS = ("price", "oi_usd", "exposure_usd", "depth_usd", "ratio", "ratio_low", "ratio_high")
-ROW: Schema = {"market": TEXT, "base": TEXT_OR_NULL, **dict.fromkeys(NUMBERS, NUMBER_OR_NULL)}
-COVERED = ("coverage", "reason")
-ARRAYS = {
-    "exposure_long_usd": "long_exposure_usd",
-    "exposure_short_usd": "short_exposure_usd",
-    "depth_bid_usd": "bid_depth_usd",
-    "depth_ask_usd": "ask_depth_usd",
-    "ratio_long": "long_exposure_usd / nullif(bid_depth_usd, 0)",
-    "ratio_short": "short_exposure_usd / nullif(ask_depth_usd, 0)",
 }
 
 
@@ -91,26 +68,8 @@ class HistoryQuery(NamedTuple):
 
 def ranking(query: RankingQuery, db: Reader) -> ToolResult:
     """The newest rows of a band, by state."""
-    sides, books = SIDES[query.side]
-
-    def exposure(name: str) -> str:
-        return " + ".join(f"{side}_exposure{name}_usd" for side in sides)
-
-    depth = " + ".join(f"{book}_depth_usd" for book in books)
-    over = f"nullif({depth}, 0)"
-    sql = f"""
-        select market_id as market, base, price, oi_usd, {exposure("")} as exposure_usd, {depth} as depth_usd,
-            ({exposure("")}) / {over} as ratio, ({exposure("_low")}) / {over} as ratio_low,
-            ({exposure("_high")}) / {over} as ratio_high, reason, t, oldest_input_ms,
-            case when coverage = 'insufficient' or ratio is null then 'insufficient'
-                when coalesce($as_of - oldest_input_ms > {FRESH_MS}, true) then 'stale' else coverage end as state
-        from xray_risk
-        where t = (select max(t) from xray_risk) and band_pct = $band and coalesce(oi_usd, 0) >= $least
-        order by ratio desc nulls last, market
-    """
-    args = {"as_of": db.edition.as_of_ms, "band": query.band_pct, "least": query.min_oi_usd}
-    rows = db.rows(sql, args)
-    by_state = {state: [row for row in rows if row["state"] == state] for state in STATES}
+    by_state = read_ranking(db, query.band_pct, query.side, query.min_oi_usd)
+    rows = [row for found in by_state.values() for row in found]
     newest = max((row["t"] for row in rows), default=None)
     step, as_of = STEPS["5m"], db.edition.as_of_ms
     span = Span(as_of - step, as_of)
@@ -146,24 +105,8 @@ def resolve_history(values: Values, edition: Edition, keyed: bool) -> HistoryQue
 def history(query: HistoryQuery, db: Reader) -> ToolResult:
     """The points of one perp; each figure is an array over the bands."""
     step, span = STEPS[query.step], Span(query.start, query.end)
-    figures = ", ".join(f"({sql})::double as {name}" for name, sql in ARRAYS.items())
-    sql = f"""
-        select t, price, band_pct, {figures}, reason,
-            case when coverage <> 'insufficient' and coalesce(t - oldest_input_ms > {FRESH_MS}, true) then 'stale'
-                else coverage end as coverage
-        from xray_risk where market_id = $market and t >= $start and t < $end and t % {step} = 0 order by t
-    """
-    points: dict[int, dict[str, Any]] = {}
-    for row in db.rows(sql, {"market": query.market, "start": span.start, "end": span.end}):
-        blank: dict[str, Any] = {name: [None] * len(BANDS) for name in (*COVERED, *ARRAYS)}
-        point = points.setdefault(row["t"], {"t": row["t"], "price": rounded(row["price"]), **blank})
-        for name in blank:
-            point[name][BANDS.index(row["band_pct"])] = rounded(row[name])
-    legs = db.rows(
-        "select exchange, pair, weight from xray_index where market_id = $market order by weight desc, exchange, pair",
-        {"market": query.market},
-    )
-    found = list(points.values())
+    found = [_point(point) for point in read_history(db, query.market, query.step, span)]
+    legs = read_index(db, query.market)
     warnings = []
     if query.start > query.asked:
         message = f"At most {MAX_POINTS} points: the window begins at {iso(query.start)} instead."
@@ -194,8 +137,14 @@ def history(query: HistoryQuery, db: Reader) -> ToolResult:
     )
 
 
+def _point(point: dict[str, Any]) -> dict[str, Any]:
+    return {name: [rounded(one) for one in value] if name in ARRAYS else value for name, value in point.items()} | {
+        "price": rounded(point["price"])
+    }
+
+
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: rounded(row[name]) for name in ROW}
+    return {name: rounded(row[name]) for name in RANKED}
 
 
 def _summary(points: list[dict[str, Any]], name: str, band: int) -> dict[str, Any]:
@@ -228,8 +177,10 @@ XRAY_RISK_RANKING = Tool(
             "side": TEXT,
             "sensitivity_calibrated": {"const": False},
             "counts": {**object_of(dict.fromkeys(STATES, INTEGER)), "description": "Perps by state; full: ranked."},
-            "ranked": array_of(object_of({"rank": INTEGER, **ROW}), "Greatest ratio first."),
-            "partial": array_of(object_of({**ROW, "reason": TEXT_OR_NULL}), "Not ranked: the ratio is an upper bound."),
+            "ranked": array_of(object_of({"rank": INTEGER, **RANKED}), "Greatest ratio first."),
+            "partial": array_of(
+                object_of({**RANKED, "reason": TEXT_OR_NULL}), "Not ranked: the ratio is an upper bound."
+            ),
         }
     ),
     lambda values, edition, keyed: RankingQuery(**values),
@@ -261,17 +212,7 @@ XRAY_RISK_HISTORY = Tool(
             "index": array_of(
                 object_of({"exchange": TEXT, "pair": TEXT, "weight": NUMBER_OR_NULL}), "Legs of the mark index."
             ),
-            "points": array_of(
-                object_of(
-                    {
-                        "t": INTEGER,
-                        "price": NUMBER_OR_NULL,
-                        "coverage": array_of({"enum": [*STATES, None]}),
-                        "reason": array_of(TEXT_OR_NULL, "Why it is partial or insufficient."),
-                        **dict.fromkeys(ARRAYS, array_of(NUMBER_OR_NULL)),
-                    }
-                )
-            ),
+            "points": array_of(POINT),
         }
     ),
     resolve_history,

@@ -31,7 +31,7 @@ def test_openapi(api: Api) -> None:
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
         "/api/order-book-depth", "/api/perp-dex-ranking", "/api/revisions", "/api/search",
         "/api/series", "/api/series/{metric}", "/api/sparklines", "/api/spike-stats", "/api/spike-stats/{COIN}",
-        "/api/status", "/api/venues", "/openapi.json",
+        "/api/spikes", "/api/status", "/api/venues", "/api/xray", "/api/xray/{market}", "/openapi.json",
     }  # fmt: skip
     series = document["paths"]["/api/series/{metric}"]["get"]
     parameters = {parameter["name"]: parameter for parameter in series["parameters"]}

@@ -19,6 +19,8 @@ from tests.support.servers.api_server import Api, some_address
 all_endpoints()
 # Path and query of each endpoint with a table, and the field with its rows.
 TABLES = {
+    "/api/spikes?range=24h": "spikes",
+    "/api/xray": "rows",
     "/api/markets": "coins", "/api/liquidations": "coins", "/api/long-short": "coins",
     "/api/open-interest-acceleration": "rows", "/api/options/BTC": "expiries", "/api/options/BTC/iv": "expiries",
     "/api/accuracy": "rows", "/api/funding-percentiles": "rows", "/api/funding-persistence": "rows",

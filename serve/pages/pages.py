@@ -61,6 +61,7 @@ VIEWS = {
     "/indices": View("/api/altcoin-season", "js/studies.js", DECLARED),
     "/spikes": View("/api/spike-stats", "js/studies.js", DECLARED),
     "/spikes/{coin}": View("/api/spike-stats/{coin}", "js/studies.js", DECLARED),
+    "/xray": View("/api/xray", "js/studies.js", DECLARED),
     "/premiums": View("/api/kimchi-premium/history?base=BTC", "js/studies.js", DECLARED),
     "/new-listings": View("/api/new-listings", "js/studies.js", DECLARED),
     "/compare": View("/api/coins/overlay?c=BTC,ETH", "js/studies.js", DECLARED),

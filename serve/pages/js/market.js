@@ -94,7 +94,10 @@ const market = {
       rows: facts(one),
       columns: [
         table.text("Fact", "fact"),
-        table.text("Value", "value", { value: (row) => (typeof row.value === "string" ? row.value : ""), show: (_, row) => row.value }),
+        table.text("Value", "value", {
+          value: (row) => (typeof row.value === "string" ? row.value : ""),
+          show: (_, row) => row.value,
+        }),
       ],
     })),
 };

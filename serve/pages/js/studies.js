@@ -1,7 +1,7 @@
 // Pages of what is made of the data: options, indices, statistics, premiums, and what there is to ask for. Each is a
 // declaration that `board.js` draws, as in `trading.js`.
 import { html } from "../vendor/preact/preact.js";
-import { pageAt } from "./address.js";
+import { marketAt, pageAt } from "./address.js";
 import { Board } from "./board.js";
 import { always, at, boardAt, buckets, charted, choice, index, pane, rate } from "./declare.js";
 import * as format from "./format.js";
@@ -174,18 +174,20 @@ const outcomes = [
   table.text("Note", (row) => (row.low_n ? "fewer than 30" : "")),
 ];
 const horizon = (minutes) => (of) => ({ ...of, ...of.overall.find((one) => String(one.horizon_min) === minutes) });
-const spikesOf = (title, request, more) => ({
+const spikesOf = (title, request, more, feed = false) => ({
   title,
   about:
     "Minutes with far more volume than usual, and what the price did after 5, 15 and 60 minutes: how often it went on in the direction of the spike, and how often it would have by chance.",
-  requests: { spikes: request },
-  rows: { spikes: "overall" },
+  requests: { spikes: request, feed: feed ? always("/api/spikes?range=24h&limit=50") : () => null },
+  names: { feed: "Newest" },
+  rows: { spikes: "overall", feed: "spikes" },
   choices: [
     choice("window", "Window", ["7d", "30d", "all"], "30d"),
     choice("horizon", "Minutes after", ["5", "15", "60"]),
   ],
-  tables: ({ spikes }, { horizon: minutes }) =>
-    spikes
+  tables: ({ spikes, feed: newest }, { horizon: minutes }) => [
+    ...(newest ? [newestOf(newest.spikes, [5, 15, 60])] : []),
+    ...(spikes
       ? [
           {
             name: "overall",
@@ -209,7 +211,30 @@ const spikesOf = (title, request, more) => ({
           },
           ...more(spikes),
         ]
-      : [],
+      : []),
+  ],
+});
+const newestOf = (rows, horizons) => ({
+  name: "recent",
+  first: 20,
+  title: "Newest",
+  note: "in 24 hours",
+  none: "None in 24 hours.",
+  rows,
+  columns: [
+    table.time("Time", "ts"),
+    ...(rows.some((row) => row.base) ? [table.coin()] : []),
+    table.text("Market", (row) => row.market ?? `${row.venue} ${row.symbol}`, {
+      show: (said, row) => (row.market ? html`<${Link} href=${marketAt(said)}>${said}<//>` : said),
+    }),
+    table.text("Direction", "dir"),
+    table.number("Deviations", "sig", 1),
+    table.usd("Volume", "volume_usd"),
+    table.price("Price", "price"),
+    ...horizons.map((minutes) =>
+      table.change(`${minutes} min`, (row) => row.outcomes.find((one) => one.horizon_min === minutes)?.return),
+    ),
+  ],
 });
 const spikeAt = (base) => html`<${Link} href=${pageAt(`/spikes/${encodeURIComponent(base)}`)}>${base}<//>`;
 const spikes = spikesOf(
@@ -219,7 +244,7 @@ const spikes = spikesOf(
     {
       name: "coins",
       half: true,
-      title: "By coin, 5 minutes after",
+      title: "By coin, 60 minutes after",
       rows: data.coins,
       columns: [
         { ...table.coin(), show: spikeAt },
@@ -229,29 +254,12 @@ const spikes = spikesOf(
       ],
     },
   ],
+  true,
 );
 const coinSpikes = spikesOf(
   (coin) => `Volume spikes of ${coin}`,
   ({ window }, coin) => `/api/spike-stats/${encodeURIComponent(coin)}?window=${window}`,
-  (data) => [
-    {
-      name: "recent",
-      title: "Newest",
-      rows: data.recent,
-      columns: [
-        table.time("Time", "ts"),
-        table.text("Exchange", "venue"),
-        table.text("Contract", "symbol"),
-        table.text("Direction", "dir"),
-        table.number("Deviations", "sig", 1),
-        table.usd("Volume", "volume_usd"),
-        table.price("Price", "price"),
-        ...data.horizons_min.map((minutes) =>
-          table.change(`${minutes} min`, (row) => row.outcomes.find((one) => one.horizon_min === minutes)?.return),
-        ),
-      ],
-    },
-  ],
+  (data) => [{ ...newestOf(data.recent, data.horizons_min), note: "" }],
 );
 
 const percentValue = (value) => (value == null ? format.NONE : format.change(value / 100));
@@ -405,7 +413,44 @@ const compared = {
       : [],
 };
 
+const REASONS = { missing_legs: "exchanges of its index are missing", truncated_book: "a book ends inside the band" };
+const xray = {
+  title: "Liquidation risk",
+  about:
+    "What would be liquidated if the price moved through a band, over what rests in the order books out to there. An estimate: leverage and entries are a model's, which nothing calibrates.",
+  requests: { risk: ({ band, side }) => `/api/xray?band_pct=${band}&side=${side}` },
+  choices: [choice("band", "Band, %", ["0.5", "1", "2", "5"], "2"), choice("side", "Side", ["both", "long", "short"])],
+  tables: ({ risk }) =>
+    risk
+      ? [
+          {
+            name: "risk",
+            title: "Perps",
+            note: `${format.stamp(risk.t)}; without a ratio: ${risk.counts.stale} stale, ${risk.counts.insufficient} insufficient`,
+            none: "No perp has an estimate and books of its index yet.",
+            rows: risk.rows,
+            columns: [
+              table.text("Market", "market", {
+                show: (market) => html`<${Link} href=${marketAt(market)}>${market}<//>`,
+              }),
+              table.count("Rank", "rank"),
+              table.usd("Open interest", "oi_usd"),
+              table.usd("Would be liquidated", "exposure_usd"),
+              table.usd("Rests before it", "depth_usd"),
+              table.number("Ratio", "ratio", 2, {
+                show: (one, row) => (one != null && row.state === "partial" ? "≤ " : "") + format.ratio(one, 2),
+              }),
+              table.number("With half the leverage", "ratio_low", 2),
+              table.number("With twice", "ratio_high", 2),
+              table.text("Note", (row) => (row.reason ? `in part: ${REASONS[row.reason] ?? row.reason}` : "")),
+            ],
+          },
+        ]
+      : [],
+};
+
 const BOARDS = {
+  "/xray": xray,
   "/options": options,
   "/indices": indices,
   "/spikes": spikes,

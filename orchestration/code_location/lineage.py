@@ -73,14 +73,21 @@ def landing() -> list[dg.AssetSpec]:
     return [responses, *pipeline, suspects]
 
 
-def exposures(manifest: Mapping[str, Any]) -> list[dg.AssetSpec]:
-    """Readers of the edition: dbt's exposures (the API's routes and the MCP tools), which dagster-dbt does not show."""
+def exposures(manifest: Mapping[str, Any], api: str) -> list[dg.AssetSpec]:
+    """Readers of the edition: dbt's exposures (the API's routes and the MCP tools), which dagster-dbt does not show.
+
+    Each links to a request of the API at this address.
+    """
     return [
         dg.AssetSpec(
             ["exposure", exposure["name"]],
             deps=[EDITION, *sorted(dg.AssetKey(name) for name in _models(manifest, exposure))],
             group_name="mcp_tools" if exposure["url"] == "/mcp" else "api_routes",
             kinds={"api"},
+            metadata={
+                "request": dg.MetadataValue.url(api + exposure["url"]),
+                "explorer": dg.MetadataValue.url(f"{api}/catalog"),
+            },
             description=f"**{exposure['label']}** reads the published edition. {exposure['description']}",
         )
         for exposure in manifest["exposures"].values()

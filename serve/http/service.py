@@ -329,7 +329,10 @@ class Service:
         encoding = choose_encoding(request.headers.get("accept-encoding", ""))
 
         def read() -> StoredResponse:
-            plain = make_response(Body(path.read_bytes(), content_type), FILE_TTL_S)
+            data = path.read_bytes()
+            if request.path.startswith("/quality/") and path.suffix == ".html":
+                data = self.pages.framed("/quality/", data.decode())
+            plain = make_response(Body(data, content_type), FILE_TTL_S)
             return compress_response(StoredResponse(plain.data, {**plain.headers, **headers}), encoding, levels)
 
         make = partial(asyncio.to_thread, read)

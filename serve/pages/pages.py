@@ -33,6 +33,11 @@ PAGE_HEADERS = {
 }
 
 
+REPORT = re.compile(
+    r"<title>(?P<title>[^<]*)</title>(?P<head>.*)</head>.*<nav class=\"own\">.*?</nav>(?P<content>.*)</body>", re.S
+)
+
+
 class View(NamedTuple):
     """A page of the explorer: its main request, the module that draws it, and what this imports beside the shell's own
     modules, so that the browser asks for all of them at once. `asked`: the page's query is that of the request."""
@@ -128,6 +133,13 @@ class Pages:
             views=escape(orjson.dumps({pattern: FILES_AT + view.module for pattern, view in VIEWS.items()}).decode()),
         )
         return replace(self.frame(path, "Tidemark", page), vary=("Accept",))
+
+    def framed(self, path: str, report: str) -> bytes:
+        """A page of the quality report with the pages' header in place of its own, which it has where it is a file."""
+        found = REPORT.search(report)
+        if found is None:
+            return report.encode()
+        return self.frame(path, found["title"], f"{found['head']}<body>\n{found['content']}").data
 
     @cached_property
     def reference(self) -> Body:

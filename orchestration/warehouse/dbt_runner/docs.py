@@ -51,7 +51,10 @@ def _spell_out_metrics(manifest: Path) -> None:
 
 
 def _sections(meta: dict[str, Any]) -> Iterator[str]:
-    """A metric's definition as Markdown with headings."""
+    """A metric's links to the explorer and its definition, as Markdown with headings."""
+    name = meta["api_name"]
+    chart = f", [its chart for BTC](/coins/BTC/{name})" if "base" in meta["selectors"] else ""
+    yield f"[Its page](/catalog/{name}){chart}, [its methodology](/api/methodology/{name})"
     yield f"#### Formula\n\n{_plain(meta['formula'])}"
     yield "#### Caveats\n\n" + "\n".join(f"- {_plain(caveat)}" for caveat in meta["caveats"])
     fields = {name: _sql(field) for name, field in meta["fields"].items()}

@@ -106,6 +106,24 @@ def test_every_page_has_the_header(api: Api) -> None:
     assert b"Dagster" not in Pages().shell("/").data
 
 
+@pytest.mark.requirement("pages:shell", "docs:served")
+@pytest.mark.parametrize("template", ["page.j2", "index_page.j2"])
+def test_the_quality_report_is_under_the_header(tmp_path: Path, template: str) -> None:
+    """As its templates write it: without a server it has a header of its own."""
+    report = (ROOT / "orchestration/quality/pages_j2" / template).read_text().partition("#}\n")[2]
+    (tmp_path / "quality").mkdir()
+    (tmp_path / "quality" / "index.html").write_text(report.replace("<main>", "<main>$5 of 6"))
+    (tmp_path / "quality" / "other.html").write_text("not a report")
+    publish(tmp_path / "serving", 1, max_days=0)
+    with running(tmp_path / "serving", free_port(), quality=tmp_path / "quality") as api:
+        page = api.get("/quality/").body.decode()
+        assert '<a href="/quality/" aria-current="page">Quality</a>' in page
+        assert page.count("<nav") == 1
+        assert page.count("<html") == page.count("<style>") == 1
+        assert "<main>$5 of 6" in page
+        assert api.get("/quality/other.html").body == b"not a report"
+
+
 @pytest.mark.requirement("pages:offline")
 def test_vendored_files_are_those_that_are_listed() -> None:
     listed = dict(re.findall(r"^\| `([\w./-]+)` \| `([0-9a-f]{64})` \|$", (VENDOR / "VENDOR.md").read_text(), re.M))

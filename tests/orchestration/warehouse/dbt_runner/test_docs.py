@@ -50,6 +50,8 @@ def test_a_metric_s_long_fields_are_in_its_description(docs: Path) -> None:
         assert all(isinstance(value, str) for value in node["meta"].values()), name
         for heading in ("Formula", "Caveats", "Fields", "Settings", "Source", "Changes"):
             assert f"#### {heading}\n\n" in node["description"], name
+        assert f"(/catalog/{name})" in node["description"]
+        assert (f"(/coins/BTC/{name})" in node["description"]) == ("base" in CATALOG[name]["selectors"])
 
 
 def test_the_sidebar_has_every_metric_under_its_whole_label(page: Page) -> None:

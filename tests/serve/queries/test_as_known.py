@@ -31,6 +31,18 @@ def test_a_series_as_known_ends_where_it_ended_then(api: Api, query: dict[str, s
     assert got["v"] == pytest.approx(now["v"][:complete], rel=1e-12)
 
 
+@pytest.mark.requirement("series:known", "series:by")
+@pytest.mark.parametrize("metric", ["oi", "volume", "cvd"])
+def test_each_exchange_as_known_is_that_exchange_as_known(api: Api, metric: str) -> None:
+    asked = {"base": "BTC", "range": "6h", "step": "15m", "as_known_at": THEN}
+    each = api.series(metric, **asked, by="venue")
+    assert len(each["venues"]) > 1
+    for venue, arrays in each["venues"].items():
+        own = api.series(metric, **asked, venue=venue)
+        given = {t: v for t, v in zip(each["t"], arrays["v"], strict=True) if v is not None}
+        assert given == dict(zip(own["t"], own["v"], strict=True)) != {}
+
+
 @pytest.mark.requirement("series:known")
 def test_a_series_as_known_may_be_cached_for_long_and_has_every_format(api: Api) -> None:
     url = f"/api/series/oi?base=BTC&range=6h&step=5m&as_known_at={THEN}"

@@ -18,7 +18,7 @@ FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/
 .DEFAULT_GOAL := help
 # Bytecode is kept, whatever the caller's environment says: tests start hundreds of processes, each would compile ours.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance bench lock clean
+.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance pictures bench lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-starts  minutes of the exchanges, recorded and served, at fifty instants, which SEED draws"
 	@echo "make lint   formatting, lint, types, SQL"
 	@echo "make conformance  the official MCP suites against the tools; needs npm"
+	@echo "make pictures  the pictures of the pages, of a demo that runs"
 	@echo "make bench  measurements, as a table"
 	@echo "make lock   resolve the requirements again"
 
@@ -72,6 +73,9 @@ format: .venv/installed-dev
 
 conformance: .venv/installed-dev .venv/node/installed
 	@$(BIN)/python -m tests.support.servers.mcp_suites .venv/node
+
+pictures: .venv/installed-dev
+	@$(BIN)/python -m tests.support.servers.pictures
 
 bench: .venv/installed-dev
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -18,7 +18,7 @@ from serve.endpoints import all_endpoints
 from serve.http.responses import METHODS, on_exception, wants_page
 from serve.http.sanic import NormalizedRequest
 from serve.http.service import Service, Setup
-from serve.pages.pages import FILES_AT, VIEWS
+from serve.pages.pages import FILES_AT, FORMS, VIEWS
 
 MCP_PATH = "/mcp"
 
@@ -45,8 +45,9 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
             _add(app, partial(_site_file, at=at), uri, name=f"site-{at[1:]}-{uri.count('<')}")
     for uri in ("/guide", "/guide/<name:path>"):
         _add(app, _guide_page, uri, name=f"guide-{uri.count('<')}")
-    with_requests = (f"{uri}.json" for uri in VIEWS if not uri.endswith(("/", "}")))
-    for uri in ("/index.json", *VIEWS, *with_requests):
+    # A name in braces at the end takes them along.
+    with_requests = (f"{uri}.{form}" for uri in ("/index", *VIEWS) for form in FORMS if not uri.endswith(("/", "}")))
+    for uri in (*VIEWS, *with_requests):
         if uri != "/":  # Where the API has its list, which `_route` adds.
             _add(app, _view, re.sub(r"{(\w+)}", r"<\1:str>", uri), name=f"view-{re.sub('[^a-z]+', '-', uri[1:])}")
     _add(app, _reference, "/docs", name="reference")

@@ -21,6 +21,8 @@ from serve.replica.edition import Edition
 
 FOLDER = Path(__file__).parent
 FILES_AT = "/pages/"
+FORMS = ("json", "csv")
+"""What may follow the path of a page, for its data in this form."""
 HTML = "text/html; charset=utf-8"
 NOT_SERVED = (".py", ".pyc", ".html")
 # The server's own pages run only scripts from this server and connect to no other. Swagger UI's style sheet has images
@@ -148,11 +150,14 @@ class Pages:
 
 
 def data_request(path: str, query: str) -> str | None:
-    """The request behind a page, for the page's path with `.json` after it; of the first page, `/index.json`."""
-    page = "/" if path == "/index.json" else path.removesuffix(".json")
-    for pattern, view in VIEWS.items() if page != path else ():
+    """The request behind a page, for the page's path with `.json` or `.csv` after it, in this form; the first page is
+    `/index`."""
+    page, _, form = path.rpartition(".")
+    page = "/" if page == "/index" else page
+    for pattern, view in VIEWS.items() if form in FORMS else ():
         if found := _match(pattern, page):
-            return _fill(view.request, found) + (f"?{query}" if view.asked and query else "")
+            request = _fill(view.request, found) + (f"?{query}" if view.asked and query else "")
+            return request if form == "json" else f"{request}{'&' if '?' in request else '?'}format={form}"
     return None
 
 

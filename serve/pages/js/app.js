@@ -128,6 +128,24 @@ function Search() {
 
 const typing = (event) => event.metaKey || event.ctrlKey || event.altKey || event.target.closest?.("input, textarea, select");
 
+const GOES = { m: "/", f: "/funding", o: "/open-interest", l: "/liquidations", i: "/indices", c: "/coverage", s: "/status" };
+const TOGETHER_MS = 1200; // From g to the letter after it.
+
+// g and a letter go to a page; [ and ] choose the range before and after.
+function onKeys() {
+  let leader = -TOGETHER_MS;
+  addEventListener("keydown", (event) => {
+    if (typing(event)) return;
+    const second = event.timeStamp - leader < TOGETHER_MS;
+    leader = event.key === "g" ? event.timeStamp : -TOGETHER_MS;
+    if (second && GOES[event.key]) go(pageAt(GOES[event.key]));
+    const by = { "[": -1, "]": 1 }[event.key];
+    if (!by) return;
+    const ranges = [...main.querySelectorAll("[aria-label=Range] button")];
+    ranges[ranges.findIndex((range) => range.getAttribute("aria-pressed") === "true") + by]?.click();
+  });
+}
+
 function Tools() {
   useAddress();
   const other = () => go(withChoices({ tz: format.inUtc() ? "local" : null }));
@@ -193,6 +211,7 @@ nav.addEventListener("click", (event) => {
   go(pageAt(link.pathname));
 });
 main.replaceChildren();
+onKeys();
 render(html`<${Tools} />`, document.getElementById("tools"));
 render(html`<${Strip} />`, document.getElementById("strip"));
 render(html`<${Page} />`, main);

@@ -66,6 +66,10 @@ def test_a_page_leads_to_its_request(api: Api) -> None:
         assert (answer.status, answer.headers["location"]) == (307, request)
         assert api.get(request).status == 200
         assert data_request(path.removesuffix(".json"), "") is None
+    for path, request in {"/index.csv": "/api/markets?format=csv", "/spikes/BTC.json": "/api/spike-stats/BTC"}.items():
+        assert api.get(path).headers["location"] == request
+    assert api.get(api.get("/index.csv").headers["location"]).headers["content-type"].startswith("text/csv")
+    assert data_request("/coins/BTC/oi.csv", "") == "/api/series/oi?base=BTC&by=venue&format=csv"
     assert data_request("/explain.json", "metric=oi&t=1") == "/api/explain?metric=oi&t=1"
     assert data_request("/coins/BTC.json", "range=1d") == "/api/coin/BTC"
     alternate = '<link rel="alternate" type="application/json" href="/api/coin/BTC">'
@@ -265,6 +269,20 @@ def test_the_state_of_each_exchange_is_shown(visit: Visit) -> None:
     expect(bybit).to_contain_text("503 Service Unavailable")
     expect(page.locator(".top nav [aria-current]")).to_have_count(0)
     assert len([url for url in visit.asked if url.endswith("/js/app.js")]) == 1
+
+
+@pytest.mark.requirement("pages:usable")
+def test_pages_and_ranges_are_chosen_by_keys(visit: Visit) -> None:
+    page = visit.open("/coins/BTC", CHART)
+    page.keyboard.press("]")
+    page.wait_for_url("**/coins/BTC?range=30d")
+    page.keyboard.press("[")
+    page.wait_for_url("**/coins/BTC")
+    page.keyboard.press("f")  # Alone it is no key.
+    page.keyboard.press("g")
+    page.keyboard.press("f")
+    page.wait_for_url("**/funding")
+    expect(page.locator(HEAD)).to_have_text("Funding")
 
 
 @pytest.mark.requirement("pages:usable")

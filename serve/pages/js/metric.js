@@ -94,7 +94,7 @@ const gapsOf = (gaps, venue) =>
     .filter((gap) => gap.venue == null || gap.venue === venue)
     .map((gap) => (gap.reason === "partial" ? gap : { ...gap, venue: null }));
 
-// `newest`: the hour of the newest data, before which a week is known as it was.
+// `newest`: the hour of the newest data, before which a week is known as it was; null until that is known.
 function boardOf(base, known, newest) {
   const { metric, title, unit, fields } = known;
   const say = format.sayers(metric, unit);
@@ -120,7 +120,7 @@ function boardOf(base, known, newest) {
       whole: path,
       ...(byVenue && { venues: (choices) => `${path(choices)}&by=venue` }),
       ...(compared && { accuracy: () => `/api/accuracy?metric=${metric}&window=30d` }),
-      then: (choices) => (then ? ofThen(choices) : null),
+      then: (choices) => (then && newest ? ofThen(choices) : null),
     },
     names: { whole: title, venues: "By exchange", accuracy: "Accuracy", then: "As known" },
     choices: [{ name: "range", label: "Range", values: Object.keys(STEP_OF), otherwise: "7d" }],
@@ -205,11 +205,11 @@ function differences({ rows }, metric, show) {
 
 export function View({ name: base, part }) {
   const { data, error } = useAnswer("/api/metrics");
-  const asOf = useAnswer("/api/status").data?.as_of ?? Date.now();
+  const asOf = useAnswer("/api/status").data?.as_of;
   const known = data?.metrics.find((one) => one.metric === part || one.aliases.includes(part));
   if (!data && error) return html`<h1 class="title">${base}: ${part}</h1><${Notice} error=${error} of="Metrics" />`;
   if (!data) return html`<div class="hold tall"></div>`;
   if (!known)
     return html`<h1 class="title">No metric is called ${part}</h1><p><${Link} href=${pageAt("/catalog")}>All metrics<//></p>`;
-  return html`<${Board} board=${boardOf(base, known, asOf - (asOf % HOUR_MS))} name=${base} />`;
+  return html`<${Board} board=${boardOf(base, known, asOf && asOf - (asOf % HOUR_MS))} name=${base} />`;
 }

@@ -125,6 +125,13 @@ SERIES = {
         "interface 4.1", "a range of ten years has fewer than 1500 points, by a coarser step"
     ),
     "series:cvd": Requirement("interface 2.2", "cvd is the running sum of net from the start of the range"),
+    "series:candles": Requirement(
+        "interface 2.2", "candles of a market at every step: first open, highest high, lowest low, last close"
+    ),
+    "series:candles:part": Requirement(
+        "interface 2.2", "a candle of which minutes are missing is that of the others, and n, expected and gaps say so"
+    ),
+    "series:candles:refused": Requirement("interface 4.1", "candles of a coin, or by exchange, are a 400"),
     "series:all-coins": Requirement("interface 4.1", "spot-perp-volume is of all coins and takes no selector"),
     "series:kind": Requirement("interface 7.2", "kind where it does not apply is a 400 that says where it does"),
     "series:kind:each": Requirement(

@@ -17,6 +17,18 @@
         volume_usd - taker_buy_usd as taker_sell_usd
 {%- endmacro %}
 
+{#- The columns of a candle: what `candle_of` makes of a bar, and how many minutes of a bucket have one. -#}
+{% macro candle_columns() %}{{ return(["open", "high", "low", "close", "candle_n"]) }}{% endmacro %}
+
+{#- The four prices of the bar `b` in USD as open, high, low and close: all of them or none, because a candle without its high
+    would pass for one with a lower high. -#}
+{% macro candle_of(b, usd_like) -%}
+{%- for price in ["open", "high", "low", "close"] -%}
+case when {{ usd_like }} and {{ b }}.open + {{ b }}.high + {{ b }}.low + {{ b }}.close is not null then {{ b }}.{{ price }} end as {{ price }}
+    {{- ",\n    " if not loop.last }}
+{%- endfor %}
+{%- endmacro %}
+
 {#- The rows of `fresh` that replace or extend the stored table: a stored row stays if it was recorded and the new one is
     backfilled, or if it comes from a later minute. -#}
 {% macro newest_versions(fresh, keys) -%}

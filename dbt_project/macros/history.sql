@@ -1,11 +1,11 @@
 {#- How hours and days of history enter the series: only where a market has no recorded row. A row that was rolled up from
     backfilled parts alone takes their values, column by column; but the flows of an hour whose minutes were all fetched are the
-    sums of these. -#}
+    sums of these, and its candle is theirs. -#}
 
 {#- The end of a tier's query, after the CTEs `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
 {% macro with_history_of(step) %}
 {%- set bars, oi_history, settled, instruments = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements"), ref("instruments") %}
-{%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h"] %}
+{%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h", "open", "high", "low", "close"] %}
 ,
 
 -- Buckets without a recorded row, which history may fill.
@@ -39,7 +39,7 @@ open_buckets as materialized (
 ),
 
 published_bars as (
-  select b.t, b.market_id, b.close, b.volume_usd, b.taker_buy_usd, b.taker_sell_usd
+  select b.t, b.market_id, b.open, b.high, b.low, b.close, b.volume_usd, b.taker_buy_usd, b.taker_sell_usd
   from {{ bars }} as b semi join open_buckets using (t, market_id)
   where step = '{{ step }}'
 ),
@@ -70,7 +70,8 @@ published as (
     o.t, o.market_id, if(i.usd_like, b.close, null) as price, b.volume_usd, b.taker_buy_usd, b.taker_sell_usd,
     coalesce(h.oi_usd, h.oi_base * if(i.usd_like, b.close, null)) as oi_usd,
     coalesce(h.oi_base, h.oi_usd / if(i.usd_like, nullif(b.close, 0), null)) as oi_base,
-    {{ "f.funding_8h" if step == "1h" else "null::double" }} as funding_8h
+    {{ "f.funding_8h" if step == "1h" else "null::double" }} as funding_8h,
+    {{ candle_of("b", "i.usd_like") }}
   from open_buckets as o
   left join published_bars as b using (t, market_id)
   left join published_oi as h on o.t = h.bucket_t and o.market_id = h.market_id
@@ -84,12 +85,13 @@ added as (
   select
     t, market_id, i.venue, i.type, i.symbol, i.base, i.quote, i.hip3, i.aggregated,
     {% for column in columns %}
-    {%- if step == "1h" and column in bar_columns() %}if(rolled.volume_n = 60, rolled.{{ column }}, coalesce(published.{{ column }}, rolled.{{ column }}))
+    {%- if step == "1h" and column in bar_columns() %}if(rolled.{{ "candle_n" if column in candle_columns() else "volume_n" }} = 60, rolled.{{ column }}, coalesce(published.{{ column }}, rolled.{{ column }}))
     {%- else %}coalesce(published.{{ column }}, rolled.{{ column }}){% endif %} as {{ column }}, {% endfor %}
     rolled.vol24h_usd,
     -- One per minute of the bucket, so that every hour has the same weight in coarser tiers.
     case when published.funding_8h is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.funding_n, 0) end as funding_n,
     case when published.volume_usd is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.volume_n, 0) end as volume_n,
+    case when published.open is not null then {{ step_ms(step) // 60000 }} else coalesce(rolled.candle_n, 0) end as candle_n,
     coalesce(rolled.liq_n, 0) as liq_n,
     rolled.liq_long_usd, rolled.liq_short_usd, 'backfilled' as source
   from published

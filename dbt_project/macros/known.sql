@@ -9,7 +9,7 @@
 {% macro observed_columns() %}
   {{ return(["base", "aggregated", "price", "vol24h_usd", "oi_usd", "oi_base", "funding_8h", "funding_n", "liq_long_usd", "liq_short_usd", "liq_n"]) }}
 {% endmacro %}
-{% macro bar_columns() %}{{ return(["volume_usd", "taker_buy_usd", "taker_sell_usd", "volume_n"]) }}{% endmacro %}
+{% macro bar_columns() %}{{ return(["volume_usd", "taker_buy_usd", "taker_sell_usd", "volume_n"] + candle_columns()) }}{% endmacro %}
 
 {#- `earlier` of a row that replaces the row `old`: a version is added if a value that was served has changed. -#}
 {% macro earlier_versions(old, changed) -%}
@@ -44,7 +44,7 @@ case
 {%- for version in ["", "old."] %}
 select {{ identity | join(", ") }}
   {%- for column in observed_columns() %}, {{ version }}{{ column }} as {{ column }}{% endfor %}
-  {%- for column in bar_columns() %}, {% if bars_later %}if(bar_known_ms <= {{ asked_time() }}, {{ version }}{{ column }}, {{ 0 if column == "volume_n" else "null" }}){% else %}{{ version }}{{ column }}{% endif %} as {{ column }}{% endfor %},
+  {%- for column in bar_columns() %}, {% if bars_later %}if(bar_known_ms <= {{ asked_time() }}, {{ version }}{{ column }}, {{ 0 if column.endswith("_n") else "null" }}){% else %}{{ version }}{{ column }}{% endif %} as {{ column }}{% endfor %},
   {% if bars_later %}if(bar_known_ms <= {{ asked_time() }}, {{ version }}source, 'recorded'){% else %}{{ version }}source{% endif %} as source
 from {% if version %}(select *, list_filter(earlier, lambda version: version.until_ms > {{ asked_time() }})[1] as old from {{ relation }} where earlier is not null) as rows{% else %}{{ relation }} as rows{% endif %}
 where rows.known_ms <= {{ asked_time() }}

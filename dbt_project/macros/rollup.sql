@@ -32,7 +32,7 @@ late as materialized (
   semi join (select t + {{ parts }} as {{ time }}, {{ key }} from late) as touched using ({{ time }}, {{ key }})
 {%- endmacro %}
 
-{#- A coarser market tier from the finer one: the last state, the sum of flows, the mean of funding. Hours and days of
+{#- A coarser market tier from the finer one: the last state, the sum of flows, the mean of funding, the candle. Hours and days of
     history fill in where a market has no recorded row (see history.sql). -#}
 {% macro rollup_market(step) %}
 {{ config(incremental_strategy="replace_series", replace_step=step, replace_key="market_id") }}
@@ -65,7 +65,7 @@ where aggregated
 group by grouping sets ((t, base, type), (t, base))
 {% endmacro %}
 
-{#- Rows of `relation` by bucket and market: the last state, the sum of flows, the mean of funding; with `history`,
+{#- Rows of `relation` by bucket and market: the last state, the sum of flows, the mean of funding, the candle; with `history`,
     backfilled rows are added. -#}
 {% macro last_and_sums(step, relation, by_base=false, history=false) -%}
 buckets as (
@@ -74,6 +74,7 @@ buckets as (
     any_value(symbol) as symbol,
     max_by({base: base, quote: quote, hip3: hip3, aggregated: aggregated}, t) as identity,
     max_by(price, t) as price, max_by(vol24h_usd, t) as vol24h_usd,
+    min_by(open, t) as open, max(high) as high, min(low) as low, max_by(close, t) as close, sum(candle_n) as candle_n,
     sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,
     max_by(oi_usd, t) as oi_usd, max_by(oi_base, t) as oi_base,
     sum(funding_8h * funding_n) / nullif(sum(funding_n) filter (where funding_8h is not null), 0) as funding_8h,
@@ -88,8 +89,8 @@ buckets as (
 {{ "rolled as (" if history }}
 select
   bucket_t as t, market_id, venue, type, symbol, {{ "base" if by_base else "identity.base as base" }}, identity.quote as quote,
-  identity.hip3 as hip3, identity.aggregated as aggregated, price, vol24h_usd, volume_usd, taker_buy_usd,
-  taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd,
+  identity.hip3 as hip3, identity.aggregated as aggregated, price, open, high, low, close,
+  candle_n::integer as candle_n, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd,
   volume_n::integer as volume_n, liq_n::integer as liq_n, source
 from buckets
 {% if history %}){{ with_history_of(step) }}{% endif %}

@@ -121,7 +121,8 @@
 {% endmacro %}
 
 {#- The columns that the intermediate layer reads of each kind: those that a staging view of the kind may have besides
-    the columns that every view has. A venue's view leaves out what the venue does not publish. -#}
+    the columns that every view has. A venue's view leaves out what the venue does not publish. A `contradiction` is a condition
+    under which values within their domains cannot all be true: those `of` it are null then and count as outside of their domain. -#}
 {% macro families() %}
     {{ return({
         "staged_instruments": {
@@ -154,6 +155,7 @@
                 "low": "double", "close": "double", "volume": "double", "volume_contracts": "double", "turnover": "double",
                 "taker_buy_turnover": "double", "taker_buy_contracts": "double",
             },
+            "contradiction": {"if": "high < greatest(open, low, close) or low > least(open, close)", "of": ["high", "low"]},
         },
         "staged_liquidations": {
             "kinds": ["liquidations"],
@@ -250,9 +252,14 @@
 {%- set common = {"tick_ms": "bigint", "endpoint": "varchar", "key": "varchar", "requested_ms": "bigint",
     "received_ms": "bigint", "reject": "varchar", "outside": "integer"} %}
 {%- set own = families()[family] %}
+{%- set contradiction = own.contradiction or {"of": []} %}
 select
     venue, kind, case when starts_with(kind, 'spot_') or kind = 'index_books' then 'spot' else 'perp' end as type
-    {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %}, {{ name }}::{{ type }} as {{ name }}{% endfor %}{% endfor %}
+    {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %},
+    {%- if name in contradiction.of %} case when ({{ contradiction.if }}) is not true then {{ name }} end
+    {%- elif name == "outside" and contradiction.of %} (outside + if({{ contradiction.if }}, {{ contradiction.of | length }}, 0))
+    {%- else %} {{ name }}
+    {%- endif %}::{{ type }} as {{ name }}{% endfor %}{% endfor %}
 from (
     select null::varchar as venue, null::varchar as kind
         {%- for columns in (common, own.columns) %}{% for name, type in columns.items() %}, null::{{ type }} as {{ name }}{% endfor %}{% endfor %}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 VIEWS = {family: view.replace("known_", "file_") for family, view in KNOWN.items()}
 # Bars have these families of values, and nothing else; coarser steps have the hours that were stored.
-FAMILIES = ("price", "volume", "taker")
+FAMILIES = ("price", "volume", "taker", "candles")
 BELOW_MS = UNIT_MS["h"]
 FETCHED_MS = UNIT_MS["d"]
 SHOWN = ("known_market", "known_base", "known_venue")
@@ -87,7 +87,7 @@ def _read_rows(query: "SeriesQuery", db: Reader) -> pa.Table | None:
     paths = ", ".join(literal(str(folder / f"file={file}" / "*.parquet")) for file in files)
     sql = f"""
         with rows as (
-            select * from read_parquet([{paths}])
+            select *, usd_like and open + high + low + close is not null as has_candle from read_parquet([{paths}])
             where base = {base} and t >= {query.start} and t < {query.end}
             qualify row_number() over (partition by market_id, t order by tick_ms desc, file) = 1
         )
@@ -95,6 +95,9 @@ def _read_rows(query: "SeriesQuery", db: Reader) -> pa.Table | None:
             t - t % {query.step_ms} as t, market_id, any_value(venue) as venue, any_value(type) as type,
             any_value(symbol) as symbol, any_value(quote) as quote, any_value(hip3) as hip3, any_value(base) as base,
             any_value(aggregated) as aggregated, max_by(if(usd_like, close, null), rows.t) as price,
+            min_by(open, rows.t) filter (has_candle) as open, max(high) filter (has_candle) as high,
+            min(low) filter (has_candle) as low, max_by(close, rows.t) filter (has_candle) as close,
+            count_if(has_candle)::integer as candle_n,
             null::double as vol24h_usd, null::double as oi_usd, null::double as oi_base, null::double as funding_8h,
             0 as funding_n, null::double as liq_long_usd, null::double as liq_short_usd, 0 as liq_n,
             sum(volume_usd) as volume_usd, sum(taker_buy_usd) as taker_buy_usd, sum(taker_sell_usd) as taker_sell_usd,

@@ -151,11 +151,9 @@ def _by(asked: str | None, selected: Selected, metric: Metric) -> str | None:
     if asked is not None and selected.base is None:
         raise BadParameter("by", asked, f"{metric.name} is of all coins together: leave by out")
     if asked is not None and selected.venue is not None:
-        raise BadParameter(
-            "by",
-            asked,
-            f"the series is of {selected.venue} alone: leave by or {'market' if selected.market else 'venue'} out",
-        )
+        narrowed = "market" if selected.market else "venue"
+        out = "by" if metric.selectors == ("market",) else f"by or {narrowed}"
+        raise BadParameter("by", asked, f"the series is of {selected.venue} alone: leave {out} out")
     return asked
 
 

@@ -17,8 +17,9 @@ with closed as (
 hours_of_files as (
     select
         market_id, t - t % 3600000 as t, any_value(venue) as venue, any_value(type) as type, any_value(symbol) as symbol,
-        any_value(base) as base, min_by(open, minutes.t) as open, max(high) as high, min(low) as low,
-        max_by(close, minutes.t) as close,
+        any_value(base) as base, min_by(open, minutes.t) as open, max_by(close, minutes.t) as close,
+        {#- A minute of which they are unknown may have been the highest or the lowest. #}
+        if(count(high) = count(*), max(high), null) as high, if(count(low) = count(*), min(low), null) as low,
         {% for column in ["volume_base", "volume_usd", "taker_buy_usd", "taker_sell_usd"] -%}
         sum({{ column }}) as {{ column }},
         {% endfor -%}

@@ -1,10 +1,7 @@
 // The catalogue: what every metric means, how it is computed, and an example of its request.
 import { html, useEffect } from "../vendor/preact/preact.js";
 import { useAnswer } from "./api.js";
-import { Notice, Source } from "./parts.js";
-
-const EXAMPLES = { base: "base=BTC", market: "market=binance:perp:BTCUSDT" };
-const example = ({ series, selectors }) => [series, EXAMPLES[selectors.find((selector) => EXAMPLES[selector])]].filter(Boolean).join("?");
+import { example, Notice, Source } from "./parts.js";
 
 function Metric({ metric }) {
   const facts = [["Unit", metric.unit], ["Formula", metric.formula], ["Fields", metric.fields.join(", ")], ["Steps", metric.steps.join(", ")],

@@ -2,7 +2,7 @@
 import { html, useEffect } from "../vendor/preact/preact.js";
 import { pageAt } from "./address.js";
 import { useAnswer } from "./api.js";
-import { Link, Notice, Source } from "./parts.js";
+import { example, Link, Notice, Source } from "./parts.js";
 
 const Fact = ({ title, children }) => html`<div><dt>${title}</dt><dd>${children}</dd></div>`;
 
@@ -16,7 +16,7 @@ export function View({ name }) {
     return html`<nav class="crumb" aria-label="Breadcrumb"><${Link} href=${pageAt("/catalog")}>Metrics<//></nav>
       <h1 class="title">${data ? `No metric is called ${name}` : name}</h1><${Notice} error=${error} of="Metrics" />`;
   }
-  const needs = metric.selectors.includes("base");
+  const ofCoin = metric.selectors.includes("base");
   const steps = data.steps.filter((step) => metric.steps.includes(step.step));
   return html`<nav class="crumb" aria-label="Breadcrumb"><${Link} href=${pageAt("/catalog")}>Metrics<//></nav><h1 class="title">${metric.title}</h1>
     <div class="coin"><section class="panel definition"><p>${metric.description}</p>
@@ -26,6 +26,6 @@ export function View({ name }) {
         ${metric.types.length > 0 && html`<${Fact} title="Markets">${metric.types.join(", ")}<//>`}${metric.kinds.length > 0 && html`<${Fact} title="Kinds">${metric.kinds.join(", ")}<//>`}
         <${Fact} title="Steps">${steps.map((step) => `${step.step} (${step.keep_days == null ? "for ever" : `${step.keep_days} days`})`).join(", ")}<//>
         <${Fact} title="Before recording began">${metric.history ? "the exchanges' own history is fetched" : "nothing: no exchange publishes it"}<//></dl></section>
-    <aside class="panel side" aria-label="Requests"><${Source} id="metric" path=${`${metric.series}?${needs ? "base=BTC&" : ""}range=7d&step=1h`} />
-      <p class="pad fine">${needs && html`<${Link} href=${pageAt(`/coins/BTC/${metric.metric}`)}>Its chart for BTC<//>, `}<a href=${metric.methodology}>SQL, sources and tests</a>, <a href="/guide/methods#1-series">methods</a>, <a href="/dbt/">tables</a></p></aside></div>`;
+    <aside class="panel side" aria-label="Requests"><${Source} id="metric" path=${example(metric, "range=7d", "step=1h")} />
+      <p class="pad fine">${ofCoin && html`<${Link} href=${pageAt(`/coins/BTC/${metric.metric}`)}>Its chart for BTC<//>, `}<a href=${metric.methodology}>SQL, sources and tests</a>, <a href="/guide/methods#1-series">methods</a>, <a href="/dbt/">tables</a></p></aside></div>`;
 }

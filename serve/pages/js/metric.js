@@ -211,5 +211,8 @@ export function View({ name: base, part }) {
   if (!data) return html`<div class="hold tall"></div>`;
   if (!known)
     return html`<h1 class="title">No metric is called ${part}</h1><p><${Link} href=${pageAt("/catalog")}>All metrics<//></p>`;
+  if (known.selectors.join() === "market")
+    return html`<h1 class="title">${base}: ${known.title}</h1><p>${known.title} are of one market. <${Link} href=${coinAt(base)}>${base}<//>
+      lists its markets.</p>`;
   return html`<${Board} board=${boardOf(base, known, asOf && asOf - (asOf % HOUR_MS))} name=${base} />`;
 }

@@ -5,6 +5,11 @@ import { go } from "./address.js";
 import * as format from "./format.js";
 import { coloured, downloads, snippets } from "./snippets.js";
 
+// A request for a metric's series, of a coin where there is one.
+const SELECTED = { base: "base=BTC", market: "market=binance:perp:BTCUSDT" };
+export const example = ({ series, selectors }, ...more) =>
+  [series, [SELECTED[selectors.find((selector) => SELECTED[selector])], ...more].filter(Boolean).join("&")].filter(Boolean).join("?");
+
 export const opensElsewhere = (event) => event.metaKey || event.ctrlKey || event.shiftKey || event.button > 0;
 
 // A link that draws the page it leads to without loading it.

@@ -17,10 +17,11 @@ WIDTHS = {"5m": 5 * MINUTE, "1h": HOUR}
 VALUES = (
     "price", "volume_usd", "taker_buy_usd", "oi_usd", "funding_8h", "liq_long_usd", "liq_short_usd", "source",
 )  # fmt: skip
+CANDLE = ("open", "high", "low", "close", "candle_n")
 OF_COINS = ("n_markets", "n_price", "n_oi", "n_funding", "n_volume", "n_taker", "n_liquidations")
 # By view: the family of tiers, and the rest of its key beside the time.
 FAMILIES = {
-    "known_market": ("series_market", ("market_id", "base", "aggregated", *VALUES)),
+    "known_market": ("series_market", ("market_id", "base", "aggregated", *VALUES, *CANDLE)),
     "known_base": ("series_base", ("base", "type", *VALUES, *OF_COINS)),
     "known_venue": ("series_venue", ("base", "type", "venue", *VALUES, *OF_COINS)),
 }
@@ -59,11 +60,12 @@ class Editions:
                     self.bar(identity, n - 1, at, 100.0 * (rank + n))
         return at
 
-    def bar(self, identity: dict[str, Any], n: int, at: int, volume: float) -> None:
+    def bar(self, identity: dict[str, Any], n: int, at: int, volume: float, above: float = 1) -> None:
         where = f"market_id = '{identity['market_id']}' and minute_ms = {T0 + n * MINUTE}"
         self.warehouse.write(f"delete from int_market_bars where {where}")
         flows = {"volume_usd": volume, "taker_buy_usd": volume / 4, "taker_sell_usd": volume * 3 / 4}
-        row = {"minute_ms": T0 + n * MINUTE, "tick_ms": at, **identity, **flows, "source": "recorded"}
+        prices = {"open": 100.0 + n, "high": 100.0 + n + above, "low": 99.0, "close": 100.5 + n}
+        row = {"minute_ms": T0 + n * MINUTE, "tick_ms": at, **identity, **flows, **prices, "source": "recorded"}
         self.warehouse.add("int_market_bars", [row])
 
 
@@ -102,13 +104,15 @@ def editions(tmp_path_factory: pytest.TempPathFactory) -> Editions:
     for n in (0, 4, 5):
         made.bar(QUIET, n, at, 3.0)
     made.bar(BTC, 4, at, 999.0)
+    made.bar(SPOT, 4, at, 600.0, above=2)
     made.build(at + built, T0 + 4 * MINUTE, at)
     # Hours of history of two markets, one of which has recorded minutes in one of them; then another number.
     for ago, close in ((7, 50.0), (8, 51.0)):
         at = T0 + ago * MINUTE
         add("int_response_minutes", [response(at, "binance", "history_perp_bars")])
         made.warehouse.write("delete from int_history_bars")
-        hours = {"step": "1h", "close": close, "volume_usd": 5.0, "source": "backfilled", "tick_ms": at}
+        prices = {"open": 49.5, "high": 60.0, "low": 40.0, "close": close}
+        hours = {"step": "1h", **prices, "volume_usd": 5.0, "source": "backfilled", "tick_ms": at}
         add(
             "int_history_bars",
             [{"t": T0 - hour * HOUR, **hours, **without_quote(row)} for hour in (0, 1, 2) for row in (BTC, QUIET)],
@@ -156,6 +160,7 @@ def test_only_what_was_served_and_changed_has_earlier_versions(editions: Edition
     )
     assert rows == [
         ("binance:perp:BTCUSDT", 4, 2),  # its liquidation came one edition late, another bar of it two
+        ("binance:spot:BTCUSDT", 4, 1),  # only the high of its bar is another
         ("bybit:perp:BTCUSDT", 4, 1),  # its bar was served before its observation
         ("bybit:perp:BTCUSDT", 6, 1),
     ]

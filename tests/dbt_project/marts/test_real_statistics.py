@@ -174,6 +174,26 @@ def test_altcoin_season_of_a_real_year(past: Past) -> None:
     print(f"altcoin season over {len(known)} days: {min(known):.0f} to {max(known):.0f}, now {known[-1]:.1f}")
 
 
+@pytest.mark.requirement("series:candles")
+def test_candles_of_real_days(past: Past) -> None:
+    """Of each perp and day what the archive says of it, per one coin."""
+    tokens = canonical()
+    wanted = {}
+    for symbol, bars in past.days.items():
+        _, multiplier = tokens.get(symbol.removesuffix("USDT"), ("", 1.0))
+        for bar in bars:
+            prices = [float(bar[name]) / multiplier for name in ("open", "high", "low", "close")]
+            wanted[f"binance:perp:{symbol}", int(bar["timestamp"])] = (*prices, 1440, "backfilled")
+    rows = past.warehouse.rows(
+        "select market_id, t, open, high, low, close, candle_n, source from series_market_1d where open is not null"
+    )
+    found = {(market, t): tuple(values) for market, t, *values in rows}
+    assert len(found) == len(rows)
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert len(wanted) > 100_000
+    assert all(low <= min(first, last) <= max(first, last) <= high for first, high, low, last, *_ in found.values())
+
+
 def hourly_rates(payments: Rows, hours: range) -> list[float]:
     """Of each hour the rate, on 8 hours, of the payment that closes an interval in which the hour lies."""
     settled = [(int(row["timestamp"]) // MINUTE * MINUTE, float(row["funding_rate"])) for row in payments]

@@ -25,12 +25,14 @@ MINUTES = (0, 1, 4, 5, 14, 15, 59, 60, 239, 240, 1438, 1439, 1440, 1441)
 LATER = 1500
 OBSERVED = ("price", "vol24h_usd", "oi_usd", "oi_base", "funding_8h")
 FLOWS = ("volume_usd", "taker_buy_usd", "taker_sell_usd", "liq_long_usd", "liq_short_usd")
+CANDLE = ("open", "high", "low", "close")
 # From one case to the next: all that a case touches lies within two days, so that no bucket has minutes of two cases.
 APART = 3 * 1440
 TIMES = ("minute_ms", "tick_ms", "ts")
 Facts = dict[str, list[Row]]
 Tier = dict[tuple[Any, ...], dict[str, Any]]
 
+prices = st.integers(1, 10**4).map(lambda n: n / 64)
 amounts = st.none() | st.integers(0, 10**6).map(lambda n: n / 64)
 
 
@@ -57,7 +59,9 @@ def recorded(draw: st.DrawFn) -> tuple[Facts, list[list[int]]]:
             asked = draw(st.sampled_from(later))
             flows = {name: draw(amounts) for name in FLOWS[:3]}
             when = {"minute_ms": T0 + minute * MINUTE, "tick_ms": T0 + asked * MINUTE}
-            facts["int_market_bars"].append({**when, **identity, **flows})
+            low, first, last, high = sorted(draw(st.tuples(prices, prices, prices, prices)))
+            candle = dict(zip(CANDLE, (first, high, draw(st.none() | st.just(low)), last), strict=True))
+            facts["int_market_bars"].append({**when, **identity, **flows, **candle})
     perps = [identity for identity in MARKETS if identity["type"] == "perp"]
     for at in draw(st.lists(st.sampled_from(instants), max_size=6)):
         identity = draw(st.sampled_from(perps))
@@ -169,13 +173,15 @@ def minutes_of(facts: Facts) -> Tier:
     identities = {identity["market_id"]: identity for identity in MARKETS}
 
     def row(minute: int, market_id: str) -> dict[str, Any]:
-        empty = dict.fromkeys((*OBSERVED, *FLOWS))
-        return tier.setdefault((minute, market_id), {"t": minute, **identities[market_id], **empty, "funding_n": 0})
+        empty = {**dict.fromkeys((*OBSERVED, *FLOWS, *CANDLE)), "funding_n": 0, "candle_n": 0}
+        return tier.setdefault((minute, market_id), {"t": minute, **identities[market_id], **empty})
 
     for fact in facts["int_market_minutes"]:
         row(fact["minute_ms"], fact["market_id"]).update({name: fact[name] for name in OBSERVED})
     for fact in facts["int_market_bars"]:
         row(fact["minute_ms"], fact["market_id"]).update({name: fact[name] for name in FLOWS[:3]})
+        if all(fact[name] is not None for name in CANDLE):
+            row(fact["minute_ms"], fact["market_id"]).update({name: fact[name] for name in CANDLE}, candle_n=1)
     events = defaultdict(list)
     for fact in facts["int_liquidations"]:
         minute = fact["ts"] - fact["ts"] % MINUTE
@@ -204,9 +210,19 @@ def rolled_up(minutes: Tier, width: int) -> Tier:
             **{name: total(r[name] for r in rows) for name in FLOWS},
             "funding_8h": mean((r["funding_8h"], 1) for r in rows),
             "funding_n": sum(r["funding_n"] for r in rows),
+            **candle_of([r for r in rows if r["candle_n"]]),
         }
         for (start, market_id), rows in groups.items()
     }
+
+
+def candle_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The candle of minutes that have one, in their order."""
+    if not rows:
+        return {**dict.fromkeys(CANDLE), "candle_n": 0}
+    highest, lowest = max(row["high"] for row in rows), min(row["low"] for row in rows)
+    prices = {"open": rows[0]["open"], "high": highest, "low": lowest, "close": rows[-1]["close"]}
+    return {**prices, "candle_n": len(rows)}
 
 
 def by_coin(tier: Tier) -> Tier:

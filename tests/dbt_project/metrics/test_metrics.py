@@ -50,7 +50,7 @@ def test_the_catalog_is_made_of_complete_metrics(tmp_path: Path) -> None:
     assert {"price", "oi", "funding", "volume", "liquidations", "taker-flow"} <= set(catalog)
     names = [name for metric, definition in catalog.items() for name in (metric, *definition["aliases"])]
     assert len(names) == len(set(names)), "a name twice"
-    columns = [manifest().nodes[f"model.tidemark.{name}"].columns for name in ("series_base_1m", "series_market_1m")]
+    columns = {of: manifest().nodes[f"model.tidemark.series_{of}_1m"].columns for of in ("base", "market")}
     for metric, definition in catalog.items():
         for text in ("title", "description", "unit", "formula", "source"):
             assert definition[text], (metric, text)
@@ -63,7 +63,7 @@ def test_the_catalog_is_made_of_complete_metrics(tmp_path: Path) -> None:
         for field in definition["fields"].values():
             assert len({"column", "sql", "running"} & set(field)) == 1, metric
             if "column" in field:
-                assert all(field["column"] in known for known in columns), metric
+                assert all(field["column"] in columns[of] for of in definition["selectors"]), metric
 
 
 def test_every_metric_leads_back_to_the_landing() -> None:

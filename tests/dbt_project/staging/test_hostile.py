@@ -111,6 +111,27 @@ def test_a_bar_at_the_end_of_time_costs_itself(warehouse: Warehouse) -> None:
     ]
 
 
+def test_a_bar_that_contradicts_itself_loses_its_high_and_low(warehouse: Warehouse) -> None:
+    """Which of them is wrong is not known, and a price between them cannot be either: what was traded stays."""
+    prices = {
+        5: ("10", "11", "9", "10.5"),
+        4: ("10", "9", "11", "10.5"),  # high and low exchanged
+        3: ("12", "11", "9", "10.5"),
+        2: ("10", "11", "10.2", "10.5"),
+        1: ("10", "Infinity", "9", "10.5"),
+    }
+    bars = [
+        [t := AT_MS - ago * MINUTE, *four, "4", t + MINUTE - 1, "40", 1, "2", "20", "0"] for ago, four in prices.items()
+    ]
+    warehouse.reset().build([response(AT_MS, "binance", "perp_bars", bars, key="BTCUSDT")])
+    found = warehouse.rows("select open, high, low, close, volume_usd from int_market_bars order by minute_ms")
+    assert found == [
+        (10.0, 11.0, 9.0, 10.5, 40.0), (10.0, None, None, 10.5, 40.0), (12.0, None, None, 10.5, 40.0),
+        (10.0, None, None, 10.5, 40.0), (10.0, None, 9.0, 10.5, 40.0),
+    ]  # fmt: skip
+    assert warehouse.rows("select outside_values, dropped_rows, reason from int_rejected") == [(7, 0, "implausible")]
+
+
 def test_an_infinite_forward_costs_its_option_alone(warehouse: Warehouse) -> None:
     """A forward of 1e999 made the logarithm of strike over forward that of zero, and failed the minute."""
     options = [

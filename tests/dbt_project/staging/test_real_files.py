@@ -246,15 +246,18 @@ def warehouse(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Wareh
     return made
 
 
+def _rows(sample: Sample, archives: Path) -> list[dict[str, Any]]:
+    """The lines of a sample, as Python reads them."""
+    with (archives / sample.file).open(newline="") as file:
+        lines = [line for line in csv.reader(file) if line and any(text[:1].isdigit() for text in line)]
+    return [{"symbol": sample.key or line[0]} | sample.expected(line) for line in lines]
+
+
 @pytest.mark.parametrize("name", dict.fromkeys((one.file.partition("/")[0], one.view) for one in SAMPLES))
 def test_each_row_of_the_samples_is_read(name: tuple[str, str], warehouse: Warehouse, archives: Path) -> None:
     venue, view = name
     samples = [one for one in SAMPLES if one.file.startswith(f"{venue}/") and one.view == view]
-    expected = list[dict[str, Any]]()
-    for one in samples:
-        with (archives / one.file).open(newline="") as file:
-            lines = [line for line in csv.reader(file) if line and any(text[:1].isdigit() for text in line)]
-        expected += [{"symbol": one.key or line[0]} | one.expected(line) for line in lines]
+    expected = [row for one in samples for row in _rows(one, archives)]
     columns = list(dict.fromkeys(name for one in expected for name in one))
     # COIN-M has contracts where USD-M has a turnover.
     expected = [{name: one.get(name) for name in columns} for one in expected]
@@ -269,6 +272,49 @@ def test_each_row_of_the_samples_is_read(name: tuple[str, str], warehouse: Wareh
     assert rows == [pytest.approx(one) for one in sorted(expected, key=order)]
     for row in rows:
         assert "open" not in row or row["low"] <= min(row["open"], row["close"]) <= row["high"]
+
+
+def test_candles_of_minutes_and_hours_are_those_of_the_files(warehouse: Warehouse, archives: Path) -> None:
+    """Of every venue whose sample has minutes, in USD or not, and the hours that these lie in."""
+    lines: dict[str, dict[int, dict[str, Any]]] = {}
+    markets = {}
+    for one in SAMPLES:
+        venue, kind = one.file.partition("/")[0], one.view.partition("_")[0]
+        if one.view not in ("perp_bars", "spot_bars") or "_8h_" in one.file:
+            continue
+        for bar in _rows(one, archives):
+            market = f"{venue}:{kind}:{bar['symbol']}"
+            markets[market] = (market, venue, kind, bar["symbol"])
+            lines.setdefault(market, {})[bar["opened_ms"]] = bar
+    with warehouse.connect() as db:
+        # The samples are of bars alone: their markets are stated here.
+        db.execute("create table listed as from instruments limit 0; drop view instruments")
+        db.execute("alter table listed rename to instruments")
+        db.executemany(
+            "insert into instruments "
+            "(market_id, venue, type, symbol, base, usd_like, multiplier, contract_size, inverse) "
+            "values (?, ?, ?, ?, 'X', true, 1, 1, false)",
+            list(markets.values()),
+        )
+    warehouse.dbt("run", "--select", "staged_bars", "int_file_minutes", "int_history_bars")
+    prices = ("open", "high", "low", "close")
+    minutes = warehouse.rows(f"select market_id, t, {', '.join(prices)} from int_file_minutes order by all")
+    assert minutes == [
+        (market, t, *(bar[name] for name in prices))
+        for market in sorted(lines)
+        for t, bar in sorted(lines[market].items())
+    ]
+    hours: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for market, t, *_ in minutes:
+        hours.setdefault((market, t - t % 3_600_000), []).append(lines[market][t])
+    found_hours = warehouse.rows(
+        f"select market_id, t, {', '.join(prices)} from int_history_bars where step = '1h' order by all"
+    )
+    assert found_hours == [
+        (*hour, bars[0]["open"], max(bar["high"] for bar in bars), min(bar["low"] for bar in bars), bars[-1]["close"])
+        for hour, bars in sorted(hours.items())
+    ]
+    assert {market.partition(":")[0] for market in lines} >= {"binance", "bitget", "gate", "okx"}
 
 
 def test_contexts_of_hyperliquid_are_read_every_five_minutes(warehouse: Warehouse, archives: Path) -> None:

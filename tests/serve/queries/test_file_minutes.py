@@ -12,6 +12,7 @@ import pytest
 
 from ingest.landing.rows import Row
 from ingest.venues.binance import BINANCE
+from serve.replica.units import UNIT_MS
 from tests.support.pipeline.product_minutes import Moment, Product
 from tests.support.pipeline.recorder_minutes import MINUTE
 from tests.support.servers.api_server import Api
@@ -25,8 +26,11 @@ NO_TRADE = range(70, 80)  # minutes that the spot file leaves out
 
 
 class Minute(NamedTuple):
-    """What a file says of a minute: its last price, what was traded and what takers bought of it, USD."""
+    """What a file says of a minute: its prices, what was traded and what takers bought of it, USD."""
 
+    open: float
+    high: float
+    low: float
     close: float
     volume: float
     bought: float
@@ -37,18 +41,20 @@ Minutes = dict[int, Minute]
 
 def minutes(start: int, count: int, seed: int) -> Minutes:
     draw = random.Random(seed)
-    made = {start + n * MINUTE: (draw.uniform(90, 110), draw.uniform(1e3, 1e6), draw.random()) for n in range(count)}
-    return {
-        t: Minute(round(close, 2), round(volume, 2), round(volume * share, 2))
-        for t, (close, volume, share) in made.items()
-    }
+    made = {}
+    for t in range(start, start + count * MINUTE, MINUTE):
+        low, first, last, high = sorted(round(draw.uniform(90, 110), 2) for _ in range(4))
+        prices = (first, high, low, last) if draw.random() < 0.5 else (last, high, low, first)
+        volume = round(draw.uniform(1e3, 1e6), 2)
+        made[t] = Minute(*prices, volume, round(volume * draw.random(), 2))
+    return made
 
 
 def csv(rows: Minutes) -> str:
     return (
         "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore\n"
         + "".join(
-            f"{t},100,120,80,{one.close},5,{t + MINUTE - 1},{one.volume},7,2,{one.bought},0\n"
+            f"{t},{one.open},{one.high},{one.low},{one.close},5,{t + MINUTE - 1},{one.volume},7,2,{one.bought},0\n"
             for t, one in rows.items()
         )
     )
@@ -120,6 +126,26 @@ def test_a_series_of_the_past_is_what_the_files_say(served: Served, step: str, s
             assert got[name] == pytest.approx([wanted[t] for t in got["t"]], rel=1e-12), (metric, selected)
             assert (set(got["origin"]), set(got["n"])) == ({"backfilled"}, {1})
             assert got["source"].startswith(f"files_{step}@")
+
+
+@pytest.mark.requirement("series:files", "series:candles")
+@pytest.mark.parametrize("step", ["1m", "5m", "15m", "1h", "4h", "1d"])
+def test_candles_of_the_past_are_those_of_the_files(served: Served, step: str) -> None:
+    truth = PERP | CORRECTED
+    width = UNIT_MS[step[-1]] * int(step[:-1])
+    # Hours are those of the file that was landed last, which has ten minutes of the second day.
+    start = PAST - PAST % DAY + (2 * DAY if width >= HOUR else DAY)
+    end = start + DAY
+    got = served.api.series("candles", market="binance:perp:BTCUSDT", start=start, end=end, step=step, coverage="1")
+    wanted = {
+        "open": expected(truth, width, start, end, lambda found: found[0].open),
+        "high": expected(truth, width, start, end, lambda found: max(one.high for one in found)),
+        "low": expected(truth, width, start, end, lambda found: min(one.low for one in found)),
+        "close": expected(truth, width, start, end, lambda found: found[-1].close),
+    }
+    for name, values in wanted.items():
+        assert (got["step"], got["t"], got[name]) == (width, list(values), list(values.values())), name
+    assert (set(got["origin"]), set(got["n"])) == ({"backfilled"}, {1})
 
 
 @pytest.mark.requirement("series:files")

@@ -18,7 +18,7 @@ def test_an_alias_is_its_metric(api: Api, alias: str, metric: str) -> None:
 @pytest.mark.requirement("series:metric:unknown", "series:metric:undefined")
 def test_an_unknown_metric_names_the_closest_and_those_there_are(api: Api) -> None:
     bad(api, "prise?base=BTC", "metric", "'prise'", "did you mean 'price'?")
-    bad(api, "options?base=BTC", "'options'", "funding, funding-rate, liqs, liquidations")
+    bad(api, "options?base=BTC", "'options'", "funding, funding-rate, klines, liqs, liquidations")
 
 
 @pytest.mark.requirement("series:selector:one")

@@ -15,7 +15,9 @@ from tests.support.servers.series_calls import KINDS, OF_BOOKS, OF_RATIOS, bad, 
 
 # Metrics that are columns of the tiers as they are; the others are in tests/product/test_formulas.py.
 PLAIN = {
-    name for name, definition in CATALOG.items() if all("column" in field for field in definition["fields"].values())
+    name
+    for name, definition in CATALOG.items()
+    if "base" in definition["selectors"] and all("column" in field for field in definition["fields"].values())
 }
 
 

@@ -301,7 +301,7 @@ STEP = Addition(
         ],
         "dbt_project/models/metrics/_metrics.yml": [
             (
-                "      metric('bid_ask_ratio'), ref('series_base_1m'),",
+                "      metric('bid_ask_ratio'), metric('candles'), ref('series_base_1m'),",
                 " ref('series_base_8h'), ref('series_venue_8h'), ref('series_market_8h'), ref('series_ratios_8h'),"
                 " ref('series_venue_ratios_8h'), ref('series_depth_8h'),",
             ),

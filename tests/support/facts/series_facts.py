@@ -40,6 +40,8 @@ PERIODS = (5, 60, 1440)
 BOOKS = ("binance:perp:AUSDT", "bybit:perp:AUSDT", "bybit:perp:ABTC", "binance:perp:BUSDT")
 STATES = ("price", "vol24h_usd", "oi_usd", "funding_8h")
 FLOWS = ("volume_usd", "taker_buy_usd", "taker_sell_usd")
+CANDLE = ("open", "high", "low", "close")
+BAR = (*FLOWS, *CANDLE)
 LIQUIDATED = ("liq_long_usd", "liq_short_usd")
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Values = dict[str, float | None]
@@ -78,10 +80,11 @@ def make_facts(seed: int) -> Facts:
             values["oi_usd"][:] = values["funding_8h"][:] = np.nan
         if identity["venue"] != "binance":
             values["taker_buy_usd"][:] = values["taker_sell_usd"][:] = np.nan
-        for name in (*STATES, *FLOWS):
+        values |= _candles(np.random.default_rng([seed, number]))
+        for name in (*STATES, *BAR):
             values[name][~alive] = np.nan
         listened = identity["venue"] in LISTENED and identity["type"] == "perp"
-        known = ~np.isnan(np.array([values[name] for name in (*STATES, *FLOWS)])).all(axis=0)
+        known = ~np.isnan(np.array([values[name] for name in (*STATES, *BAR)])).all(axis=0)
         for name in LIQUIDATED:
             values[name] = np.where(known & listened, 0.0, np.nan)
             hit = known & listened & (random.random(MINUTES) < 0.05)
@@ -96,6 +99,17 @@ def make_facts(seed: int) -> Facts:
         identity["market_id"]: _reported(random, identity) for identity in MARKETS if identity["type"] == "perp"
     }
     return Facts(facts, reported)
+
+
+def _candles(random: np.random.Generator) -> dict[str, Array]:
+    """The prices of each minute's bar: of some minutes there is no bar, of some its high or low is unknown."""
+    prices = 100 + np.sort(random.integers(0, 10**6, (4, MINUTES)) / 64, axis=0)
+    inner = np.where(random.random(MINUTES) < 0.5, [prices[1], prices[2]], [prices[2], prices[1]])
+    candles = dict(zip(CANDLE, (inner[0], prices[3], prices[0], inner[1]), strict=True))
+    without = random.random(MINUTES) < 0.2
+    for name, values in candles.items():
+        values[without | (random.random(MINUTES) < (0.1 if name in ("high", "low") else 0))] = np.nan
+    return candles
 
 
 def _reported(random: np.random.Generator, identity: dict[str, Any]) -> dict[int, dict[str, Array]]:
@@ -124,13 +138,13 @@ def _reported(random: np.random.Generator, identity: dict[str, Any]) -> dict[int
 def build_warehouse(folder: Path, facts: Facts) -> Warehouse:
     """The facts as the intermediate layer leaves them, and the marts that dbt builds from them."""
     warehouse = Warehouse(folder)
-    warehouse.add("instruments", [instrument(identity) for identity in MARKETS])
+    warehouse.add("instruments", [instrument(one, usd_like=one["quote"] != "BTC") for one in MARKETS])
     minutes = T0 + np.arange(MINUTES) * MINUTE
     with warehouse.connect() as con:
         for identity in MARKETS:
             values = facts.by_market[identity["market_id"]]
             _insert(con, "int_market_minutes", identity, minutes, values, STATES)
-            _insert(con, "int_market_bars", {**identity, "source": "recorded"}, minutes, values, FLOWS)
+            _insert(con, "int_market_bars", {**identity, "source": "recorded"}, minutes, values, BAR)
             for side, name in zip(("long", "short"), LIQUIDATED, strict=True):
                 hit = values[name] > 0
                 keys = {key: identity[key] for key in ("market_id", "venue", "symbol", "base", "aggregated")}
@@ -260,6 +274,8 @@ class Selected:
                 return {"v": total(self.last(m, "oi_usd") for m in self.markets)}
             case "volume":
                 return {"v": self.sum("volume_usd")}
+            case "candles":
+                return self.candle()
             case "liquidations":
                 return {"long": self.sum("liq_long_usd"), "short": self.sum("liq_short_usd")}
             case "funding":
@@ -287,6 +303,16 @@ class Selected:
         buy, sell = self.sum("taker_buy_usd"), self.sum("taker_sell_usd")
         net = None if buy is None or sell is None else buy - sell
         return {"net": net} if metric == "cvd" else {"buy": buy, "sell": sell, "net": net}
+
+    def candle(self) -> Values:
+        """Of the one market: over the minutes of which all four prices are known, in USD alone."""
+        [market] = self.markets
+        opened, high, low, closed = whole = np.array([self.cell(market, name) for name in CANDLE])
+        known = ~np.isnan(whole).any(axis=0)
+        if market["quote"] == "BTC" or not known.any():
+            return dict.fromkeys(CANDLE)
+        prices = (opened[known][0], high[known].max(), low[known].min(), closed[known][-1])
+        return dict(zip(CANDLE, map(float, prices), strict=True))
 
     def cell(self, identity: dict[str, Any], name: str) -> Array:
         return self.facts.by_market[identity["market_id"]][name][self.start : self.start + self.width]

@@ -67,6 +67,9 @@ MARKET_SQL = """
 create table series_market_{step} as
 select t, market_id, venue, type, symbol, base, {key} as base_key, 'USDT' as quote, hip3, aggregated,
     case when (t // {ms} + i) % 41 <> 0 then level * (1 + sin(t / 1e8 + i) / 20) end as price,
+    case when (t // {ms} + i) % 43 <> 0 then level * (1 + sin(t / 1e8 + i) / 20) end as open,
+    open * (1 + (t // {ms} + i) % 5 / 100) as high, open * (1 - (t // {ms} + i) % 3 / 100) as low,
+    (high + low) / 2 as close,
     1e6 * (i + 1) as vol24h_usd,
     case when (t // {ms} + i) % 37 <> 0 then 1000.0 * (1 + (t // {ms} + i) % 97) end as volume_usd,
     400.0 as taker_buy_usd, 600.0 as taker_sell_usd,
@@ -77,6 +80,7 @@ select t, market_id, venue, type, symbol, base, {key} as base_key, 'USDT' as quo
     case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 3 * 100.0 end as liq_long_usd,
     case when type = 'perp' and venue <> 'hyperliquid' then (t // {ms} + i) % 4 * 100.0 end as liq_short_usd,
     if(volume_usd is null, 0, {ms} // 60000)::integer as volume_n,
+    if(open is null, 0, {ms} // 60000)::integer as candle_n,
     if(liq_long_usd is null, 0, {ms} // 60000)::integer as liq_n,
     if(t < {since}, 'backfilled', 'recorded') as source,
     t + {ms} as known_ms, t + {ms} + 60000 as bar_known_ms, null::struct(until_ms bigint)[] as earlier
@@ -102,8 +106,8 @@ from series_market_{step} where aggregated
 # another was delisted a day ago.
 EXPECTED_SQL = """
 create table expected_markets as
-select market_id, venue, type, base, if(type = 'spot', ['price', 'volume', 'taker'],
-        ['price', 'volume', 'taker', 'oi', 'funding', 'liquidations']) as families,
+select market_id, venue, type, base, if(type = 'spot', ['price', 'volume', 'candles', 'taker'],
+        ['price', 'volume', 'candles', 'taker', 'oi', 'funding', 'liquidations']) as families,
     if(venue = 'bybit', {as_of} - 172800000, 0) as from_ms, if(type = 'spot', {as_of} - 86400000, null) as to_ms
 from market_list where base = 'ETH'
 """
@@ -118,11 +122,17 @@ create view series_venue_{{step}} as
 select t, base, type, venue, {ACROSS_SQL} group by t, base, type, venue
 union all select t, base, 'all' as type, venue, {ACROSS_SQL} group by t, base, venue
 """
-# Rows as they were known: of 5 minutes, each when its bucket had ended, its volume a minute later.
+# Rows as they were known: of 5 minutes, each when its bucket had ended, its volume and candle a minute later.
 KNOWN_SQL = f"""
 create view known_market as
 select * exclude (base_key)
-    replace (if(bar_known_ms <= getvariable('asked_known_at_ms'), volume_usd, null) as volume_usd)
+    replace (
+        if(bar_known_ms <= getvariable('asked_known_at_ms'), volume_usd, null) as volume_usd,
+        if(bar_known_ms <= getvariable('asked_known_at_ms'), open, null) as open,
+        if(bar_known_ms <= getvariable('asked_known_at_ms'), high, null) as high,
+        if(bar_known_ms <= getvariable('asked_known_at_ms'), low, null) as low,
+        if(bar_known_ms <= getvariable('asked_known_at_ms'), close, null) as close
+    )
 from series_market_5m
 where known_ms <= getvariable('asked_known_at_ms') and base = getvariable('asked_base')
     and t >= getvariable('asked_from_ms') and t < getvariable('asked_to_ms');

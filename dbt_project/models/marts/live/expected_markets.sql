@@ -6,7 +6,7 @@ with newest as (
 select
   seen.market_id, seen.venue, seen.type, seen.base,
   list_concat(
-    ['price', 'volume'],
+    ['price', 'volume', 'candles'],
     if(seen.type = 'perp', ['oi', 'funding'], []),
     if(seen.type = 'perp' and venues.liquidations <> 'none', ['liquidations'], []),
     if(venues.taker_side, ['taker'], [])

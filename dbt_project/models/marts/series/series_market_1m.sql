@@ -65,6 +65,7 @@ minutes as (
     observed.market_id is null and coalesce(bars.source = 'backfilled' or minute_ms < {{ recorded_since_ms() }}, false) as unobserved,
     if(instruments.usd_like, bars.close, null) as bar_price,
     if(unobserved, bar_price, observed.price) as price,
+    {{ candle_of("bars", "instruments.usd_like") }},
     observed.vol24h_usd, bars.volume_usd, bars.taker_buy_usd, bars.taker_sell_usd,
     if(unobserved, coalesce(held.oi_usd, held.oi_base * bar_price), observed.oi_usd) as oi_usd,
     if(unobserved, coalesce(held.oi_base, held.oi_usd / nullif(bar_price, 0)), observed.oi_base) as oi_base, observed.funding_8h,
@@ -88,7 +89,8 @@ stored as (
 {% endif %}
 fresh as (
   select
-    minutes.t, market_id, minutes.venue, type, symbol, base, quote, hip3, aggregated, price, vol24h_usd, volume_usd,
+    minutes.t, market_id, minutes.venue, type, symbol, base, quote, hip3, aggregated, price, open, high, low, close,
+    (open is not null)::integer as candle_n, vol24h_usd, volume_usd,
     taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, (funding_8h is not null)::integer as funding_n,
     case when n_long > 0 then long_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_long_usd,
     case when n_short > 0 then short_usd when type = 'perp' and listened.venue is not null then 0.0 end as liq_short_usd,

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from serve.replica.catalog import VENUES
-from tests.support.replica.replica import AS_OF_MS, DAY, MINUTE
+from tests.support.replica.replica import AS_OF_MS, DAY, MINUTE, TIERS, publish
 from tests.support.servers.api_server import Api, free_port, running
+from tests.support.servers.series_calls import HOUR, bad
 
 RANGE = f"start={AS_OF_MS - 2 * DAY}&end={AS_OF_MS}"
 
@@ -194,3 +195,101 @@ def test_an_exchange_without_any_value_is_in_the_gaps_alone(api: Api) -> None:
     assert each["venues"]
     assert gap["venue"] not in each["venues"]
     assert gap in each["gaps"]
+
+
+# Candles: of one market, from its bars.
+ETH = "binance:perp:ETHUSDT"
+PRICES = ("open", "high", "low", "close")
+
+
+@pytest.mark.requirement("series:candles")
+@pytest.mark.parametrize("step", [step for step, width, *_ in TIERS if DAY % width == 0])
+def test_candles_are_those_of_the_tier(api: Api, step: str, tmp_path: Path) -> None:
+    width = {step: width for step, width, *_ in TIERS}[step]
+    start = AS_OF_MS - 40 * width
+    got = api.series("candles", market=ETH, start=start, end=AS_OF_MS, step=step)
+    assert (got["step"], got["fields"], got["source"]) == (width, list(PRICES), f"series_{step}@e1842")
+    with duckdb.connect(str(publish(tmp_path, 1))) as con:
+        wanted = con.execute(
+            f"select t, {', '.join(PRICES)} from series_market_{step} where market_id = $1 and t >= $2 and open > 0 "
+            "order by t",
+            [ETH, start // width * width],
+        ).fetchall()
+    assert list(zip(got["t"], *(got[name] for name in PRICES), strict=True)) == wanted
+    assert len(wanted) > 30
+
+
+@pytest.mark.requirement("series:candles", "series:formats", "series:csv")
+def test_every_format_has_the_same_candles(api: Api) -> None:
+    query = f"/api/series/ohlc?market={ETH}&range=2d&step=1h&coverage=1"
+    said = api.get(query).json
+    assert said["metric"] == "candles"
+    names = [*PRICES, "n", "expected", "origin"]
+    rows = list(csv.reader(io.StringIO(api.get(f"{query}&format=csv").body.decode().partition("\n")[2])))
+    assert rows[0] == ["time_utc", "unix_ms", *names]
+    assert [[float(cell) for cell in row[2:6]] for row in rows[1:]] == [
+        list(one) for one in zip(*(said[name] for name in PRICES), strict=True)
+    ]
+    for table in (
+        pq.read_table(io.BytesIO(api.get(f"{query}&format=parquet").body)),
+        pa.ipc.open_stream(api.get(f"{query}&format=arrow").body).read_all(),
+    ):
+        assert table.to_pydict() == {name: said[name] for name in ("t", *names)}
+
+
+@pytest.mark.requirement("series:candles:part", "series:coverage", "series:gaps:partial")
+def test_a_candle_of_a_part_says_that_it_is_one(tmp_path: Path) -> None:
+    """Of one hour a minute is missing: its candle is there, and is not counted; of the next there is none."""
+    first = AS_OF_MS // HOUR * HOUR - 5 * HOUR
+    with duckdb.connect(str(publish(tmp_path, 1, max_days=1))) as con:
+        con.execute("delete from gaps")
+        con.execute(
+            f"update series_market_1h set candle_n = 60, open = 2, high = 4, low = 1, close = 3 where t >= {first}"
+        )
+        con.execute(f"update series_market_1h set candle_n = 59 where t = {first}")
+        con.execute(
+            "update series_market_1h set candle_n = 0, open = null, high = null, low = null, close = null "
+            f"where t = {first + HOUR}"
+        )
+        there = con.execute(
+            f"select t from series_market_1h where market_id = '{ETH}' and t between {first} and {first + 3 * HOUR}"
+        ).fetchall()
+    assert len(there) == 4
+    with running(tmp_path, free_port()) as api:
+        got = api.series("candles", market=ETH, start=first, end=first + 4 * HOUR, step="1h", coverage="1")
+    assert got["t"] == [first, first + 2 * HOUR, first + 3 * HOUR]
+    assert [got[name] for name in PRICES] == [[2.0] * 3, [4.0] * 3, [1.0] * 3, [3.0] * 3]
+    assert (got["n"], got["expected"], set(got["origin"])) == ([0, 1, 1], [1, 1, 1], {"recorded"})
+    assert got["gaps"] == [{"start": first, "end": first + 2 * HOUR, "venue": "binance", "reason": "partial"}]
+
+
+@pytest.mark.requirement("series:candles:refused", "series:by:refused")
+def test_candles_of_a_coin_or_by_exchange_are_refused(api: Api) -> None:
+    bad(api, "candles?base=BTC", "base", "candles takes market only")
+    bad(api, "candles?base=BTC&by=venue", "base", "candles takes market only")
+    bad(api, f"candles?market={ETH}&by=venue", "by", "the series is of binance alone: leave by out")
+    bad(api, f"candles?market={ETH}&type=all", "type", "use one of perp, spot")
+    bad(api, "candles?range=1d", "base, market")
+
+
+@pytest.mark.requirement("series:candles", "series:known")
+def test_candles_as_known_are_those_of_then(api: Api) -> None:
+    then = AS_OF_MS - 2 * HOUR
+    got = api.series("candles", market=ETH, step="5m", range="6h", as_known_at=then)
+    assert got["source"] == f"known_5m@{then}"
+    now = api.series("candles", market=ETH, step="5m", start=got["start"], end=then)
+    known = sum(t + 6 * MINUTE <= then for t in now["t"])
+    assert len(now["t"]) > known > 50
+    for name in ("t", *PRICES):
+        assert got[name] == now[name][:known], name
+
+
+@pytest.mark.requirement("series:candles")
+def test_candles_are_described_as_every_metric_is(api: Api) -> None:
+    [listed] = [one for one in api.get("/api/metrics").json["metrics"] if one["metric"] == "candles"]
+    assert (listed["unit"], listed["fields"], listed["selectors"]) == ("USD", list(PRICES), ["market"])
+    assert listed["types"] == ["perp", "spot"]
+    how = api.get("/api/methodology/candles?step=1h").json
+    assert how["tables"] == {"market": "series_market_1h"}
+    assert "high(b) = the highest high" in how["formula"]
+    assert "`candles` (open, high, low, close; USD)" in api.get("/openapi.json").body.decode()

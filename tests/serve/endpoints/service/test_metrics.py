@@ -19,7 +19,7 @@ def test_each_metric_has_its_definition(api: Api) -> None:
             assert metrics[name][part] == written[part], (name, part)
         assert metrics[name]["fields"] == list(written["fields"])
     later = {name for name, one in metrics.items() if one["known_later"]}
-    assert later == {"price", "oi", "funding", "volume", "liquidations", "taker-flow", "cvd", "basis"}
+    assert later == {"price", "candles", "oi", "funding", "volume", "liquidations", "taker-flow", "cvd", "basis"}
     assert metrics["long-short"]["kinds"] == ["accounts", "top_acct", "top_pos", "taker_buy"]
     assert (metrics["oi"]["types"], metrics["oi"]["selectors"]) == (["perp", "all"], ["base", "market"])
     assert got["source"] == "catalog@e1842"
@@ -33,13 +33,16 @@ def test_a_listed_request_is_answered_and_another_step_is_coarser(api: Api) -> N
     widths = {one["step"]: one["step_ms"] for one in got["steps"] if 86_400_000 % one["step_ms"] == 0}
     for metric in got["metrics"]:
         who = some_address()
-        base = "" if metric["selectors"] == ["all"] else "&base=BTC"
+        of = {"all": "", "base": "&base=BTC", "market": "&market=binance:{}:BTCUSDT"}[metric["selectors"][0]]
+        base = of.format("perp")
         for step, width in widths.items():
             answer = api.get(f"{metric['series']}?range=6h&step={step}{base}", X_Forwarded_For=who)
             assert (answer.json["step"] == width) == (step in metric["steps"]), (metric["metric"], step)
         assert api.get(metric["methodology"]).status == 200
         for type_ in metric["types"]:
-            assert api.get(f"{metric['series']}?type={type_}&step=1h{base}", X_Forwarded_For=who).status == 200
+            assert (
+                api.get(f"{metric['series']}?type={type_}&step=1h{of.format(type_)}", X_Forwarded_For=who).status == 200
+            )
 
 
 @pytest.mark.requirement("metrics:offline")

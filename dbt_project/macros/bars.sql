@@ -23,7 +23,7 @@
 {#- The four prices of the bar `b` in USD as open, high, low and close: all of them or none, because a candle without its high
     would pass for one with a lower high. -#}
 {% macro candle_of(b, usd_like) -%}
-{%- for price in ["open", "high", "low", "close"] -%}
+{%- for price in candle_columns()[:4] -%}
 case when {{ usd_like }} and {{ b }}.open + {{ b }}.high + {{ b }}.low + {{ b }}.close is not null then {{ b }}.{{ price }} end as {{ price }}
     {{- ",\n    " if not loop.last }}
 {%- endfor %}

@@ -5,7 +5,7 @@
 {#- The end of a tier's query, after the CTEs `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
 {% macro with_history_of(step) %}
 {%- set bars, oi_history, settled, instruments = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements"), ref("instruments") %}
-{%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h", "open", "high", "low", "close"] %}
+{%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h"] + candle_columns()[:4] %}
 ,
 
 -- Buckets without a recorded row, which history may fill.
@@ -85,7 +85,8 @@ added as (
   select
     t, market_id, i.venue, i.type, i.symbol, i.base, i.quote, i.hip3, i.aggregated,
     {% for column in columns %}
-    {%- if step == "1h" and column in bar_columns() %}if(rolled.{{ "candle_n" if column in candle_columns() else "volume_n" }} = 60, rolled.{{ column }}, coalesce(published.{{ column }}, rolled.{{ column }}))
+    {%- set minutes = "rolled.candle_n" if column in candle_columns() else "rolled.volume_n" %}
+    {%- if step == "1h" and column in bar_columns() %}if({{ minutes }} = 60, rolled.{{ column }}, coalesce(published.{{ column }}, rolled.{{ column }}))
     {%- else %}coalesce(published.{{ column }}, rolled.{{ column }}){% endif %} as {{ column }}, {% endfor %}
     rolled.vol24h_usd,
     -- One per minute of the bucket, so that every hour has the same weight in coarser tiers.

@@ -90,7 +90,8 @@ buckets as (
 select
   bucket_t as t, market_id, venue, type, symbol, {{ "base" if by_base else "identity.base as base" }}, identity.quote as quote,
   identity.hip3 as hip3, identity.aggregated as aggregated, price, open, high, low, close,
-  candle_n::integer as candle_n, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h, funding_n::integer as funding_n, liq_long_usd, liq_short_usd,
+  candle_n::integer as candle_n, vol24h_usd, volume_usd, taker_buy_usd, taker_sell_usd, oi_usd, oi_base, funding_8h,
+  funding_n::integer as funding_n, liq_long_usd, liq_short_usd,
   volume_n::integer as volume_n, liq_n::integer as liq_n, source
 from buckets
 {% if history %}){{ with_history_of(step) }}{% endif %}

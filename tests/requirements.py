@@ -229,6 +229,7 @@ DERIVED = {
         "interface 2.7", "bands, venues with universe, markets with depth, imbalance and order cost"
     ),
     "depth:order": Requirement("interface 4.9", "markets by OI, ties by market id"),
+    "depth:levels": Requirement("interface 4.45", "a book as a curve, null beyond it; 404 without a current one"),
     "depth:missing": Requirement(
         "interface 2.7", "a perp without a book of the last minutes is in missing, not among markets"
     ),
@@ -366,6 +367,7 @@ MODELS = {
     "options:iv": Requirement(
         "interface 2.7", "volatilities by expiry and at 30 days, what is left out with its reason"
     ),
+    "options:smile": Requirement("interface 4.44", "one expiry by strike; that of 30 days; 400 names those listed"),
     "options:coin": Requirement("interface 4.19", "btc or eth in any case, another coin is 404 unknown coin"),
     "options:stale": Requirement("interface 3", "stale when the oldest included snapshot is over 20 minutes old"),
     "options:unavailable": Requirement(

@@ -1,10 +1,7 @@
-{#- Figures of an order book: the mid, the notional within bands around it, and the cost of a market order. `kind` is
-    the kind of the staged books, `bands_pct` the bands in percent, `order_usd` the size of the order. -#}
-{% macro book_figures(kind, bands_pct, order_usd=none) %}
-{{ config(
-    replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes', triggers=endpoints_of([kind])
-) }}
-with books as (
+{#- CTEs of the window's newest book of each market and minute: `books`, and `priced`, its levels with their distance from
+    the mid and their notional. `kind` is the kind of the staged books. -#}
+{% macro priced_books(kind) -%}
+books as (
     select
         b.tick_ms, i.market_id, b.venue, i.type, b.symbol, i.base, i.quote, b.ts, b.bids, b.asks,
         i.multiplier, i.usd_like,
@@ -34,7 +31,16 @@ priced as (
         level[1] as price,
         level[2] * size_factor * case when sizes_are_usd then 1 else level[1] end as notional
     from levels
-),
+)
+{%- endmacro %}
+
+{#- Figures of an order book: the mid, the notional within bands around it, and the cost of a market order. `kind` is
+    the kind of the staged books, `bands_pct` the bands in percent, `order_usd` the size of the order. -#}
+{% macro book_figures(kind, bands_pct, order_usd=none) %}
+{{ config(
+    replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes', triggers=endpoints_of([kind])
+) }}
+with {{ priced_books(kind) }},
 
 walked as (
     select

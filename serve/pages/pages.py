@@ -64,7 +64,7 @@ VIEWS = {
     "/long-short": View("/api/long-short", "js/positions.js", DECLARED),
     "/basis": View("/api/series/basis?base=BTC", "js/positions.js", DECLARED),
     "/depth": View("/api/order-book-depth", "js/trading.js", DECLARED),
-    "/options/{coin}": View("/api/options/{coin}", "js/studies.js", DECLARED),
+    "/options/{coin}": View("/api/options/{coin}", "js/options.js", DECLARED),
     "/indices": View("/api/altcoin-season", "js/studies.js", DECLARED),
     "/spikes": View("/api/spike-stats", "js/studies.js", DECLARED),
     "/spikes/{coin}": View("/api/spike-stats/{coin}", "js/studies.js", DECLARED),

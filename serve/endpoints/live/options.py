@@ -1,11 +1,12 @@
-"""GET /api/options/{coin} and /api/options/{coin}/iv: open interest and implied volatilities of a coin's options."""
+"""GET /api/options/{coin}, its /iv and its /smile: open interest and implied volatilities of a coin's options."""
 
+import re
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from serve.contract.endpoint import endpoint
-from serve.contract.errors import ApiError
-from serve.contract.parameters import Values, coin
+from serve.contract.errors import ApiError, BadParameter
+from serve.contract.parameters import Param, Values, coin
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
 from serve.replica.edition import Edition, Reader
@@ -14,6 +15,7 @@ from serve.replica.unavailable import Unavailable
 COINS = ("BTC", "ETH")
 # Options are requested every five minutes.
 STALE_S = 1200
+MONTH_DAYS = 30
 BY_VENUE: Schema = {"type": "object", "additionalProperties": NUMBER}
 EXPIRY: Schema = {"expiry": TEXT, "expiry_ms": INTEGER}
 POSITIONS: Schema = {
@@ -82,7 +84,71 @@ IV_SCHEMA = object_of(
     },
     optional=(*COMMON_OPTIONAL, "excluded"),
 )
+SMILE_SCHEMA = object_of(
+    {
+        **COMMON,
+        "spot": {**NUMBER_OR_NULL, "description": "Mean of the venues' index prices, USD."},
+        "expiry": TEXT,
+        "expiry_ms": INTEGER,
+        "days": NUMBER,
+        "forward": {**NUMBER_OR_NULL, "description": "Forward price of the expiry, USD per coin."},
+        "atm_iv": {**NUMBER_OR_NULL, "description": "Volatility at the forward, a fraction a year."},
+        "expiries": array_of(TEXT, "All that may be asked for, the nearest first."),
+        "strikes": array_of(
+            object_of(
+                {
+                    "strike": NUMBER,
+                    "iv": {
+                        **NUMBER_OR_NULL,
+                        "description": "Of the options out of the money, a fraction a year; null where there is none.",
+                    },
+                    "iv_by_venue": BY_VENUE,
+                    "venues": array_of(TEXT, "Venues that list the strike."),
+                    **{
+                        f"{side}_{what}": {**NUMBER_OR_NULL, "description": f"{text} of {side}s, coins."}
+                        for what, text in (("oi", "Open interest"), ("volume", "Traded in 24 hours"))
+                        for side in ("call", "put")
+                    },
+                    "partial": {"type": "boolean", "description": "The open interest of an option is not known."},
+                }
+            ),
+            "The lowest strike first.",
+        ),
+        "source": TEXT,
+    },
+    optional=(*COMMON_OPTIONAL, "spot"),
+)
+STRIKES_SQL = """
+select strike, iv, iv_by_venue, venues, call_oi, put_oi, call_volume, put_volume, partial
+from option_strikes where coin = $coin and expiry_ms = $expiry_ms order by strike
+"""
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 COIN = coin(f"One of {', '.join(COINS)}, in any case.")
+
+
+def _day(name: str, text: str) -> str:
+    if not DAY.fullmatch(text):
+        raise BadParameter(name, text, "use a day as YYYY-MM-DD")
+    return text
+
+
+EXPIRY_PARAM = Param(
+    "Day of the expiry, UTC, one of the answer's `expiries`; that nearest to 30 days ahead without it.",
+    _day,
+    {"type": "string", "pattern": f"^{DAY.pattern}$"},
+)
+
+
+class SmileQuery(NamedTuple):
+    """A request for the smile of one expiry; None is the one nearest to 30 days ahead."""
+
+    coin: str
+    expiry: str | None
+
+
+def resolve_smile(values: Values, edition: Edition, keyed: bool) -> SmileQuery:
+    """The canonical query; whether the expiry is listed is known to the answer alone."""
+    return SmileQuery(resolve_coin(values, edition, keyed), values["expiry"])
 
 
 def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
@@ -131,6 +197,30 @@ def options_iv(query: str, db: Reader) -> Body:
     expiries = [row for row in rows if row["atm_iv"] is not None]
     month = {name: of_coin[name] for name in VOLATILITIES}
     return json_body({**common, "cm_30d": month, "expiries": expiries, "excluded": excluded})
+
+
+@endpoint(
+    "/api/options/{coin}/smile",
+    ttl=None,
+    statuses=(200, 400, 404, 503),
+    schema=SMILE_SCHEMA,
+    table="strikes",
+    resolve=resolve_smile,
+    params={"coin": COIN, "expiry": EXPIRY_PARAM},
+)
+def options_smile(query: SmileQuery, db: Reader) -> Body:
+    """The smile of one expiry: implied volatility and open interest strike by strike."""
+    of_coin, common = _of_coin(query.coin, db)
+    expiries = {row["expiry"]: row for row in _expiries(query.coin, db, "days", "forward", "atm_iv")}
+    expiry = query.expiry or min(expiries, key=lambda day: abs(expiries[day]["days"] - MONTH_DAYS))
+    if expiry not in expiries:
+        raise BadParameter("expiry", expiry, "use one of " + ", ".join(expiries), expiries)
+    found = expiries[expiry]
+    strikes = db.rows(STRIKES_SQL, {"coin": query.coin, "expiry_ms": found["expiry_ms"]})
+    source = f"option_strikes@e{db.edition.edition_id}"
+    return json_body(
+        {**common, "source": source, "spot": of_coin["spot"], **found, "expiries": list(expiries), "strikes": strikes}
+    )
 
 
 def _of_coin(name: str, db: Reader) -> tuple[dict[str, Any], dict[str, Any]]:

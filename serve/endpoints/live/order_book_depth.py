@@ -1,10 +1,22 @@
-"""GET /api/order-book-depth: resting orders around the mid of the perps with the highest open interest."""
+"""GET /api/order-book-depth and /api/order-book-depth/{market}: resting orders around the mid of the perps with the
+highest open interest."""
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Values
-from serve.contract.schemas import BOOLEAN_OR_NULL, NUMBER_OR_NULL, Schema
+from serve.contract.errors import ApiError
+from serve.contract.parameters import Values, market
+from serve.contract.schemas import (
+    BOOLEAN_OR_NULL,
+    INTEGER,
+    NUMBER,
+    NUMBER_OR_NULL,
+    TEXT,
+    TEXT_OR_NULL,
+    Schema,
+    array_of,
+    object_of,
+)
 from serve.contract.serialize import Body, json_body
-from serve.replica.edition import Reader
+from serve.replica.edition import Edition, Reader
 from serve.replica.unavailable import Unavailable
 
 # Books are requested every other minute; an older one is not current.
@@ -64,6 +76,25 @@ SCHEMA: Schema = {
         "source": {"type": "string"},
     },
 }
+LEVELS_SCHEMA = object_of(
+    {
+        "market": TEXT,
+        "base": TEXT_OR_NULL,
+        "as_of": {**INTEGER, "description": "Minute of the book, UTC epoch ms."},
+        "mid": NUMBER_OR_NULL,
+        "bid_reach_pct": {**NUMBER, "description": "How far from the mid the recorded bids reach, percent."},
+        "ask_reach_pct": {**NUMBER, "description": "How far from the mid the recorded asks reach, percent."},
+        "levels": array_of(
+            object_of({"away_pct": NUMBER, "bid_usd": NUMBER_OR_NULL, "ask_usd": NUMBER_OR_NULL}),
+            "USD between the mid and each distance from it; null where the recorded levels end before.",
+        ),
+        "source": TEXT,
+    }
+)
+LEVELS_SQL = """
+select market_id as market, base, book_ms as as_of, mid, bid_reach_pct, ask_reach_pct, levels
+from order_book_levels where market_id = $market and book_ms >= $since
+"""
 # As in the model int_book_depth, from which the mart's books come.
 IMBALANCE_BAND_PCT, MARKET_ORDER_USD = 1.0, 100_000
 VENUES_SQL = """
@@ -106,3 +137,28 @@ def order_book_depth(query: Values, db: Reader) -> Body:
             **totals,
         }
     )
+
+
+def resolve_market(values: Values, edition: Edition, keyed: bool) -> str:
+    """The market's id; raises 404 for one that there is not."""
+    found: str = values["market"]
+    if found not in edition.markets:
+        raise ApiError(404, "unknown market")
+    return found
+
+
+@endpoint(
+    "/api/order-book-depth/{market}",
+    ttl=30,
+    statuses=(200, 400, 404, 503),
+    schema=LEVELS_SCHEMA,
+    table="levels",
+    resolve=resolve_market,
+    params={"market": market("The perp.")},
+)
+def order_book_levels(query: str, db: Reader) -> Body:
+    """The newest order book of a perp as a curve: how much rests within each distance from the mid."""
+    found = db.rows(LEVELS_SQL, {"market": query, "since": db.edition.as_of_ms - MAX_AGE_MS})
+    if not found:
+        raise ApiError(404, "no order book of this market was recorded in the last 10 minutes")
+    return json_body({**found[0], "source": f"order_book_levels@e{db.edition.edition_id}"})

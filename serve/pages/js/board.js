@@ -39,38 +39,41 @@ const Figures = ({ figures }) =>
   <div><dt>${title}</dt><dd class="value">${value}</dd><dd class="sub">${said}</dd></div>`,
   )}</dl>`;
 
-function Drawn({ panes, start, end, name }) {
+function Drawn({ panes, start, end, along, name }) {
   const plots = useRef([]);
   const [picked, pick] = useState(panes[0].key);
   const reset = chosen("start");
-  const zoom = (from, to) => go(withChoices({ start: Math.floor(from), end: Math.ceil(to) }));
+  const zoom = (from, to) => !along && go(withChoices({ start: Math.floor(from), end: Math.ceil(to) }));
   // A pane whose `explain` names its series leads to where a value came from.
   const explain = (pane, t) => pane.explain && go(explanationAt({ ...pane.explain, t }));
-  return html`<div class="panel drawn"><${Charts} panes=${panes} start=${start} end=${end} picked=${picked} onPick=${pick} onZoom=${zoom}
+  return html`<div class="panel drawn"><${Charts} panes=${panes} start=${start} end=${end} along=${along} picked=${picked} onPick=${pick} onZoom=${zoom}
       onExplain=${explain} plotsRef=${plots} />
     <p class="pad">${reset && html`<button type="button" class="mini" onClick=${() => go(withChoices({ start: null, end: null }))}>Whole range</button> `}<button
       type="button" class="mini" onClick=${() => savePng(plots.current, `${name}. Tidemark`, `${name}.png`)}>PNG</button></p></div>`;
 }
 
 // The part of a chart that the address names, else all of it.
-function zoomed({ start, end, panes }) {
+function zoomed({ start, end, panes, along }) {
+  if (along) return { panes, start, end, along };
   const [from, to] = [Number(chosen("start")) || start, Number(chosen("end")) || end];
   return { panes, start: Math.max(start, from), end: Math.min(end, to) };
 }
 
 // The values of the charts, so that they can be read without seeing them.
-function Values({ panes }) {
+function Values({ panes, along }) {
   const [times] = panes[0].data;
   const rows = times.map((_, index) => index).reverse();
   const columns = [
     {
-      title: "From",
+      title: along ? panes[0].across : "From",
       left: true,
       value: (index) => times[index],
       show: (t) =>
-        panes[0].explain
-          ? html`<${Link} href=${explanationAt({ ...panes[0].explain, t })}>${format.stamp(t)}<//>`
-          : format.stamp(t),
+        along
+          ? along(t)
+          : panes[0].explain
+            ? html`<${Link} href=${explanationAt({ ...panes[0].explain, t })}>${format.stamp(t)}<//>`
+            : format.stamp(t),
     },
     ...panes.flatMap((pane) =>
       pane.data.slice(1).map((values, number) => ({
@@ -80,7 +83,7 @@ function Values({ panes }) {
       })),
     ),
   ];
-  return html`<${Table} name="values" title="Values" note=${format.zoneName()} columns=${columns} rows=${rows} />`;
+  return html`<${Table} name="values" title="Values" note=${along ? panes[0].title : format.zoneName()} columns=${columns} rows=${rows} />`;
 }
 
 export function Board({ board, name }) {
@@ -97,19 +100,19 @@ export function Board({ board, name }) {
     document.title = `${title} · Tidemark`;
   }, [title]);
   const all = [...Object.values(data), chosen("start"), chosen("end"), chosen("tz"), chosen("known")];
-  const charts = useMemo(() => (board.charts ? board.charts(data, choices, name) : null), all);
+  // One chart, or several with an axis each.
+  const charts = useMemo(() => [board.charts?.(data, choices, name) || []].flat().filter(Boolean), all);
   const parts = { figures: board.figures?.(data, choices), tables: board.tables(data, choices, name) };
   // A path is null where the choices need no request.
   const waits = answers.some((answer, index) => paths[index][1] && !answer.data && !answer.error);
   return html`<div class="boardhead"><div><h1 class="title">${title}</h1><p class="fine about">${board.about}</p></div>
       <div class="controls">${(board.choices ?? []).map((choice) => html`<${Choose} ...${choice} />`)}${board.then && html`<${Then} />`}
-        ${charts && html`<button type="button" class="mini" aria-expanded=${table} onClick=${() => setTable(!table)}>Show as table</button>`}
+        ${charts.length > 0 && html`<button type="button" class="mini" aria-expanded=${table} onClick=${() => setTable(!table)}>Show as table</button>`}
         <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div></div>
     ${answers.map((answer, index) => html`<${Notice} error=${answer.error} of=${board.names?.[paths[index][0]] ?? title} />`)}
     ${source && paths.filter(([, path]) => path).map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows?.[key] ?? "rows"} /></div>`)}
     ${parts.figures && html`<${Figures} figures=${parts.figures} />`}
-    ${charts && html`<${Drawn} ...${zoomed(charts)} name=${title} />`}
-    ${charts && table && html`<${Values} panes=${charts.panes} />`}
+    ${charts.map((one) => html`<${Drawn} key=${one.panes[0].key} ...${zoomed(one)} name=${title} />${table && html`<${Values} ...${one} />`}`)}
     ${waits && !parts.tables.length && html`<div class="hold tall"></div>`}
     <div class="boards">${parts.tables.map((one) => html`<${Table} key=${one.name} ...${one} />`)}</div>`;
 }

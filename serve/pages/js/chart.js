@@ -146,7 +146,7 @@ function timeTicks(length) {
   };
 }
 
-function options(pane, colours, { width, height, isLast, start, end, since, onRead, onZoom }) {
+function options(pane, colours, { width, height, isLast, start, end, since, along, onRead, onZoom }) {
   const tick = { stroke: colours["ink-3"], font: TICK_FONT, grid: { stroke: colours.grid, width: 1 } };
   const lines = pane.lines.map(({ kind, ink, fill, dash, width = 1.5, dots = false }) => ({
     scale: "y", paths: KINDS[kind], stroke: colours[ink], fill: colours[fill], dash, width, spanGaps: false,
@@ -160,12 +160,12 @@ function options(pane, colours, { width, height, isLast, start, end, since, onRe
       points: { size: 7, width: 1.5, stroke: () => colours.surface, fill: (plot, index) => colours[pane.lines[index - 1].ink] ?? colours[pane.colour] },
     },
     scales: {
-      x: { time: true, range: () => [start, end] },
+      x: { time: !along, range: () => [start, end] },
       y: { range: pane.range ?? ((plot, low, high) => (low == null ? [0, 1] : uPlot.rangeNum(low, high, 0.12, true))) },
     },
     axes: [
       { ...tick, side: 2, size: isLast ? TIME_AXIS_HEIGHT : 0, gap: 6, space: width < 500 ? 64 : 96, ticks: { show: isLast, stroke: colours.grid, size: 4 },
-        values: isLast ? timeTicks(end - start) : (plot, times) => times.map(() => "") },
+        values: !isLast ? (plot, places) => places.map(() => "") : along ? (plot, places) => places.map(along) : timeTicks(end - start) },
       { ...tick, side: 1, size: AXIS_WIDTH, gap: 8, space: 34, ticks: { show: false },
         // None below the label of the newest value.
         values: (plot, ticks) => {
@@ -190,8 +190,9 @@ function options(pane, colours, { width, height, isLast, start, end, since, onRe
 
 // The panes, read with the pointer, a finger or the keys. A pane has its `data` (times, then one array for each of its
 // `lines`), its `gaps`, and `read`, which gives the label, text and tone of each value in a bucket (null: the newest).
-// `onExplain` is called with a pane and the start of a bucket that was clicked.
-export function Charts({ panes, start, end, since, picked, onPick, onZoom, onExplain, plotsRef }) {
+// `onExplain` is called with a pane and the start of a bucket that was clicked. `along` says a place on an axis that is not
+// of time.
+export function Charts({ panes, start, end, since, along, picked, onPick, onZoom, onExplain, plotsRef }) {
   const host = useRef();
   const readings = useRef([]);
   const time = useRef();
@@ -219,12 +220,13 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, onExp
     if (which > 0) return;
     at.current = index;
     const moment = index == null ? null : pane.data[0][index];
-    time.current.textContent = moment == null ? "" : `${format.stamp(moment)} ${format.zoneName()}`;
+    const place = moment == null ? "" : along ? along(moment) : format.stamp(moment);
+    time.current.textContent = place && !along ? `${place} ${format.zoneName()}` : place;
     clearTimeout(timer.current);
     if (moment == null || document.activeElement !== host.current) return;
     timer.current = setTimeout(() => {
       const said = panes.map((one, number) => `${one.title} ${readings.current[number].innerText.replace(/\s+/g, " ")}`);
-      spoken.current.textContent = `${format.stamp(moment)}: ${said.join("; ")}`;
+      spoken.current.textContent = `${place}: ${said.join("; ")}`;
     }, SPEAK_AFTER_MS);
   };
 
@@ -250,7 +252,7 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, onExp
       for (const plot of plots) plot.destroy();
       const colours = palette();
       plots = panes.map((pane, index) => new uPlot(options(pane, colours, {
-        width, height: boxes[index].clientHeight, isLast: index === panes.length - 1, start, end, since, onZoom,
+        width, height: boxes[index].clientHeight, isLast: index === panes.length - 1, start, end, since, along, onZoom,
         onRead: (bucket) => show(index, bucket),
       }), pane.data, boxes[index]));
       plotsRef.current = plots;
@@ -295,7 +297,7 @@ export function Charts({ panes, start, end, since, picked, onPick, onZoom, onExp
     plot.setCursor({ left: event.touches[0].clientX - plot.over.getBoundingClientRect().left, top: 10 });
   };
   return html`<div class="charts" ref=${host} tabindex="0" role="application" onKeyDown=${onKey} onTouchStart=${onTouch} onTouchMove=${onTouch}
-    aria-label="Charts on one time axis. Left and right arrows read one bucket after another, with Shift twelve, Home the first, End the last; Enter shows where a value came from; Escape ends.">
+    aria-label=${`Charts on one ${along ? "" : "time "}axis. Left and right arrows read one bucket after another, with Shift twelve, Home the first, End the last; Enter shows where a value came from; Escape ends.`}>
     ${panes.map((pane, index) => html`<section key=${pane.key} class=${`pane ${pane.key} ${picked === pane.key ? "on" : ""}`}>
       <header><button type="button" class="pick" aria-pressed=${picked === pane.key} title="Show its source" onClick=${() => onPick(pane.key)}>
         <b>${pane.title}</b> <small>${pane.unit}</small></button>

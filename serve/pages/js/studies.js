@@ -1,4 +1,4 @@
-// Pages of what is made of the data: options, indices, statistics, premiums, and what there is to ask for. Each is a
+// Pages of what is made of the data: indices, statistics, premiums, and what there is to ask for. Each is a
 // declaration that `board.js` draws, as in `trading.js`.
 import { html } from "../vendor/preact/preact.js";
 import { marketAt, pageAt } from "./address.js";
@@ -7,74 +7,6 @@ import { always, at, boardAt, buckets, charted, choice, index, pane, rate } from
 import * as format from "./format.js";
 import { Link } from "./parts.js";
 import * as table from "./table.js";
-
-const options = {
-  title: (coin) => `Options of ${coin}`,
-  names: { options: "Open interest", iv: "Implied volatility" },
-  about:
-    "By expiry: implied volatility at the money and at 25 delta, open interest of calls and puts, and the price at which options would pay least.",
-  requests: { options: (_, coin) => `/api/options/${coin}`, iv: (_, coin) => `/api/options/${coin}/iv` },
-  rows: { options: "expiries", iv: "expiries" },
-  figures: ({ options: data, iv }) =>
-    data && [
-      ["Open interest", format.usd(data.totals.notional_usd, 4), `${data.venues.length} exchanges`],
-      ["Put ÷ call, open interest", format.ratio(data.totals.pcr_oi, 2), "contracts in coins"],
-      ["Put ÷ call, volume", format.ratio(data.totals.pcr_vol, 2), "24 hours"],
-      ["At the money, 30 days", rate(iv?.cm_30d?.atm_iv), "implied volatility, a year"],
-      ["Risk reversal, 30 days", format.change(iv?.cm_30d?.rr25, 1), "calls less puts at 25 delta"],
-    ],
-  charts: ({ iv }) => {
-    if (!iv?.expiries.length) return null;
-    const value = (field) => iv.expiries.map((expiry) => expiry[field]);
-    const times = value("expiry_ms");
-    return (
-      times.length > 1 && {
-        start: times[0],
-        end: times.at(-1),
-        panes: [
-          pane(
-            "term",
-            "Implied volatility",
-            "by expiry, a year",
-            times,
-            [
-              ["25-delta calls", "up", value("call25_iv")],
-              ["25-delta puts", "down", value("put25_iv")],
-              ["at the money", "price", value("atm_iv")],
-            ],
-            rate,
-          ),
-        ],
-      }
-    );
-  },
-  tables: ({ options: data, iv }) => {
-    const volatility = new Map((iv?.expiries ?? []).map((expiry) => [expiry.expiry, expiry]));
-    return data
-      ? [
-          {
-            name: "expiries",
-            title: "By expiry",
-            note: data.stale ? "stale: the oldest snapshot is over 20 minutes old" : `spot ${format.price(data.spot)}`,
-            rows: data.expiries.map((expiry) => ({ ...volatility.get(expiry.expiry), ...expiry })),
-            columns: [
-              table.text("Expiry", "expiry"),
-              table.usd("Notional", "notional_usd"),
-              table.count("Calls, coins", (row) => Math.round(row.call_oi)),
-              table.count("Puts, coins", (row) => Math.round(row.put_oi)),
-              table.number("Put ÷ call", "pcr_oi"),
-              table.price("Max pain", "max_pain"),
-              table.percent("At the money", "atm_iv"),
-              table.percent("25Δ call", "call25_iv"),
-              table.percent("25Δ put", "put25_iv"),
-              table.change("Risk reversal", "rr25", 1),
-              table.text("Note", (row) => (data.partial_expiries.includes(row.expiry) ? "in part" : "")),
-            ],
-          },
-        ]
-      : [];
-  },
-};
 
 const indices = {
   title: "Indices",
@@ -451,7 +383,6 @@ const xray = {
 
 const BOARDS = {
   "/xray": xray,
-  "/options": options,
   "/indices": indices,
   "/spikes": spikes,
   "/premiums": premiums,

@@ -258,6 +258,18 @@ def test_a_real_chain(warehouse: Warehouse, recordings: Path, year: str) -> None
         }
         least = min(payouts, key=lambda at: (round(payouts[at], 2), at)) if sum(both) else None
         assert pain == least, day
+        by_strike: dict[float, list[Option]] = defaultdict(list)
+        for one in of:
+            by_strike[one.strike].append(one)
+        strikes = warehouse.rows(f"select strike, iv, call_oi, put_oi from option_strikes where expiry_ms = {expiry}")
+        assert sorted(row[0] for row in strikes) == sorted(by_strike)
+        for strike, iv, calls, puts in strikes:
+            listed = by_strike[strike]
+            outside = [one.iv for one in listed if one.iv > 0 and (strike >= one.forward) == one.call]
+            assert iv == (pytest.approx(float(np.mean(outside))) if outside else None), (day, strike)
+            for side, total in ((True, calls), (False, puts)):
+                parts = [one.held for one in listed if one.call is side]
+                assert total == (pytest.approx(sum(parts)) if parts else None), (day, strike)
     assert len(volatilities) >= len(by_expiry) - 1
     before, after = max(t for t in volatilities if t <= 30), min(t for t in volatilities if t >= 30)
     share = (30 - before) / (after - before)
@@ -344,6 +356,13 @@ async def test_a_recorded_minute_of_all_venues(warehouse: Warehouse) -> None:
             ]
             assert [calls, puts] == pytest.approx(held, rel=0.01, abs=5), expiry
             assert not partial
+        smile_of = dict(warehouse.rows(
+            f"select (expiry_ms, strike), iv_by_venue from option_strikes where coin = '{coin}' and iv is not null"
+        ))  # fmt: skip
+        for name, each in true.items():
+            for at in np.flatnonzero((each.strike >= each.forward) == each.call):
+                found = smile_of[int(each.expiry_ms[at]), float(each.strike[at])][name.partition(" ")[0]]
+                assert found == pytest.approx(each.mark_iv[at], abs=0.02), (name, at)
         [(spot, atm)] = warehouse.rows(f"select spot, atm_iv from option_coins where coin = '{coin}'")
         assert spot == pytest.approx(one.index, rel=1e-3)
         assert min(row[2] for row in rows) < atm < max(row[2] for row in rows)

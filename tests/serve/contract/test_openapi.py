@@ -29,7 +29,9 @@ def test_openapi(api: Api) -> None:
         "/api/kimchi-premium/history", "/api/liquidations", "/api/long-short", "/api/market-movers", "/api/markets",
         "/api/methodology/{metric}", "/api/metrics",
         "/api/new-listings", "/api/open-interest-acceleration", "/api/options/{coin}", "/api/options/{coin}/iv",
-        "/api/order-book-depth", "/api/perp-dex-ranking", "/api/revisions", "/api/search",
+        "/api/options/{coin}/smile",
+        "/api/order-book-depth", "/api/order-book-depth/{market}",
+        "/api/perp-dex-ranking", "/api/revisions", "/api/search",
         "/api/series", "/api/series/{metric}", "/api/sparklines", "/api/spike-stats", "/api/spike-stats/{COIN}",
         "/api/spikes", "/api/status", "/api/venues", "/api/xray", "/api/xray/{market}", "/openapi.json",
     }  # fmt: skip
@@ -64,6 +66,7 @@ expected-statuses = ["200", "400", "404"]
 FILLED = """
 insert into option_coins select * replace ('ETH' as coin) from option_coins;
 insert into option_expiries select * replace ('ETH' as coin) from option_expiries;
+insert into option_strikes select * replace ('ETH' as coin) from option_strikes;
 delete from spike_stats where lookback = '7d';
 insert into spike_stats select * replace ('7d' as lookback) from spike_stats where lookback = '30d';
 insert into spike_stats select * replace ('ETH' as base) from spike_stats where base = 'BTC';

@@ -23,10 +23,16 @@ TABLES = {
     "/api/xray": "rows",
     "/api/markets": "coins", "/api/liquidations": "coins", "/api/long-short": "coins",
     "/api/open-interest-acceleration": "rows", "/api/options/BTC": "expiries", "/api/options/BTC/iv": "expiries",
+    "/api/options/BTC/smile": "strikes", "/api/order-book-depth/binance:perp:BTCUSDT": "levels",
     "/api/accuracy": "rows", "/api/funding-percentiles": "rows", "/api/funding-persistence": "rows",
     "/api/venues": "venues", "/api/new-listings": "listings",
     "/api/perp-dex-ranking": "venues", "/api/coverage?window=90d": "rows",
 }  # fmt: skip
+
+
+def template(path: str) -> str:
+    """The path of the endpoint that a request is for."""
+    return path.partition("?")[0].replace("binance:perp:BTCUSDT", "{market}").replace("BTC", "{coin}")
 
 
 def get(api: Api, path: str, form: str) -> bytes:
@@ -58,7 +64,7 @@ def test_all_tables_are_tried() -> None:
         "/api/series/{metric}",
         "/api/instruments",
     }
-    assert {path.partition("?")[0].replace("BTC", "{coin}") for path in TABLES} == declared
+    assert {template(path) for path in TABLES} == declared
 
 
 @pytest.mark.requirement("tables:formats")
@@ -66,7 +72,7 @@ def test_all_tables_are_tried() -> None:
 def test_every_form_has_the_rows_of_the_json(api: Api, path: str) -> None:
     content = json.loads(get(api, path, "json"))
     rows = content[TABLES[path]]
-    item = REGISTRY[path.partition("?")[0].replace("BTC", "{coin}")]
+    item = REGISTRY[template(path)]
     schema = item.schema
     assert not callable(schema)
     properties = schema["properties"][TABLES[path]]["items"]["properties"]

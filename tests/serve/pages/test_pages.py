@@ -408,7 +408,10 @@ def test_a_page_asks_again_for_what_an_edition_changed(browser: Browser, tmp_pat
             publish(serving, 2, max_days=2)
         expect(page.locator("#strip")).to_contain_text("edition 2")
         asked = [url.removeprefix(visit.at).partition("?")[0] for url in visit.asked if "/api/" in url]
-        assert sorted(asked) == ["/api/events", "/api/options/BTC", "/api/options/BTC/iv", "/api/status", "/api/status"]
+        assert sorted(asked) == [
+            "/api/events", "/api/options/BTC", "/api/options/BTC/iv", "/api/options/BTC/smile", "/api/status",
+            "/api/status",
+        ]  # fmt: skip
 
 
 @pytest.mark.requirement("pages:true")

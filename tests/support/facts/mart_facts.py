@@ -22,6 +22,7 @@ FACTS = (
     "int_stream_minutes", "int_touched_minutes", "int_history_bars", "int_history_oi", "int_history_liquidations",
     "int_settlements", "int_ratios", "int_file_minutes",
     "int_fx_rates", "int_book_depth", "int_wallet_liquidations", "int_option_snapshots", "int_option_smiles",
+    "int_option_implied", "staged_books",
     "int_index_components", "int_index_depth", "int_liquidation_maps", "int_identity", "int_contracts",
     "int_funding_intervals", "int_lost_markets", "raw_window",
 )  # fmt: skip

@@ -23,6 +23,12 @@ from (values
     ('bybit', 'BBBUSDT', 'BBB', 2e6, 2.0, 0), ('bybit', 'NEWUSDT', null, null, null, null)
 ) as books(venue, symbol, base, oi_usd, level, back);
 
+create table order_book_levels as
+select market_id, venue, symbol, base, book_ms, mid, 0.02::double as bid_reach_pct, 0.01::double as ask_reach_pct,
+    [{away_pct: 0.01::double, bid_usd: 300.0::double, ask_usd: 400.0::double},
+        {away_pct: 0.02::double, bid_usd: 600.0::double, ask_usd: null::double}] as levels
+from order_book_depth where book_ms is not null;
+
 create table venue_totals (venue varchar, name varchar, observed_ms bigint, oi_usd double, vol24h_usd double,
     oi_partial boolean, n_markets integer);
 insert into venue_totals values
@@ -81,6 +87,12 @@ select 'BTC' as coin, $as_of + days * 86400000 as expiry_ms, expiry, kind, $as_o
     [{'venue': 'okx', 'reason': if(iv is null, 'no_forward', 'deltas_not_listed')}] as excluded
 from (values (30.0, '2026-07-15', 'quarter', 55000.0, 0.5), (1.0, '2026-06-16', 'day', null, null))
     as listed(days, expiry, kind, pain, iv);
+insert into option_strikes by name
+select 'BTC' as coin, $as_of + 30.0 * 86400000 as expiry_ms, '2026-07-15' as expiry, strike, iv,
+    ['deribit', 'okx'] as venues, if(iv is null, map {}, map {'deribit': iv}) as iv_by_venue, call_oi, put_oi,
+    2.0 as call_volume, null as put_volume, put_oi is null as partial
+from (values (50000.0, 0.7, 1.0, 5.0), (60000.0, 0.5, 9.0, 7.0), (75000.0, null, 5.0, null))
+    as listed(strike, iv, call_oi, put_oi);
 """
 # Two compared days of Binance, one of Bybit.
 ACCURACY_SQL = """

@@ -1,22 +1,7 @@
 {{ config(incremental_strategy="replace_all", triggers=endpoints_of(families()["staged_options"].kinds)) }}
 {#- Open interest and implied volatilities per expiry over all venues: from each venue's newest snapshot, unless that is
     an hour older than the newest of all. -#}
-{%- set max_age_ms = 3600000 %}
-{%- set snapshots, smiles = ref("int_option_snapshots"), ref("int_option_smiles") %}
-{%- set newest_ms = known_ms(snapshots, "max(snapshot_ms)") %}
-with included as (
-  select venue, coin, max(snapshot_ms) as snapshot_ms
-  from {{ snapshots }}
-  where snapshot_ms >= {{ newest_ms - max_age_ms }}
-  group by venue, coin
-),
-
-options as (
-  select o.*
-  from {{ snapshots }} as o
-  join included using (snapshot_ms, venue, coin)
-  where o.snapshot_ms >= {{ newest_ms - max_age_ms }} and o.expiry_ms > {{ as_of_ms() }}
-),
+with {{ newest_options() }},
 
 -- Per venue and for all together (venue is null).
 strikes as (
@@ -76,9 +61,8 @@ smiles as (
     *,
     coalesce(atm_iv + call25_iv + put25_iv is not null, false) as whole,
     bool_or(atm_iv + call25_iv + put25_iv is not null) over (partition by coin, expiry_ms) as any_whole
-  from {{ smiles }}
+  from {{ ref("int_option_smiles") }}
   join included using (snapshot_ms, venue, coin)
-  where snapshot_ms >= {{ newest_ms - max_age_ms }}
 ),
 
 volatilities as (

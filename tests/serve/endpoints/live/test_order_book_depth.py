@@ -1,4 +1,4 @@
-"""GET /api/order-book-depth on a small replica."""
+"""GET /api/order-book-depth and its markets on a small replica."""
 
 import pytest
 
@@ -25,3 +25,24 @@ def test_depth(api: Api) -> None:
         "depth": [{"band_pct": 0.1, "bid_usd": 600.0, "ask_usd": 400.0, "total_usd": 1000.0,
                    "bid_truncated": False, "ask_truncated": True}],
     }  # fmt: skip
+
+
+@pytest.mark.requirement("depth:levels")
+def test_the_curve_of_a_book(api: Api) -> None:
+    content = api.get("/api/order-book-depth/binance:perp:BTCUSDT").json
+    assert content == {
+        "market": "binance:perp:BTCUSDT", "base": "BTC", "as_of": LAST, "mid": 60_000.0, "bid_reach_pct": 0.02,
+        "ask_reach_pct": 0.01, "source": "order_book_levels@e1842",
+        "levels": [{"away_pct": 0.01, "bid_usd": 300.0, "ask_usd": 400.0},
+                   {"away_pct": 0.02, "bid_usd": 600.0, "ask_usd": None}],
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("depth:levels")
+def test_a_market_without_a_book_is_not_empty_but_not_found(api: Api) -> None:
+    answer = api.get("/api/order-book-depth/binance:spot:BTCUSDT")
+    assert answer.status == 404
+    assert answer.json["error"].startswith("no order book of this market was recorded in the last 10 minutes")
+    answer = api.get("/api/order-book-depth/binance:perp:NONEUSDT")
+    assert (answer.status, answer.json) == (404, {"error": "unknown market"})
+    assert api.get("/api/order-book-depth/BTC").status == 400

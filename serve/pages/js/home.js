@@ -120,20 +120,30 @@ function compare(a, b, ascending) {
   return ascending ? order : -order;
 }
 
-// Rows whose sparklines are asked for when one of them is in view.
-function Section({ rows, columns, first }) {
+// Rows whose sparklines are asked for when one of them is in view. Of a long table (`far` may be blank) only the rows near
+// the view are in the page: a browser cannot scroll thousands at 60 frames a second.
+function Section({ rows, columns, first, far }) {
   const body = useRef();
+  const height = useRef(0);
+  const [near, setNear] = useState(first);
   const [seen, setSeen] = useState(first);
   useEffect(() => {
-    if (seen) return undefined;
-    const observer = new IntersectionObserver(([entry]) => entry.isIntersecting && setSeen(true), { rootMargin: "400px" });
+    const observer = new IntersectionObserver(([entry]) => {
+      height.current = body.current.offsetHeight;
+      setNear(entry.isIntersecting);
+      if (entry.isIntersecting) setSeen(true);
+    }, { rootMargin: far ? "1500px" : "400px" });
     observer.observe(body.current);
     return () => observer.disconnect();
-  }, [seen]);
+  }, [far]);
   const asked = rows.map((row) => encodeURIComponent(row.base)).sort().join(",");
   // Those of rows that have moved here stay until the section's own have arrived.
   const courses = useRef({});
   Object.assign(courses.current, useAnswer(seen ? `/api/sparklines?range=30d&c=${asked}` : null).data?.series);
+  if (far && !near) {
+    const tall = height.current || rows.length * (document.querySelector(".markets tbody tr")?.offsetHeight ?? 0);
+    return html`<tbody ref=${body}><tr><td colspan=${columns.length + 1} style=${{ height: `${tall}px` }}></td></tr></tbody>`;
+  }
   return html`<tbody ref=${body}>${rows.map((row) => html`<tr key=${row.base}>
     <th scope="row"><${Link} href=${coinAt(row.base)}>${row.base}<//></th>
     ${columns.map((column) => html`<td class=${column.kind}>${column.show(row, courses.current[row.base])}</td>`)}</tr>`)}</tbody>`;
@@ -172,7 +182,7 @@ function Markets({ answer, liquidations, status }) {
       Liquidations are of <a href="/api/liquidations">/api/liquidations</a>, closes of <a href="/api/sparklines?range=30d">/api/sparklines</a>.</p></div>`}
     <div class="scroll" tabindex="0" role="region" aria-label="Table of markets"><table class="markets">
       <thead><tr>${head({ key: "base", title: "Coin", by: true })}${columns.map(head)}</tr></thead>
-      ${(all ? sections : sections.slice(0, FIRST)).map((part, index) => html`<${Section} key=${index} rows=${part} columns=${columns} first=${index === 0} />`)}</table></div>
+      ${(all ? sections : sections.slice(0, FIRST)).map((part, index) => html`<${Section} key=${index} rows=${part} columns=${columns} first=${index === 0} far=${all} />`)}</table></div>
     ${!coins && !answer.error && html`<div class="hold tall"><p class="none pad">Reading the markets…</p></div>`}
     ${coins && shown.length === 0 && html`<p class="none pad">No coin is in this choice.</p>`}
     ${!all && sections.length > FIRST && html`<p class="pad"><button type="button" class="mini" onClick=${() => setAll(true)}>Show all ${shown.length}</button></p>`}

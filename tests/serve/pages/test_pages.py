@@ -215,6 +215,28 @@ def test_the_table_shows_what_the_api_answers(visit: Visit) -> None:
     assert "/api/sparklines?" in "".join(visit.asked)
 
 
+@pytest.mark.requirement("pages:usable")
+def test_of_two_thousand_coins_only_those_near_the_view_are_drawn(visit: Visit) -> None:
+    def many(data: Any) -> None:
+        coin = next(coin for coin in data["coins"] if not coin["hip3"])
+        data["coins"] = [{**coin, "base": f"C{number:04}", "oi_usd": 1e9 - number} for number in range(2000)]
+
+    def no_lines(route: Route) -> None:
+        route.fulfill(json={"series": {}}, headers={"X-Edition": "1842"})
+
+    answer_with(visit, "**/api/markets", many)
+    visit.page.route("**/api/sparklines?*", no_lines)
+    page = visit.open("/", ROW)
+    page.get_by_role("button", name="Show all 2000").click()
+    row = page.locator(f"{ROW} th", has_text="C0199").bounding_box()
+    assert row is not None
+    for at, coin in (("document.body.scrollHeight", "C1999"), ("0", "C0000")):
+        page.evaluate(f"scrollTo(0, {at})")
+        expect(page.locator(f"{ROW} th", has_text=coin)).to_be_visible()
+        assert page.locator(f"{ROW} th").count() < 500
+        assert page.evaluate("document.documentElement.scrollHeight") > 1900 * row["height"]
+
+
 @pytest.mark.requirement("pages:true")
 def test_sorting_is_in_the_address(visit: Visit) -> None:
     page = visit.open("/", ROW)

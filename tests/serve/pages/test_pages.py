@@ -664,6 +664,20 @@ def test_a_market_has_its_series_and_its_contract(visit: Visit) -> None:
     expect(page.locator(".pane")).to_have_count(2)
 
 
+@pytest.mark.requirement("pages:true", "depth:levels")
+def test_a_book_is_drawn_on_both_sides_of_its_mid(visit: Visit) -> None:
+    page = visit.open("/depth", f"{PANEL} tbody tr")
+    page.get_by_role("region", name="binance").get_by_role("link", name="BTCUSDT").click()
+    page.locator(CHART).first.wait_for()
+    assert visit.asked[-1].endswith("/api/order-book-depth/binance%3Aperp%3ABTCUSDT")
+    page.locator(".charts").focus()
+    none = "\N{EN DASH}"
+    for away, bids, asks in (("0.01 %", none, "$400"), ("-0.01 %", "$300", none), ("-0.02 %", "$600", none)):
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator(".when")).to_have_text(away)
+        expect(page.locator(".reads").first).to_have_text(f"bids{bids}asks{asks}")
+
+
 @pytest.mark.requirement("pages:true", "pages:evidence")
 def test_a_chart_has_what_was_known_then(visit: Visit) -> None:
     known = AS_OF_MS - AS_OF_MS % HOUR - 2 * HOUR

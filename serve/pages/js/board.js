@@ -110,7 +110,7 @@ export function Board({ board, name }) {
         ${charts.length > 0 && html`<button type="button" class="mini" aria-expanded=${table} onClick=${() => setTable(!table)}>Show as table</button>`}
         <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div></div>
     ${answers.map((answer, index) => html`<${Notice} error=${answer.error} of=${board.names?.[paths[index][0]] ?? title} />`)}
-    ${source && paths.filter(([, path]) => path).map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows?.[key] ?? "rows"} /></div>`)}
+    ${source && paths.filter(([, path]) => path).map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows && key in board.rows ? board.rows[key] : "rows"} /></div>`)}
     ${parts.figures && html`<${Figures} figures=${parts.figures} />`}
     ${charts.map((one) => html`<${Drawn} key=${one.panes[0].key} ...${zoomed(one)} name=${title} />${table && html`<${Values} ...${one} />`}`)}
     ${waits && !parts.tables.length && html`<div class="hold tall"></div>`}

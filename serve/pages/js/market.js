@@ -73,7 +73,7 @@ const market = {
   title: (name) => name,
   about: html`One market alone. <${Link} href=${pageAt("/catalog")}>What the metrics mean<//>`,
   names: { series: "Series", instrument: "Contract" },
-  rows: { instrument: "instruments" },
+  rows: { series: null, instrument: "instruments" },
   choices: [choice("range", "Range", Object.keys(STEP_OF), "7d")],
   requests: {
     series: ({ range }, name) =>

@@ -2,7 +2,7 @@
 const isSeries = (path) => path.startsWith("/api/series/");
 const inFormat = (path, format) => `${path}${path.includes("?") ? "&" : "?"}format=${format}`;
 
-// `rows`: the array of a JSON answer that is its table; `forms`: whether the API gives that as CSV and Parquet too.
+// `rows`: the array of a JSON answer that is its table, if it has one; `forms`: whether the API gives that as CSV and Parquet too.
 export function snippets(path, rows, forms) {
   const at = (address) => location.origin + address;
   if (isSeries(path)) {
@@ -23,9 +23,10 @@ export function snippets(path, rows, forms) {
   return [
     ["curl", `curl --compressed '${at(path)}'`],
     ["Python", `import pandas as pd\nimport requests\n\nbody = requests.get("${at(path)}").json()\n` +
-      `df = pd.json_normalize(body["${rows}"])`],
-    ["DuckDB", `-- over HTTP, by the extension httpfs\nSELECT unnest(${rows}, recursive := true)\n` +
-      `FROM read_json('${at(path)}');`],
+      `df = pd.json_normalize(body${rows ? `["${rows}"]` : ""})`],
+    // DuckDB asks for the size first; the state of now has another ETag a moment later.
+    ["DuckDB", `-- over HTTP, by the extension httpfs\n${path === "/api/status" ? "SET unsafe_disable_etag_checks = true;\n" : ""}` +
+      `${rows ? `SELECT unnest(${rows}, recursive := true)\n` : ""}FROM read_json('${at(path)}');`],
   ];
 }
 

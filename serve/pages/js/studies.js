@@ -200,6 +200,7 @@ const premiums = {
   names: { kimchi: "Korea", coinbase: "Coinbase" },
   about:
     "How much more a coin costs on Upbit and Bithumb, at the bank's exchange rate and at their own price of USDT, and on Coinbase, than on Binance.",
+  rows: { kimchi: null, coinbase: null },
   requests: {
     kimchi: ({ c, range }) => `/api/kimchi-premium/history?base=${encodeURIComponent(c)}&range=${range}`,
     coinbase: ({ c, range }) => `/api/coinbase-premium/history?base=${encodeURIComponent(c)}&range=${range}`,
@@ -301,6 +302,7 @@ const compared = {
   title: "Compare",
   about:
     "Two to five coins, each 100 at the first time that all of them have. Other coins are chosen in the address: ?c=BTC,SOL,DOGE.",
+  rows: { overlay: null },
   requests: { overlay: ({ c, m, range }) => `/api/coins/overlay?c=${encodeURIComponent(c)}&m=${m}&range=${range}` },
   choices: [
     choice("c", "Coins", ["BTC,ETH", "BTC,ETH,SOL", "SOL,XRP,DOGE"]),

@@ -260,7 +260,7 @@ const liquidations = {
     wallets: ({ window }) => `/api/hyperliquid/liquidations?window=${window}`,
     validation: always("/api/heatmap-validation"),
   },
-  rows: { reported: "coins", wallets: "largest" },
+  rows: { reported: "coins", wallets: "largest", validation: null },
   choices: [choice("window", "Wallets", ["24h", "7d"])],
   figures: ({ reported }) =>
     reported &&

@@ -2,16 +2,22 @@
 
 import hashlib
 import json
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
+from urllib.request import build_opener, install_opener
 
 import duckdb
+import duckdb_extension_httpfs
 import pytest
+import requests
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from serve.pages.pages import FILES_AT, FOLDER, PAGE_HEADERS, SURFACES, VIEWS, Pages, data_request
@@ -515,6 +521,58 @@ NUMBER = f"/explain?metric=oi&base=BTC&t={AS_OF_MS - 60 * MINUTE}"
 
 def address(path: str) -> str:
     return NUMBER if NUMBER.startswith(f"{path}?") else re.sub(r"{(\w+)}", lambda name: NAMES[name[1]], path)
+
+
+def run_curl(text: str, folder: Path) -> int:
+    """Bytes that the command prints, which must not be an error."""
+    (folder / ".curlrc").write_text(f'header = "X-Forwarded-For: {some_address()}"\nsilent\nshow-error\nfail\n')
+    done = subprocess.run(
+        ["bash", "-c", text], env=os.environ | {"CURL_HOME": str(folder)}, capture_output=True, timeout=60, check=True
+    )
+    return len(done.stdout)
+
+
+def run_python(text: str, folder: Path) -> int:
+    """Rows of the frame that the script makes; it asks from an address of its own."""
+    address = {"X-Forwarded-For": some_address()}
+    opener = build_opener()
+    opener.addheaders += list(address.items())
+    install_opener(opener)
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(requests.sessions, "default_headers", lambda: requests.structures.CaseInsensitiveDict(address))
+        exec(text, names)
+    return len(names["df"])
+
+
+def run_duckdb(text: str, folder: Path) -> int:
+    """Rows of the statement."""
+    with duckdb.connect(config={"autoinstall_known_extensions": False}) as con:
+        [extension] = Path(duckdb_extension_httpfs.__file__).parent.rglob("httpfs.duckdb_extension")
+        con.execute(f"load '{extension}'")
+        con.execute("create secret (type http, extra_http_headers map {'X-Forwarded-For': ?})", [some_address()])
+        return len(con.execute(text).fetchall())
+
+
+@pytest.mark.requirement("pages:usable")
+@pytest.mark.parametrize("path", ["/", "/coins/BTC", *(address(path) for path in BOARDS)])
+def test_every_snippet_of_every_page_runs(visit: Visit, tmp_path: Path, path: str) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("needs curl")
+    runners = {"curl": run_curl, "Python": run_python, "DuckDB": run_duckdb}
+    page = visit.open(path, PANEL)
+    source = page.locator("main").get_by_role("button", name="Source", exact=True)
+    for button in source.all():
+        button.click()
+    for panel in page.locator("main .source").all():
+        found = {}
+        for tab in panel.get_by_role("tab").all():
+            tab.click()
+            name = tab.inner_text()
+            found[name] = runners[name](panel.locator("pre code").inner_text(), tmp_path)
+        assert found.pop("curl") > 0
+        assert len(found) == 2
+        assert len(set(found.values())) == 1, found
 
 
 @pytest.mark.requirement("pages:usable", "pages:policy", "pages:offline")

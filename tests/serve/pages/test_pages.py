@@ -15,7 +15,6 @@ from typing import Any, Literal
 from urllib.request import build_opener, install_opener
 
 import duckdb
-import duckdb_extension_httpfs
 import pytest
 import requests
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
@@ -548,7 +547,7 @@ def run_python(text: str, folder: Path) -> int:
 def run_duckdb(text: str, folder: Path) -> int:
     """Rows of the statement."""
     with duckdb.connect(config={"autoinstall_known_extensions": False}) as con:
-        [extension] = Path(duckdb_extension_httpfs.__file__).parent.rglob("httpfs.duckdb_extension")
+        [extension] = Path(str(resources.files("duckdb_extension_httpfs"))).rglob("httpfs.duckdb_extension")
         con.execute(f"load '{extension}'")
         con.execute("create secret (type http, extra_http_headers map {'X-Forwarded-For': ?})", [some_address()])
         return len(con.execute(text).fetchall())

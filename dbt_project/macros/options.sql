@@ -18,3 +18,16 @@ options as (
   where o.snapshot_ms >= {{ since_ms }} and o.expiry_ms > {{ as_of_ms() }}
 )
 {%- endmacro -%}
+
+{#- What is open and traded of the `options` of each group; `partial`: the open interest of one of them is not known. -#}
+{%- macro option_positions(keys) -%}
+  select
+    {{ keys }}, list(distinct venue order by venue) as venues,
+    {% for side in ["call", "put"] %}
+    sum(oi_coins) filter (option_type = '{{ side }}') as {{ side }}_oi,
+    sum(volume_coins) filter (option_type = '{{ side }}') as {{ side }}_volume,
+    {% endfor %}
+    bool_or(oi_coins is null) as partial
+  from options
+  group by {{ keys }}
+{%- endmacro -%}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
+from serve.contract.known import known_coin, known_market
 from serve.contract.parameters import Param, Values, coin, duration, epoch_ms, market, one_of, venue
 from serve.queries import file_minutes
 from serve.queries.as_known import VIEWS, check_known_at, known_tiers, span_known
@@ -189,18 +190,14 @@ def _selected(values: Values, metric: Metric, edition: Edition) -> Selected:
         raise ApiError(400, f"{given[0]}: {only}", details=argument_details(given[0], values[given[0]], only))
     if given == ["market"]:
         return _market(values, metric, edition)
-    base = edition.base(values["base"])
-    if base is None:
-        raise ApiError(404, "unknown coin")
+    base = known_coin(edition, values["base"])
     first = "perp" if "perp" in metric.market_types else metric.market_types[0]
     return Selected(base, None, values["venue"], kind or first)
 
 
 def _market(values: Values, metric: Metric, edition: Edition) -> Selected:
     market_id = values["market"]
-    market = edition.markets.get(market_id)
-    if market is None:
-        raise ApiError(404, "unknown market")
+    market = known_market(edition, market_id)
     for name, own in (("venue", market.venue), ("type", market.type)):
         if values[name] not in (None, own):
             raise BadParameter(name, values[name], f"{market_id} has {own}: leave {name} out", [own])

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from serve.contract.endpoint import endpoint
-from serve.contract.errors import ApiError, BadParameter
+from serve.contract.errors import BadParameter
+from serve.contract.known import known_market
 from serve.contract.parameters import Values, epoch_ms, kind, market, metric, one_of, step
 from serve.contract.schemas import (
     INTEGER,
@@ -116,8 +117,8 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> Asked:
         raise BadParameter("t", str(t), f"it must be in the range, from {whole.start} to {whole.end}")
     start = t - t % whole.step_ms
     series = replace(whole, start=start, end=start + whole.step_ms)
-    if values["of"] is not None and values["of"] not in edition.markets:
-        raise ApiError(404, "unknown market")
+    if values["of"] is not None:
+        known_market(edition, values["of"])
     if values["minute"] is not None and not start <= values["minute"] < series.end:
         raise BadParameter("minute", str(values["minute"]), f"it must be in the bucket, from {start} to {series.end}")
     return Asked(series, values["of"], values["minute"], values["body"] == "1", values["after"], int(values["limit"]))

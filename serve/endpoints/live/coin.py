@@ -2,6 +2,7 @@
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError
+from serve.contract.known import known_coin
 from serve.contract.parameters import Values, coin
 from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body
@@ -135,10 +136,7 @@ select exists (from markets where base = $base) or exists (from market_index whe
 
 def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
     """The canonical coin; raises 404 for an unknown one."""
-    base = edition.base(values["base"])
-    if base is None:
-        raise ApiError(404, "unknown coin")
-    return base
+    return known_coin(edition, values["base"])
 
 
 @endpoint(

@@ -3,6 +3,7 @@ highest open interest."""
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError
+from serve.contract.known import known_market
 from serve.contract.parameters import Values, market
 from serve.contract.schemas import (
     BOOLEAN_OR_NULL,
@@ -141,10 +142,8 @@ def order_book_depth(query: Values, db: Reader) -> Body:
 
 def resolve_market(values: Values, edition: Edition, keyed: bool) -> str:
     """The market's id; raises 404 for one that there is not."""
-    found: str = values["market"]
-    if found not in edition.markets:
-        raise ApiError(404, "unknown market")
-    return found
+    known_market(edition, values["market"])
+    return str(values["market"])
 
 
 @endpoint(

@@ -2,6 +2,7 @@
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError, BadParameter, argument_details
+from serve.contract.known import known_coin
 from serve.contract.parameters import Values, coin, duration, epoch_ms, number_of, one_of, venue
 from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, TEXT, array_of, object_of
 from serve.contract.serialize import Body, json_body
@@ -36,9 +37,7 @@ SCHEMA = object_of(
 
 def resolve(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
     """The canonical query; `after` is of a spike alone, whose time the answer looks up."""
-    base = values["base"] and edition.base(values["base"])
-    if values["base"] and base is None:
-        raise ApiError(404, "unknown coin")
+    base = values["base"] and known_coin(edition, values["base"])
     start, end = values["start"], values["end"]
     length = values["range"] or (None if start is not None and end is not None else DEFAULT_WINDOW_MS)
     span = span_of(start, end, length, edition.as_of_ms)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError, BadParameter
+from serve.contract.known import known_market
 from serve.contract.parameters import Values, duration, epoch_ms, market, one_of
 from serve.contract.schemas import (
     INTEGER,
@@ -113,9 +114,7 @@ class HistoryQuery(NamedTuple):
 
 def resolve_history(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
     """The canonical query; raises the 400 or 404 of an invalid one."""
-    if values["market"] not in edition.markets:
-        raise ApiError(404, "unknown market")
-    if edition.markets[values["market"]].type != "perp":
+    if known_market(edition, values["market"]).type != "perp":
         raise BadParameter("market", values["market"], "the risk is of perps only")
     span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
     if span.end - span.start > MAX_POINTS * STEPS[values["step"]]:

@@ -63,17 +63,15 @@ function zoomed({ start, end, panes, along }) {
 function Values({ panes, along }) {
   const [times] = panes[0].data;
   const rows = times.map((_, index) => index).reverse();
+  const { explain, across } = panes[0];
+  const moment = (t) =>
+    explain ? html`<${Link} href=${explanationAt({ ...explain, t })}>${format.stamp(t)}<//>` : format.stamp(t);
   const columns = [
     {
-      title: along ? panes[0].across : "From",
+      title: across ?? "From",
       left: true,
       value: (index) => times[index],
-      show: (t) =>
-        along
-          ? along(t)
-          : panes[0].explain
-            ? html`<${Link} href=${explanationAt({ ...panes[0].explain, t })}>${format.stamp(t)}<//>`
-            : format.stamp(t),
+      show: along ?? moment,
     },
     ...panes.flatMap((pane) =>
       pane.data.slice(1).map((values, number) => ({
@@ -110,7 +108,7 @@ export function Board({ board, name }) {
         ${charts.length > 0 && html`<button type="button" class="mini" aria-expanded=${table} onClick=${() => setTable(!table)}>Show as table</button>`}
         <button type="button" class="mini" aria-expanded=${source} onClick=${() => setSource(!source)}>Source</button></div></div>
     ${answers.map((answer, index) => html`<${Notice} error=${answer.error} of=${board.names?.[paths[index][0]] ?? title} />`)}
-    ${source && paths.filter(([, path]) => path).map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows && key in board.rows ? board.rows[key] : "rows"} /></div>`)}
+    ${source && paths.filter(([, path]) => path).map(([key, path]) => html`<div class="panel below" key=${key}><${Source} id=${key} path=${path} rows=${board.rows?.[key]} /></div>`)}
     ${parts.figures && html`<${Figures} figures=${parts.figures} />`}
     ${charts.map((one) => html`<${Drawn} key=${one.panes[0].key} ...${zoomed(one)} name=${title} />${table && html`<${Values} ...${one} />`}`)}
     ${waits && !parts.tables.length && html`<div class="hold tall"></div>`}

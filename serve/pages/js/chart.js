@@ -130,7 +130,8 @@ function drawMarks(plot, pane, colours) {
   ctx.restore();
 }
 
-const newestOf = (plot, pane) => (pane.tag ? plot.data.at(-1).findLast((value) => value != null) : null);
+// On an axis of another kind (`across` names it) the last value is not the newest.
+const newestOf = (plot, pane) => (pane.tag && !pane.across ? plot.data.at(-1).findLast((value) => value != null) : null);
 
 // Hours of one day, days of several; the day is named where it begins.
 function timeTicks(length) {
@@ -144,6 +145,12 @@ function timeTicks(length) {
       return isNew || (length > 36 * 3_600_000 && format.clock(time) === "00:00") ? day : format.clock(time);
     });
   };
+}
+
+// What an axis says of its places: nothing above another chart, a price along prices, else times.
+function placeTicks(isLast, along, length) {
+  if (!isLast) return (plot, places) => places.map(() => "");
+  return along ? (plot, places) => places.map(along) : timeTicks(length);
 }
 
 function options(pane, colours, { width, height, isLast, start, end, since, along, onRead, onZoom }) {
@@ -165,7 +172,7 @@ function options(pane, colours, { width, height, isLast, start, end, since, alon
     },
     axes: [
       { ...tick, side: 2, size: isLast ? TIME_AXIS_HEIGHT : 0, gap: 6, space: width < 500 ? 64 : 96, ticks: { show: isLast, stroke: colours.grid, size: 4 },
-        values: !isLast ? (plot, places) => places.map(() => "") : along ? (plot, places) => places.map(along) : timeTicks(end - start) },
+        values: placeTicks(isLast, along, end - start) },
       { ...tick, side: 1, size: AXIS_WIDTH, gap: 8, space: 34, ticks: { show: false },
         // None below the label of the newest value.
         values: (plot, ticks) => {

@@ -46,6 +46,7 @@ function smileOf({ expiry, strikes }) {
         ["puts", "down", value("put_oi").map((amount) => (amount == null ? null : -amount)), "bars"],
       ],
       (amount) => format.count(amount == null ? null : Math.abs(amount)),
+      { across: "Strike" },
     ),
   ];
   return places.length > 1 && { start: places[0], end: places.at(-1), along: format.price, panes };

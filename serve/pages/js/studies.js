@@ -200,7 +200,6 @@ const premiums = {
   names: { kimchi: "Korea", coinbase: "Coinbase" },
   about:
     "How much more a coin costs on Upbit and Bithumb, at the bank's exchange rate and at their own price of USDT, and on Coinbase, than on Binance.",
-  rows: { kimchi: null, coinbase: null },
   requests: {
     kimchi: ({ c, range }) => `/api/kimchi-premium/history?base=${encodeURIComponent(c)}&range=${range}`,
     coinbase: ({ c, range }) => `/api/coinbase-premium/history?base=${encodeURIComponent(c)}&range=${range}`,
@@ -302,7 +301,6 @@ const compared = {
   title: "Compare",
   about:
     "Two to five coins, each 100 at the first time that all of them have. Other coins are chosen in the address: ?c=BTC,SOL,DOGE.",
-  rows: { overlay: null },
   requests: { overlay: ({ c, m, range }) => `/api/coins/overlay?c=${encodeURIComponent(c)}&m=${m}&range=${range}` },
   choices: [
     choice("c", "Coins", ["BTC,ETH", "BTC,ETH,SOL", "SOL,XRP,DOGE"]),
@@ -353,6 +351,7 @@ const xray = {
   about:
     "What would be liquidated if the price moved through a band, over what rests in the order books out to there. An estimate: leverage and entries are a model's, which nothing calibrates.",
   requests: { risk: ({ band, side }) => `/api/xray?band_pct=${band}&side=${side}` },
+  rows: { risk: "rows" },
   choices: [choice("band", "Band, %", ["0.5", "1", "2", "5"], "2"), choice("side", "Side", ["both", "long", "short"])],
   tables: ({ risk }) =>
     risk

@@ -71,7 +71,7 @@ const funding = {
     percentiles: ({ window }) => `/api/funding-percentiles?window=${window}`,
     persistence: ({ window }) => `/api/funding-persistence?window=${window}`,
   },
-  rows: { markets: "coins" },
+  rows: { markets: "coins", percentiles: "rows", persistence: "rows" },
   choices: [choice("window", "Window", ["7d", "30d"]), choice("unit", "Per", ["8 hours", "year"])],
   tables: ({ markets, percentiles, persistence }, { window, unit }) => [
     ...(markets ? [fundingTable(markets, YEAR[unit] ? unit : "8 hours")] : []),
@@ -139,7 +139,7 @@ const openInterest = {
     acceleration: ({ min_oi: least }) => `/api/open-interest-acceleration?min_oi=${least}`,
     ranking: always("/api/perp-dex-ranking"),
   },
-  rows: { markets: "coins", ranking: "venues" },
+  rows: { markets: "coins", acceleration: "rows", ranking: "venues" },
   choices: [choice("min_oi", "At least, USD", ["0", "1000000", "10000000", "100000000"], "1000000")],
   tables: ({ markets, acceleration, ranking }) => {
     const venues = summedBy(
@@ -260,7 +260,7 @@ const liquidations = {
     wallets: ({ window }) => `/api/hyperliquid/liquidations?window=${window}`,
     validation: always("/api/heatmap-validation"),
   },
-  rows: { reported: "coins", wallets: "largest", validation: null },
+  rows: { reported: "coins", wallets: "largest" },
   choices: [choice("window", "Wallets", ["24h", "7d"])],
   figures: ({ reported }) =>
     reported &&

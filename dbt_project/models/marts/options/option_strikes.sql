@@ -24,15 +24,7 @@ smile as (
 ),
 
 open_interest as (
-  select
-    coin, expiry_ms, strike, list(distinct venue order by venue) as venues,
-    {% for side in ["call", "put"] %}
-    sum(oi_coins) filter (option_type = '{{ side }}') as {{ side }}_oi,
-    sum(volume_coins) filter (option_type = '{{ side }}') as {{ side }}_volume,
-    {% endfor %}
-    bool_or(oi_coins is null) as partial
-  from options
-  group by coin, expiry_ms, strike
+  {{ option_positions("coin, expiry_ms, strike") }}
 )
 
 select

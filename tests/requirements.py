@@ -592,6 +592,8 @@ MCP = {
     "mcp:summary": Requirement("interface 4.24", "a summary stands before the arrays"),
     "mcp:digits": Requirement("interface 4.24", "numbers carry six significant digits, prices eight"),
     "mcp:points": Requirement("interface 4.24", "without a step there are about 200 points"),
+    "mcp:by": Requirement("interface 4.24", "by=venue gives each exchange's series of a coin in one result"),
+    "mcp:page": Requirement("interface 2.8", "a result leads to the page that shows it to people"),
     "mcp:coarsened": Requirement("interface 4.24", "a step that is too fine is raised and reported"),
     "mcp:tokens": Requirement("interface 4.24", "a default call has fewer than 10,000 tokens"),
     "mcp:large": Requirement("interface 4.24", "a large answer names the JSON API's URL; none passes 1 MiB"),

@@ -40,6 +40,7 @@ class ToolResult:
     markets: how many markets are in the buckets, and how many were expected (MARKETS); None where that has no meaning
     source: the tables that were read; method: how the numbers are computed
     rest: path of the same data in the JSON API
+    page: path of the page that shows them to people
     """
 
     data: dict[str, Any]
@@ -55,6 +56,7 @@ class ToolResult:
     markets: Mapping[str, int] | None = None
     warnings: list[dict[str, Any]] = field(default_factory=list)
     rest: str | None = None
+    page: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ ENVELOPE: Schema = {
         "description": "historical: a completed window, or one that is too old to be current (warning stale).",
     },
     "provenance": object_of(
-        {"edition": NULLABLE, "source": TEXT_OR_NULL, "method": TEXT, "caveats": array_of(TEXT)},
+        {"edition": NULLABLE, "source": TEXT_OR_NULL, "method": TEXT, "caveats": array_of(TEXT), "page": TEXT_OR_NULL},
     ),
     "coverage": object_of(
         {
@@ -149,7 +151,7 @@ ENVELOPE: Schema = {
 
 
 def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> bytes:
-    """The result as JSON; `origin` is that of the JSON API."""
+    """The result as JSON; `origin` is that of the JSON API and the pages."""
     unknown, missing_venues = _gaps_by_venue(found)
     warnings = list(found.warnings)
     if unknown:
@@ -173,6 +175,7 @@ def envelope(found: ToolResult, edition: Edition, stale: bool, origin: str) -> b
             "source": found.source,
             "method": found.method,
             "caveats": list(found.caveats),
+            "page": found.page and origin + found.page,
         },
         "coverage": {
             "requested": found.span._asdict(),
@@ -205,6 +208,7 @@ def unavailable(edition: Edition | None, reason: str, retry_after_s: int) -> byt
                 "source": None,
                 "method": "",
                 "caveats": [],
+                "page": None,
             },
             "coverage": {"requested": None, "available": None, "gaps": [], "gaps_omitted": 0, "markets": None},
             "units": {},
@@ -250,8 +254,9 @@ def summary(values: np.ndarray[Any, Any], *extra: str) -> dict[str, Any]:
 
 
 def summary_schema(*extra: str) -> Schema:
-    """The schema of a summary."""
-    return object_of({"known": INTEGER, **dict.fromkeys((*SUMMED, *extra), NUMBER_OR_NULL)})
+    """The schema of a summary; its figures are all alike, and are part of every definition that a model reads."""
+    schema = object_of({"known": INTEGER, **dict.fromkeys((*SUMMED, *extra), {})})
+    return {**schema, "properties": {"known": INTEGER}, "additionalProperties": NUMBER_OR_NULL}
 
 
 def _property(param: Param, catalog: Catalog) -> Schema:

@@ -155,10 +155,16 @@ def read_series(query: SeriesQuery, db: Reader) -> dict[str, Any]:
     if not query.by:
         found = read_points(query, db)
         return {**describe_series(query, db), **found.columns, **found.coverage, "gaps": found.gaps}
+    t, venues, gaps = read_venues(query, db)
+    return {**describe_series(query, db), "t": t, "venues": venues, "gaps": gaps}
+
+
+def read_venues(query: SeriesQuery, db: Reader) -> tuple[np.ndarray[Any, Any], dict[str, Any], list[dict[str, Any]]]:
+    """The buckets in which any venue has a value, each venue's fields and coverage in them, and the gaps."""
     by_venue = read_by_venue(query, db)
     t = np.unique(np.concatenate([np.zeros(0, np.int64), *(found.columns["t"] for found in by_venue.values())]))
     venues = {venue: placed_at(t, found) for venue, found in by_venue.items() if found.columns["t"].size}
-    return {**describe_series(query, db), "t": t, "venues": venues, "gaps": gaps_of(by_venue)}
+    return t, venues, gaps_of(by_venue)
 
 
 def placed_at(t: np.ndarray[Any, Any], found: Points) -> dict[str, Any]:

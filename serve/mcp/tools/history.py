@@ -1,7 +1,8 @@
 """funding_history, oi_history, liquidations_history: a series of the JSON API, sized for a context window."""
 
-from typing import NamedTuple
-from urllib.parse import urlencode
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 from serve.contract.parameters import Param, Values, coin, duration, market, one_of, step, venue
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
@@ -10,13 +11,14 @@ from serve.mcp.arguments import check_order, find_coin, find_market, iso, string
 from serve.mcp.tool import DIGITS, Tool, ToolResult, fresh_until, summary, summary_schema
 from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.coverage import Coverage
-from serve.queries.series import describe_series, read_points, with_data
+from serve.queries.series import Points, describe_series, read_points, read_venues, with_data
 from serve.queries.series_query import SeriesQuery, resolve_series
 from serve.replica.catalog import Catalog, Metric
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
 
 DEFAULT_POINTS = 200
+DEFAULT_POINTS_OF_EACH = 50
 TYPES = ("perp", "spot", "all")
 # Further figures in the summary of a metric's fields.
 EXTRA_FIGURES = {"oi": ("change_fraction",), "liquidations": ("total",)}
@@ -47,7 +49,8 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
             if values[name] is not None:
                 known(name, values[name], edition)
         asked = {**values, "metric": metric, "kind": None, "format": "json", "coverage": "0"}
-        return HistoryQuery(resolve_series(asked, edition, keyed, points_wanted=DEFAULT_POINTS), values["step"])
+        wanted = DEFAULT_POINTS_OF_EACH if values["by"] else DEFAULT_POINTS
+        return HistoryQuery(resolve_series(asked, edition, keyed, points_wanted=wanted), values["step"])
 
     def answer(query: HistoryQuery, db: Reader) -> ToolResult:
         return _answer(query, db)
@@ -63,14 +66,23 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
             **selected,
             "step": {**TEXT, "description": "Width of a bucket."},
             "summary": {
-                **object_of(dict.fromkeys(fields, summary_schema(*EXTRA_FIGURES.get(metric, ())))),
-                "description": "By field, over the known buckets; change = last - first.",
+                **object_of(dict.fromkeys(fields, summary_schema(*EXTRA_FIGURES.get(metric, ()))), optional=fields),
+                "description": "Over the known buckets; change = last - first.",
             },
             "series": {
-                **object_of({"t": array_of(INTEGER), **dict.fromkeys(fields, array_of(NUMBER_OR_NULL))}),
-                "description": "Bucket starts (UTC epoch ms) and values. null: unknown; unrecorded buckets are absent.",
+                **object_of(
+                    {"t": array_of(INTEGER), **dict.fromkeys(fields, array_of(NUMBER_OR_NULL))}, optional=fields
+                ),
+                "description": "Bucket starts (UTC ms) and values. null: unknown; unrecorded buckets are absent.",
             },
-        }
+            "venues": {
+                "type": "object",
+                # Not spelled out again: it is as above, and is part of what a model reads first.
+                "additionalProperties": {"type": "object", "required": ["summary", "series"]},
+                "description": "With by: exchange → its summary and series, in the buckets `t` of series.",
+            },
+        },
+        optional=("venues",),
     )
     params = {
         "base": string(coin("Coin symbol, in any case. Give exactly one of base and market.")),
@@ -79,9 +91,12 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
         "start": utc_time("Start in UTC, ending in Z; together with end (or range), instead of range alone."),
         "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
         "step": string(
-            step("Bucket width; without it about 200 buckets. One that is too fine for the range is raised.")
+            step(
+                "Bucket width; without it about 200 buckets (50 with by). One that is too fine for the range is raised."
+            )
         ),
         "venue": string(venue("One exchange; all of them together without it.")),
+        "by": string(one_of("venue: the series of each exchange; with base, not venue.", "venue")),
         "type": _types(metric),
     }
     return Tool(name, title, description, params, data, resolve, answer, notes)
@@ -90,8 +105,8 @@ def _history(metric: str, fields: tuple[str, ...], name: str, title: str, descri
 def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
     asked = with_data(query.series, db)
     definition = db.edition.catalog.by_name[asked.metric]
-    found = read_points(asked, db)
-    t, fields = found.columns["t"], {name: found.columns[name] for name in definition.fields}
+    found, data = (_each if asked.by else _one)(asked, db, definition)
+    t = data["series"]["t"]
     known = Span(int(t[0]), min(int(t[-1]) + asked.step_ms, asked.end)) if t.size else None
     warnings = []
     if query.asked and query.asked != asked.step:
@@ -115,10 +130,9 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
             "metric": asked.metric,
             **selected,
             "step": asked.step,
-            "summary": {name: summary(values, *EXTRA_FIGURES.get(asked.metric, ())) for name, values in fields.items()},
-            "series": {"t": t, **{name: significant(values, DIGITS) for name, values in fields.items()}},
+            **data,
         },
-        units={"t": "UTC epoch ms, start of the bucket", **dict.fromkeys(fields, definition.unit)},
+        units={"t": "UTC epoch ms, start of the bucket", **dict.fromkeys(definition.fields, definition.unit)},
         span=asked.span,
         known=known,
         fresh_until_ms=fresh_until(int(t[-1]) if t.size else None, asked.step_ms, asked.span, db.edition),
@@ -130,7 +144,30 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
         markets=_markets(found.known),
         warnings=warnings,
         rest=f"/api/series/{asked.metric}?{_rest(asked, definition, db.edition.catalog.steps)}",
+        page=_page(asked),
     )
+
+
+def _one(asked: SeriesQuery, db: Reader, definition: Metric) -> tuple[Points, dict[str, Any]]:
+    """The series, and its part of the data."""
+    found = read_points(asked, db)
+    own = _described(found.columns, definition)
+    return found, {**own, "series": {"t": found.columns["t"], **own["series"]}}
+
+
+def _each(asked: SeriesQuery, db: Reader, definition: Metric) -> tuple[Points, dict[str, Any]]:
+    """The series of each venue, in the buckets of all."""
+    t, by_venue, gaps = read_venues(asked, db)
+    venues = {venue: _described(columns, definition) for venue, columns in by_venue.items()}
+    return Points({}, {}, gaps, None), {"summary": {}, "series": {"t": t}, "venues": venues}
+
+
+def _described(columns: Mapping[str, Any], definition: Metric) -> dict[str, Any]:
+    values, extra = {name: columns[name] for name in definition.fields}, EXTRA_FIGURES.get(definition.name, ())
+    return {
+        "summary": {name: summary(known, *extra) for name, known in values.items()},
+        "series": {name: significant(known, DIGITS) for name, known in values.items()},
+    }
 
 
 def _markets(known: Coverage | None) -> dict[str, int] | None:
@@ -145,7 +182,8 @@ def _rest(asked: SeriesQuery, metric: Metric, steps: tuple[str, ...]) -> str:
     if asked.market:
         chosen = {"market": asked.market}
     else:
-        chosen = {"base": asked.base or "", "type": asked.type, **({"venue": asked.venue} if asked.venue else {})}
+        chosen = {"base": asked.base or "", "type": asked.type}
+        chosen |= {"venue": asked.venue} if asked.venue else {"by": asked.by} if asked.by else {}
     step = {"step": asked.step} if asked.step in steps else {}
     start = asked.start
     for most in (metric.max_range_d, metric.max_range_with_key_d):
@@ -153,6 +191,15 @@ def _rest(asked: SeriesQuery, metric: Metric, steps: tuple[str, ...]) -> str:
         if 0 < asked.end - start - most * UNIT_MS["d"] < asked.step_ms:
             start = asked.end - most * UNIT_MS["d"]
     return urlencode({**chosen, "start": start, "end": asked.end, **step, "format": "csv"}, safe=":")
+
+
+def _page(asked: SeriesQuery) -> str:
+    """The page that draws the series of this range."""
+    shown = {"start": asked.start, "end": asked.end, "step": asked.step}
+    if asked.market:
+        return f"/markets/{quote(asked.market, safe='')}?{urlencode(shown)}"
+    shown |= {"venue": asked.venue} if asked.venue else {}
+    return f"/coins/{quote(asked.base or '', safe='')}/{asked.metric}?{urlencode(shown)}"
 
 
 FUNDING_HISTORY = _history(

@@ -1,6 +1,7 @@
 """market_snapshot: one coin's markets at the newest minute, from /api/markets, the largest first."""
 
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from serve.contract.errors import BadParameter
 from serve.contract.parameters import Values, coin, one_of
@@ -84,6 +85,7 @@ def answer(query: SnapshotQuery, db: Reader) -> ToolResult:
         source=f"markets@e{db.edition.edition_id}",
         method="Newest observation of each market, at most 5 minutes old; funding_avg is weighted by open interest.",
         rest="/api/markets",
+        page=f"/coins/{quote(row['base'], safe='')}",
         warnings=warn_of_inaccuracy(db, ("price", "oi", "funding"), row["base"]),
     )
 

@@ -2,6 +2,7 @@
 
 import base64
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import orjson
@@ -88,6 +89,7 @@ def feed(query: FeedQuery, db: Reader) -> ToolResult:
         gaps=_gaps(db, span, query.venue),
         venue=query.venue,
         warnings=warn_of_inaccuracy(db, ("price", "volume"), query.base, query.venue),
+        page=f"/spikes/{quote(query.base, safe='')}" if query.base else "/spikes",
     )
 
 
@@ -126,6 +128,7 @@ def find_outcomes(query: tuple[int, ...], db: Reader) -> ToolResult:
         method="return = close of the market's 1-minute bar so many minutes later / alert price - 1;"
         " directional_return turns its sign for sell spikes. Never from a later bar.",
         warnings=warnings,
+        page="/spikes",
     )
 
 

@@ -1,6 +1,7 @@
 """xray_risk_ranking and xray_risk_history: estimated liquidations within a price band relative to order book depth."""
 
 from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 import numpy as np
 
@@ -90,6 +91,7 @@ def ranking(query: RankingQuery, db: Reader) -> ToolResult:
         method=METHOD,
         caveats=CAVEATS,
         warnings=warn_of_inaccuracy(db, MADE_FROM, None),
+        page=f"/xray?{urlencode({'band': f'{query.band_pct:g}', 'side': query.side})}",
     )
 
 
@@ -134,6 +136,7 @@ def history(query: HistoryQuery, db: Reader) -> ToolResult:
         gaps=_gaps(db, span, venue),
         venue=venue,
         warnings=warnings + warn_of_inaccuracy(db, MADE_FROM, None, venue),
+        page=f"/markets/{quote(query.market, safe='')}",
     )
 
 

@@ -1,6 +1,6 @@
 """The envelope of every tool's result: size, rounding, coverage, warnings and freshness."""
 
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import orjson
@@ -133,3 +133,29 @@ async def test_a_result_is_fresh_until_a_step_and_15_minutes_after_its_newest_bu
     assert fresh_until(now - DAY, hour, Span(now - 2 * DAY, now - hour - slack), edition) is None
     assert fresh_until(now - DAY, hour, Span(now - 2 * DAY, now - hour - slack + 1), edition) is not None
     edition.connection.close()
+
+
+@pytest.mark.requirement("mcp:page")
+def test_a_result_leads_to_the_page_that_shows_it(mcp: Mcp) -> None:
+    """Every tool has one; each of these addresses is a page, with the range and the exchange that were asked for."""
+    day = {"range": "1d", "step": "1h"}
+    more = [
+        ("oi_history", {"base": "xyz:tsla", **day}, "/coins/xyz%3ATSLA/oi?"),
+        ("oi_history", {"base": "BTC", "venue": "bybit", **day}, "/coins/BTC/oi?"),
+        ("funding_history", {"market": "binance:perp:BTCUSDT", **day}, "/markets/binance%3Aperp%3ABTCUSDT?"),
+        ("spike_feed", {"base": "btc"}, "/spikes/BTC"),
+        ("xray_risk_ranking", {"band_pct": 0.5, "side": "long"}, "/xray?band=0.5&side=long"),
+    ]
+    for name, arguments, begins in [*((name, given, "/") for name, given in ARGUMENTS.items()), *more]:
+        got = mcp.call(name, arguments)
+        url = urlsplit(got["provenance"]["page"])
+        path = f"{url.path}?{url.query}"
+        assert (url.netloc, path.startswith(begins)) == (f"127.0.0.1:{mcp.api.port}", True), (name, path)
+        answer = mcp.api.get(path, Accept="text/html")
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8"), path
+        chosen = dict(parse_qsl(url.query))
+        asked = got["coverage"]["requested"]
+        if "start" in chosen:
+            assert (int(chosen["start"]), int(chosen["end"])) == (asked["start"], asked["end"])
+            of_venue = None if got["data"]["market"] else got["data"]["venue"]
+            assert (chosen["step"], chosen.get("venue")) == (got["data"]["step"], of_venue)

@@ -98,3 +98,28 @@ def test_a_history_says_how_many_markets_are_in_its_buckets(mcp: Mcp) -> None:
     assert mcp.call("spike_feed", {})["coverage"]["markets"] is None
     snapshot = mcp.call("market_snapshot", {"base": "PEPE"})["coverage"]["markets"]
     assert snapshot == {"n": 2, "expected": 3, "buckets": 1, "incomplete": 1}
+
+
+@pytest.mark.requirement("mcp:by")
+@pytest.mark.parametrize("tool", HISTORIES)
+def test_a_history_has_the_series_of_each_exchange(mcp: Mcp, tool: str) -> None:
+    got = mcp.call(tool, {"base": "BTC", "range": "7d", "by": "venue"})
+    data = got["data"]
+    assert (data["summary"], list(data["series"]), len(data["series"]["t"])) == ({}, ["t"], 42)
+    series = mcp.api.series(HISTORIES[tool], base="BTC", range="7d", by="venue", step=data["step"])
+    assert (data["series"]["t"], set(data["venues"])) == (series["t"], set(series["venues"]))
+    assert len(data["venues"]) > 1
+    for venue, own in data["venues"].items():
+        alone = mcp.call(tool, {"base": "BTC", "range": "7d", "venue": venue, "step": data["step"]})["data"]
+        assert own["summary"] == alone["summary"]
+        for field, values in own["series"].items():
+            assert all(map(near, values, series["venues"][venue][field]))
+            known = dict(zip(alone["series"]["t"], alone["series"][field], strict=True))
+            assert values == [known.get(t) for t in data["series"]["t"]]
+
+
+@pytest.mark.requirement("mcp:by")
+def test_each_exchange_is_of_a_coin_alone(mcp: Mcp) -> None:
+    for arguments in ({"base": "BTC", "venue": "okx"}, {"market": "binance:perp:BTCUSDT"}):
+        assert mcp.wrong("oi_history", {**arguments, "by": "venue"})["data"]["argument"] == "by"
+    assert mcp.wrong("oi_history", {"base": "BTC", "by": "coin"})["data"]["allowed"].endswith("venue")

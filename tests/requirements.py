@@ -275,6 +275,9 @@ DERIVED = {
         "interface 4.37", "the minutes of a day by outcome add up, and are null before it began"
     ),
     "coverage:window": Requirement("interface 4.37", "a window of 30, 90 or 365 days"),
+    "gaps:rows": Requirement("interface 4.46", "each period that overlaps the range, cut at it, and its reason"),
+    "gaps:range": Requirement("interface 4.46", "a range of at most 31 days"),
+    "gaps:pages": Requirement("interface 4.46", "next is the start of the request for the rest, which repeats nothing"),
     "venues:shape": Requirement("interface 4.36", "each exchange with its name, role, markets and completeness"),
     "metrics:shape": Requirement("interface 4.34", "each metric with its definition, and what requests may say"),
     "metrics:true": Requirement("interface 4.34", "a request that it lists is answered, with no other step"),

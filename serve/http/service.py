@@ -81,6 +81,11 @@ class Service:
     def __init__(self, setup: Setup) -> None:
         self.sites = {"/dbt": setup.docs, "/quality": setup.quality}
         self.pages = Pages(setup.dagster)
+        # Documents of other tools get the pages' header.
+        self.framed: Mapping[str, Callable[[str], bytes]] = {
+            "/dbt/": partial(self.pages.above, "/dbt/"),
+            "/quality/": partial(self.pages.framed, "/quality/"),
+        }
         self.redis = RedisStore(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(redis=self.redis)
         self.store = Store(
@@ -330,8 +335,8 @@ class Service:
 
         def read() -> StoredResponse:
             data = path.read_bytes()
-            if request.path.startswith("/quality/") and path.suffix == ".html":
-                data = self.pages.framed("/quality/", data.decode())
+            if path.suffix == ".html" and (framed := self.framed.get(request.path[: request.path.find("/", 1) + 1])):
+                data = framed(data.decode())
             plain = make_response(Body(data, content_type), FILE_TTL_S)
             return compress_response(StoredResponse(plain.data, {**plain.headers, **headers}), encoding, levels)
 

@@ -255,8 +255,11 @@ def summary(values: np.ndarray[Any, Any], *extra: str) -> dict[str, Any]:
 
 def summary_schema(*extra: str) -> Schema:
     """The schema of a summary; its figures are all alike, and are part of every definition that a model reads."""
-    schema = object_of({"known": INTEGER, **dict.fromkeys((*SUMMED, *extra), {})})
-    return {**schema, "properties": {"known": INTEGER}, "additionalProperties": NUMBER_OR_NULL}
+    return {
+        **object_of({"known": INTEGER}),
+        "required": ["known", *SUMMED, *extra],
+        "additionalProperties": NUMBER_OR_NULL,
+    }
 
 
 def _property(param: Param, catalog: Catalog) -> Schema:

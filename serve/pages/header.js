@@ -2,6 +2,8 @@
 "use strict";
 {
   const root = document.documentElement;
+  // Above another tool's document its keys are the document's own.
+  const hasKeys = !("foreign" in document.currentScript.dataset);
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const chosen = () => {
     try {
@@ -33,7 +35,7 @@
     }
   });
   addEventListener("keydown", (event) => {
-    const typing = event.target.closest?.("input, textarea, select");
+    const typing = !hasKeys || event.target.closest?.("input, textarea, select");
     if (event.key === "t" && !typing && !event.metaKey && !event.ctrlKey && !event.altKey) flip();
   });
 }

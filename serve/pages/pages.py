@@ -38,6 +38,13 @@ PAGE_HEADERS = {
 REPORT = re.compile(
     r"<title>(?P<title>[^<]*)</title>(?P<head>.*)</head>.*<nav class=\"own\">.*?</nav>(?P<content>.*)</body>", re.S
 )
+# dbt's page, which is all one file: its scripts hold `<body>` too, so the last one counts.
+DBT_DOCS = re.compile(r"(?P<start>.*?<head>)(?P<head>.*)(?P<body><body[^>]*>)(?P<content>.*)", re.S)
+DBT_HEAD = """
+<link rel="stylesheet" href="/pages/tokens.css">
+<link rel="stylesheet" href="/pages/dbt.css">
+<script src="/pages/header.js" data-foreign></script>
+"""
 
 
 class View(NamedTuple):
@@ -63,7 +70,7 @@ VIEWS = {
     "/liquidations": View("/api/liquidations", "js/trading.js", DECLARED),
     "/long-short": View("/api/long-short", "js/positions.js", DECLARED),
     "/basis": View("/api/series/basis?base=BTC", "js/positions.js", DECLARED),
-    "/depth": View("/api/order-book-depth", "js/trading.js", DECLARED),
+    "/depth": View("/api/order-book-depth", "js/books.js", DECLARED),
     "/options/{coin}": View("/api/options/{coin}", "js/options.js", DECLARED),
     "/indices": View("/api/altcoin-season", "js/studies.js", DECLARED),
     "/spikes": View("/api/spike-stats", "js/studies.js", DECLARED),
@@ -73,7 +80,7 @@ VIEWS = {
     "/new-listings": View("/api/new-listings", "js/studies.js", DECLARED),
     "/compare": View("/api/coins/overlay?c=BTC,ETH", "js/studies.js", DECLARED),
     "/explain": View("/api/explain", "js/explain.js", ("js/table.js",), asked=True),
-    "/coverage": View("/api/coverage", "js/coverage.js"),
+    "/coverage": View("/api/coverage", "js/coverage.js", ("js/table.js",)),
     "/catalog": View("/api/metrics", "js/catalog.js"),
     "/catalog/{metric}": View("/api/methodology/{metric}", "js/definition.js"),
     "/status": View("/api/status", "js/status.js"),
@@ -110,14 +117,20 @@ class Pages:
 
     def frame(self, path: str, title: str, page: str) -> Body:
         """The whole HTML of the page at a path. `page` is what it adds to the head, then `<body>`, then its content."""
+        head, _, content = page.partition("<body>\n")
+        text = _template("frame").substitute(
+            title=title, head=head.strip(), header=self.header(path).rstrip(), content=content
+        )
+        return Body(text.encode(), HTML)
+
+    def header(self, path: str) -> str:
+        """The header of the page at a path, which leads to all surfaces."""
         within = "/" if path.startswith(("/coins/", "/markets/")) else path
         links = [f'<a href="{at}"{_current(at == within)}>{name}</a>' for at, name in SURFACES.items()]
         if self.dagster:
             # It has no login and listens on this machine alone: header.js shows the link to a browser that is on it.
             links.append(f'<a href="{escape(self.dagster)}" data-this-machine hidden>Dagster</a>')
-        head, _, content = page.partition("<body>\n")
-        text = _template("frame").substitute(title=title, head=head.strip(), links="\n".join(links), content=content)
-        return Body(text.encode(), HTML)
+        return _template("header").substitute(links="\n".join(links))
 
     def shell(self, path: str) -> Body:
         """The explorer's page at a path, also at one that it does not know."""
@@ -142,6 +155,14 @@ class Pages:
         if found is None:
             return report.encode()
         return self.frame(path, found["title"], f"{found['head']}<body>\n{found['content']}").data
+
+    def above(self, path: str, document: str) -> bytes:
+        """dbt's documentation with the pages' header above it."""
+        found = DBT_DOCS.fullmatch(document)
+        if found is None:
+            return document.encode()
+        start, head, body, content = found.groups()
+        return "".join((start, DBT_HEAD, head, body, self.header(path), content)).encode()
 
     @cached_property
     def reference(self) -> Body:

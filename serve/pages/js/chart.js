@@ -3,13 +3,6 @@ import uPlot from "../vendor/uplot/uplot.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact/preact.js";
 import * as format from "./format.js";
 
-export const REASONS = {
-  recorder_down: "recorder was down",
-  before_recording: "before recording began",
-  venue_unreachable: "exchange unreachable",
-  venue_error: "exchange answered with an error",
-  partial: "in part",
-};
 const AXIS_WIDTH = 66;
 const TIME_AXIS_HEIGHT = 30;
 const TICK_FONT = "11px Inter, system-ui, sans-serif";
@@ -116,7 +109,7 @@ function drawMarks(plot, pane, colours) {
   }
   for (const gap of pane.gaps.filter(({ venue }) => venue == null)) {
     const [from, to] = [placed(plot, gap.start), placed(plot, gap.end)];
-    const text = gap.text ?? REASONS[gap.reason] ?? gap.reason;
+    const text = gap.text ?? format.REASONS[gap.reason] ?? gap.reason;
     const width = ctx.measureText(text).width;
     if (to - from > width + 28 * ratio) {
       label(text, (from + to - width) / 2 - 8 * ratio, bbox.top + bbox.height / 2, colours["ink-2"], colours.surface, 8 * ratio);

@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact/preact.js";
 import { chosen, coinAt, explanationAt, go, marketAt, pageAt, withChoices } from "./address.js";
 import { ask, Refused, useAnswer } from "./api.js";
-import { buckets, Charts, isFetched, REASONS, savePng } from "./chart.js";
+import { buckets, Charts, isFetched, savePng } from "./chart.js";
 import * as format from "./format.js";
 import { Bar, Choice, Funding, Link, Notice, Source } from "./parts.js";
 import * as table from "./table.js";
@@ -133,7 +133,7 @@ function Definition({ base, metric }) {
 function Gaps({ pane }) {
   const groups = [...Map.groupBy(pane.gaps, (gap) => `${gap.start} ${gap.end} ${gap.reason} ${gap.venue == null}`).values()];
   return html`<div class="missing"><h2>Not recorded in this range</h2>${groups.length === 0 && html`<p class="fine">Every bucket is recorded.</p>`}
-    <ul>${groups.slice(0, 20).map(([gap, ...others]) => html`<li><span>${format.span(gap.start, gap.end)}</span><span>${gap.text ?? REASONS[gap.reason] ?? gap.reason}${
+    <ul>${groups.slice(0, 20).map(([gap, ...others]) => html`<li><span>${format.span(gap.start, gap.end)}</span><span>${gap.text ?? format.REASONS[gap.reason] ?? gap.reason}${
       gap.venue != null && `: ${[gap, ...others].map(({ venue }) => venue).join(", ")}`}</span></li>`)}</ul>
     ${groups.length > 20 && html`<p class="fine">and ${groups.length - 20} more, in the answer's gaps.</p>`}
     ${pane.answer.source && html`<p class="fine">Answered from <code>${pane.answer.source}</code>${pane.answer.coarsened ? `; ${pane.answer.coarsened}` : ""}.</p>`}</div>`;
@@ -153,7 +153,7 @@ function Values({ pane, explanation }) {
     <tbody>${(all ? rows : rows.slice(0, TABLE_ROWS)).map((index) => html`<tr><th scope="row" class="left"><${Link} href=${explanation(pane, times[index])}>${format.stamp(times[index])}<//></th>
       ${pane.fields.map((_, column) => html`<td>${show(columns[column][index])}</td>`)}
       <td>${n[index] == null ? format.NONE : expected[index] == null ? n[index] : `${n[index]} of ${expected[index]}`}</td>
-      <td class="left">${origin[index] ?? REASONS[reason(times[index])?.reason] ?? format.NONE}</td></tr>`)}</tbody></table></div>
+      <td class="left">${origin[index] ?? format.REASONS[reason(times[index])?.reason] ?? format.NONE}</td></tr>`)}</tbody></table></div>
     ${!all && rows.length > TABLE_ROWS && html`<p class="pad"><button type="button" class="mini" onClick=${() => setAll(true)}>Show all ${rows.length}</button></p>`}</section>`;
 }
 

@@ -92,3 +92,12 @@ export function day(ms) {
 export const stamp = (ms) => (ms == null ? NONE : `${day(ms)}, ${clock(ms)}`);
 export const span = (from, to) => `${stamp(from)} – ${day(from) === day(to) ? clock(to) : stamp(to)}`;
 export const zoneName = () => (inUtc() ? "UTC" : part(Date.now(), { timeZoneName: "short" }).split(" ").at(-1));
+
+// Why nothing is known of a time, in words.
+export const REASONS = {
+  recorder_down: "recorder was down",
+  before_recording: "before recording began",
+  venue_unreachable: "exchange unreachable",
+  venue_error: "exchange answered with an error",
+  partial: "in part",
+};

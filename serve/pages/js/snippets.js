@@ -24,8 +24,8 @@ export function snippets(path, rows, forms) {
     ["curl", `curl --compressed '${at(path)}'`],
     ["Python", `import pandas as pd\nimport requests\n\nbody = requests.get("${at(path)}").json()\n` +
       `df = pd.json_normalize(body${rows ? `["${rows}"]` : ""})`],
-    // DuckDB asks for the size first; the state of now has another ETag a moment later.
-    ["DuckDB", `-- over HTTP, by the extension httpfs\n${path === "/api/status" ? "SET unsafe_disable_etag_checks = true;\n" : ""}` +
+    // DuckDB asks for the size first; the state of now has another size and ETag a moment later.
+    ["DuckDB", `-- over HTTP, by the extension httpfs\n${path === "/api/status" ? "SET force_download = true;\n" : ""}` +
       `${rows ? `SELECT unnest(${rows}, recursive := true)\n` : ""}FROM read_json('${at(path)}');`],
   ];
 }

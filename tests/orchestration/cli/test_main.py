@@ -184,8 +184,8 @@ def test_the_demo_starts_serves_survives_a_crash_and_stops(tmp_path: Path) -> No
         os.kill(server, signal.SIGKILL)
         until(output.read_text, lambda text: "server stopped (killed by SIGKILL); it starts again in 1 s" in text, 60)
         until(lambda: price(port), lambda value: value is not None, 60)
-        code, found = status(env)
-        assert code == 0, found
+        # On a busy machine the first minutes come late, and the state says so.
+        until(lambda: status(env), lambda answered: answered[0] == 0, 300)
 
         said = output.read_text()
         for step in (

@@ -26,7 +26,7 @@ TABLES = {
     "/api/options/BTC/smile": "strikes", "/api/order-book-depth/binance:perp:BTCUSDT": "levels",
     "/api/accuracy": "rows", "/api/funding-percentiles": "rows", "/api/funding-persistence": "rows",
     "/api/venues": "venues", "/api/new-listings": "listings",
-    "/api/perp-dex-ranking": "venues", "/api/coverage?window=90d": "rows",
+    "/api/perp-dex-ranking": "venues", "/api/coverage?window=90d": "rows", "/api/gaps": "rows",
 }  # fmt: skip
 
 

@@ -639,6 +639,31 @@ def test_the_calendar_says_what_was_recorded(visit: Visit) -> None:
 
 
 @pytest.mark.requirement("pages:true")
+def test_a_day_of_the_calendar_opens_to_its_minutes(visit: Visit) -> None:
+    """The strips are as long as what was recorded of each kind, less its gaps, which the table lists."""
+    day = datetime.fromtimestamp((AS_OF_MS - 300 * MINUTE) / 1000, UTC).strftime("%Y-%m-%d")
+    page = visit.open("/coverage?venue=binance", ".calendar .kind")
+    page.locator(f'.calendar .kind [data-day="{day}"]').first.click()
+    strip = page.get_by_role("region", name=f"binance, {day}").get_by_role("img", name="perp_tickers")
+    strip.wait_for()
+    assert f"day={day}" in page.url
+    start = int(datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp() * 1000)
+    gaps = visit.json(f"/api/gaps?venue=binance&start={start}&end={start + 24 * HOUR}")["rows"]
+    assert len(gaps) > 2
+    own = [gap for gap in gaps if gap["endpoint"] in (None, "perp_tickers")]
+    lengths = sum((gap["end"] - gap["start"]) // MINUTE for gap in own)
+    expect(strip).to_have_attribute("aria-label", f"perp_tickers: {lengths} minutes not whole")
+    expect(strip.locator("rect")).to_have_count(1 + len(own))
+    drawn = {name: float(strip.locator("rect").nth(1).get_attribute(name) or "nan") for name in ("x", "width")}
+    assert drawn == {
+        "x": (own[0]["start"] - start) / MINUTE, "width": (own[0]["end"] - own[0]["start"]) / MINUTE,
+    }  # fmt: skip
+    expect(page.get_by_role("region", name="Not recorded").locator("tbody tr")).to_have_count(len(gaps))
+    page.get_by_role("textbox", name="Minutes of").fill("2020-01-01")
+    expect(page.get_by_role("region", name="binance, 2020-01-01").get_by_text("not begun").first).to_be_visible()
+
+
+@pytest.mark.requirement("pages:true")
 def test_a_metric_is_found_by_each_of_its_names(visit: Visit) -> None:
     page = visit.open("/catalog/open-interest", ".definition")
     oi = next(one for one in visit.json("/api/metrics")["metrics"] if one["metric"] == "oi")

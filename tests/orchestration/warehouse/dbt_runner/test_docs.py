@@ -87,3 +87,23 @@ def test_lineage_runs_from_the_landing_to_the_tool(page: Page) -> None:
         "exposure.tidemark.mcp_oi_history",
     ]  # fmt: skip
     page.wait_for_function(f"way => way.every(id => {DRAWN}.includes(id))", arg=way)
+
+
+@pytest.mark.requirement("pages:header")
+def test_the_docs_are_below_the_header_of_the_pages(page: Page) -> None:
+    page.goto("/dbt/#!/metric/metric.tidemark.oi")
+    page.locator("h1", has_text="Open interest").wait_for()
+    current = page.locator("header.top nav a[aria-current]")
+    assert (current.count(), current.inner_text()) == (1, "Tables")
+    for width, height in ((1440, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        header = page.locator("header.top").bounding_box()
+        app = page.locator(".app").first.bounding_box()
+        assert header
+        assert app
+        assert (header["x"], header["y"], header["width"]) == (0, 0, width)
+        assert abs(app["y"] - header["height"]) <= 1, "neither covers the other"
+        assert abs(app["y"] + app["height"] - height) <= 1
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    page.locator("header.top nav a", has_text="Metrics").click()
+    page.wait_for_url("**/catalog")

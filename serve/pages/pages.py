@@ -58,26 +58,26 @@ class View(NamedTuple):
 
 
 CHARTS = ("js/chart.js", "vendor/uplot/uplot.js")
-TABLES = ("js/board.js", "js/table.js", *CHARTS)
+TABLES = ("js/board.js", "js/known.js", "js/table.js", *CHARTS)
 DECLARED = ("js/declare.js", *TABLES)
 VIEWS = {
     "/": View("/api/markets", "js/home.js"),
-    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", ("js/table.js", *CHARTS)),
+    "/coins/{base}": View("/api/coin/{base}", "js/coin.js", ("js/known.js", "js/table.js", *CHARTS)),
     "/coins/{base}/{metric}": View("/api/series/{metric}?base={base}&by=venue", "js/metric.js", TABLES),
     "/markets/{market}": View("/api/instruments?market={market}", "js/market.js", DECLARED),
     "/funding": View("/api/funding-percentiles", "js/trading.js", DECLARED),
     "/open-interest": View("/api/open-interest-acceleration", "js/trading.js", DECLARED),
-    "/liquidations": View("/api/liquidations", "js/trading.js", DECLARED),
+    "/liquidations": View("/api/liquidations", "js/liquidations.js", DECLARED),
     "/long-short": View("/api/long-short", "js/positions.js", DECLARED),
     "/basis": View("/api/series/basis?base=BTC", "js/positions.js", DECLARED),
     "/depth": View("/api/order-book-depth", "js/books.js", DECLARED),
     "/options/{coin}": View("/api/options/{coin}", "js/options.js", DECLARED),
     "/indices": View("/api/altcoin-season", "js/studies.js", DECLARED),
-    "/spikes": View("/api/spike-stats", "js/studies.js", DECLARED),
-    "/spikes/{coin}": View("/api/spike-stats/{coin}", "js/studies.js", DECLARED),
-    "/xray": View("/api/xray", "js/studies.js", DECLARED),
+    "/spikes": View("/api/spike-stats", "js/events.js", DECLARED),
+    "/spikes/{coin}": View("/api/spike-stats/{coin}", "js/events.js", DECLARED),
+    "/xray": View("/api/xray", "js/liquidations.js", DECLARED),
     "/premiums": View("/api/kimchi-premium/history?base=BTC", "js/studies.js", DECLARED),
-    "/new-listings": View("/api/new-listings", "js/studies.js", DECLARED),
+    "/new-listings": View("/api/new-listings", "js/events.js", DECLARED),
     "/compare": View("/api/coins/overlay?c=BTC,ETH", "js/studies.js", DECLARED),
     "/explain": View("/api/explain", "js/explain.js", ("js/table.js",), asked=True),
     "/coverage": View("/api/coverage", "js/coverage.js", ("js/table.js",)),

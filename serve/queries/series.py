@@ -126,9 +126,9 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
 
 def at_tier(query: SeriesQuery, tier: Tier, db: Reader) -> SeriesQuery:
     """The request at a coarser step."""
-    held = minutes_held(db.edition, db.edition.catalog.by_name[query.metric], query.base)
     start = aligned(query.span, tier.step_ms).start
-    of_files = is_of_files(held, tier, query.start, db.edition)
+    held = minutes_held(db.edition, db.edition.catalog.by_name[query.metric], query.base)
+    of_files = query.known_at is None and is_of_files(held, tier, query.start, db.edition)
     return replace(query, step=tier.step, step_ms=tier.step_ms, start=start, of_files=of_files)
 
 

@@ -36,6 +36,12 @@ SELECTION: dict[str, Param] = {
     "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
 }
 """Which series, and when: the parameters of every endpoint that reads one."""
+AS_KNOWN_AT = epoch_ms(
+    "The series as it was served when the newest data was of this time: within the horizon of 7 days, in steps of 5m to"
+    " 4h."
+)
+KNOWN_TTL_S = 3600
+"""How long a client may keep what was known then: it does not change any more."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
-from serve.contract.parameters import Values, epoch_ms, kind, metric, one_of, step, word_of
+from serve.contract.parameters import Values, kind, metric, one_of, step, word_of
 from serve.contract.schemas import Schema
 from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
 from serve.queries.series import (
@@ -24,14 +24,11 @@ from serve.queries.series import (
     read_series,
     with_data,
 )
-from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
+from serve.queries.series_query import AS_KNOWN_AT, AUTO, KNOWN_TTL_S, SELECTION, SeriesQuery, resolve_series
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Reader
 from serve.replica.unavailable import Fallback, Unavailable
-
-# What was known then does not change any more.
-KNOWN_TTL_S = 3600
 
 
 def schema(catalog: Catalog) -> Schema:
@@ -89,10 +86,7 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
         "coverage": one_of(
             "1 adds how many markets are in each bucket and how many were expected.", "0", "1", default="0"
         ),
-        "as_known_at": epoch_ms(
-            "The series as it was served when the newest data was of this time: within the horizon of 7 days, in steps "
-            "of 5m to 4h."
-        ),
+        "as_known_at": AS_KNOWN_AT,
         "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
     },
 )

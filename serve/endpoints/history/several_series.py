@@ -1,5 +1,6 @@
 """GET /api/series: several metrics of a coin or a market on one time axis, as a page with charts needs them."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from serve.contract.parameters import Values, metrics, one_of, step
 from serve.contract.schemas import INTEGER, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
 from serve.queries.series import FIELDS, at_tier, describe_series, placed_at, read_points, with_data
-from serve.queries.series_query import AUTO, SELECTION, SeriesQuery, resolve_series
+from serve.queries.series_query import AS_KNOWN_AT, AUTO, KNOWN_TTL_S, SELECTION, SeriesQuery, resolve_series
 from serve.replica.edition import Edition, Reader
 
 MOST = 6
@@ -75,6 +76,7 @@ def _canonical(name: str, edition: Edition) -> str:
         "coverage": one_of(
             "1 adds how many markets are in each bucket and how many were expected.", "0", "1", default="0"
         ),
+        "as_known_at": AS_KNOWN_AT,
     },
 )
 def several_series(query: SeveralSeries, db: Reader) -> Body:
@@ -98,4 +100,5 @@ def several_series(query: SeveralSeries, db: Reader) -> Body:
         }
         for about, one in zip(described, points, strict=True)
     }
-    return json_body({**shared, **({"coarsened": coarsened} if coarsened else {}), "t": t, "series": series})
+    body = json_body({**shared, **({"coarsened": coarsened} if coarsened else {}), "t": t, "series": series})
+    return body if query.queries[0].known_at is None else replace(body, ttl=KNOWN_TTL_S)

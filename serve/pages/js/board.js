@@ -5,6 +5,7 @@ import { chosen, explanationAt, go, withChoices } from "./address.js";
 import { useAnswer } from "./api.js";
 import { Charts, savePng } from "./chart.js";
 import * as format from "./format.js";
+import { Then } from "./known.js";
 import { Choice, Link, Notice, Source } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -14,22 +15,6 @@ function Choose({ name, label, values, otherwise }) {
     (value) => html`<${Choice} pressed=${value === now}
     href=${withChoices({ [name]: value === otherwise ? null : value })}>${value}<//>`,
   )}</div>`;
-}
-
-// The time of which the page shows what was known then, chosen to the minute; on the clock that the page shows.
-function Then() {
-  const known = Number(chosen("known")) || null;
-  const shift = (ms) => (format.inUtc() ? 0 : new Date(ms).getTimezoneOffset() * 60_000);
-  const text = known && new Date(known - shift(known)).toISOString().slice(0, 16);
-  const choose = (event) => {
-    const ms = Date.parse(`${event.target.value}Z`);
-    go(withChoices({ known: Number.isNaN(ms) ? null : ms + shift(ms) }));
-  };
-  return html`<label>As known at <input type="datetime-local" value=${text ?? ""} onChange=${choose} /></label>${
-    known &&
-    html`<button
-    type="button" class="mini" onClick=${() => go(withChoices({ known: null }))}>Now alone</button>`
-  }`;
 }
 
 // The figures at the top: [title, value, what is said below it].
@@ -88,9 +73,13 @@ export function Board({ board, name }) {
   const choices = Object.fromEntries(
     (board.choices ?? []).map((choice) => [choice.name, chosen(choice.name, choice.otherwise)]),
   );
-  const paths = Object.entries(board.requests).map(([key, path]) => [key, path(choices, name)]);
-  const answers = paths.map(([, path]) => useAnswer(path));
-  const data = Object.fromEntries(paths.map(([key], index) => [key, answers[index].data]));
+  // A request may follow from the answers to those before it.
+  const [paths, answers, data] = [[], [], {}];
+  for (const [key, path] of Object.entries(board.requests)) {
+    paths.push([key, path(choices, name, data) || null]);
+    answers.push(useAnswer(paths.at(-1)[1]));
+    data[key] = answers.at(-1).data;
+  }
   const title = typeof board.title === "function" ? board.title(name) : board.title;
   const [source, setSource] = useState(chosen("source") === "1");
   const [table, setTable] = useState(chosen("table") === "1");

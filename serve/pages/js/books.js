@@ -25,7 +25,14 @@ function curveOf({ market, mid, levels }) {
   const panes = [
     pane("curve", market, `USD within a distance of ${format.price(mid)}`, places, lines, format.usd, more),
   ];
-  return places.length > 1 && { start: places[0], end: places.at(-1), along: (away) => `${Number(away.toFixed(3))} %`, panes };
+  return (
+    places.length > 1 && {
+      start: places[0],
+      end: places.at(-1),
+      along: (away) => `${Number(away.toFixed(3))} %`,
+      panes,
+    }
+  );
 }
 
 const depth = {

@@ -4,6 +4,7 @@ import { chosen, coinAt, explanationAt, go, marketAt, pageAt, withChoices } from
 import { ask, Refused, useAnswer } from "./api.js";
 import { buckets, Charts, isFetched, savePng } from "./chart.js";
 import * as format from "./format.js";
+import { knownPath, Then, withThen } from "./known.js";
 import { Bar, Choice, Funding, Link, Notice, Source } from "./parts.js";
 import * as table from "./table.js";
 import { Table } from "./table.js";
@@ -37,7 +38,7 @@ function summed(show, { values, n, expected }, index) {
 
 // The four charts: the metric, its fields, and how an answer becomes a pane.
 const CHARTS = [
-  { key: "price", title: "Price", unit: "USD", fields: ["v"], pane: ([, values]) => ({
+  { key: "price", title: "Price", unit: "USD", fields: ["v"], show: format.price, pane: ([, values]) => ({
     lines: [{ kind: "line", ink: "price", width: 1.6, dots: standsAlone(values) }], arrays: [values],
     colour: "price", tag: format.price, tick: format.priceTick,
     read: (index) => {
@@ -46,7 +47,7 @@ const CHARTS = [
       const over = index == null && first ? [["over the range", format.change(last / first - 1), format.tone(last - first)]] : [];
       return [["", format.price(last)], ...over];
     } }) },
-  { key: "oi", title: "Open interest", unit: "USD, one side", fields: ["v"], pane: ([, values, n, expected, origin]) => {
+  { key: "oi", title: "Open interest", unit: "USD, one side", fields: ["v"], show: format.usd, pane: ([, values, n, expected, origin]) => {
     // Sums over other sets of markets are not one line: fetched history is dashed, and ends where recording begins.
     const isHistory = (_, index) => isFetched(origin[index], n[index], expected[index]);
     const recorded = only(values, (...bucket) => !isHistory(...bucket));
@@ -58,7 +59,7 @@ const CHARTS = [
       read: (index) => summed((value) => format.usd(value, 4), { values, n, expected }, index),
     };
   } },
-  { key: "funding", title: "Funding", unit: "per 8 hours", fields: ["v"], pane: ([, values]) => ({
+  { key: "funding", title: "Funding", unit: "per 8 hours", fields: ["v"], show: format.funding, pane: ([, values]) => ({
     lines: [{ kind: "area", fill: "up-soft", width: 0 }, { kind: "area", fill: "down-soft", width: 0 }, { kind: "step", ink: "up" }],
     arrays: [only(values, (value) => value > 0), only(values, (value) => value < 0), values],
     colour: "up", tag: (value) => format.change(value, 3), tick: format.fundingTick,
@@ -70,7 +71,7 @@ const CHARTS = [
       const rate = at(values, index);
       return [["", format.funding(rate), format.tone(rate)], ["a year", format.yearly(rate)]];
     } }) },
-  { key: "liquidations", title: "Liquidations", unit: "USD, shorts above, longs below", fields: ["short", "long"],
+  { key: "liquidations", title: "Liquidations", unit: "USD, shorts above, longs below", fields: ["short", "long"], show: format.usd,
     pane: ([, short, long, n, expected]) => ({
       lines: [{ kind: "bars", fill: "up", width: 0 }, { kind: "bars", fill: "down", width: 0 }], arrays: [short, negated(long)],
       colour: "up", tick: (value, increment) => format.usdTick(Math.abs(value), increment), range: symmetric(1),
@@ -102,19 +103,20 @@ function made(chart, answer) {
 }
 
 // All charts are one request; the source of each is its metric's own, with the same numbers.
-function useSeries(base, choice, venue) {
+function useSeries(base, choice, venue, asOf) {
   const selected = `base=${encodeURIComponent(base)}&${choice}${venue ? `&venue=${venue}` : ""}`;
   const { data, error } = useAnswer(`/api/series?m=${CHARTS.map(({ key }) => key).join(",")}&${selected}&coverage=1`);
+  const then = useAnswer(data ? knownPath(`/api/series?m=${CHARTS.map(({ key }) => key).join(",")}&base=${encodeURIComponent(base)}${venue ? `&venue=${venue}` : ""}`, data, asOf) : null);
   const panes = useMemo(() => {
-    if (data) return CHARTS.map((chart) => made(chart, { ...data, ...data.series[chart.key] }));
+    if (data) return CHARTS.map((chart) => withThen(made(chart, { ...data, ...data.series[chart.key] }), data, then.data && { ...then.data, ...then.data.series[chart.key] }, chart.fields[0], chart.show));
     return error && CHARTS.map((chart) => refused(chart, error));
-  }, [data, error]);
+  }, [data, error, then.data, chosen("tz")]);
   const step = data && STEPS.find((one) => data.step === one.match(/\d+/)[0] * LENGTHS[one.at(-1)]);
   const paths = CHARTS.map(({ key }) => `/api/series/${key}?${step ? selected.replace(/step=\w+/, `step=${step}`) : selected}`);
   // Those of the last choice stay until the new ones are there.
   const shown = useRef(null);
   if (panes) shown.current = { panes, paths, step, start: panes[0].answer.start, end: panes[0].answer.end };
-  return { shown: shown.current, isOld: !panes, error };
+  return { shown: shown.current, isOld: !panes, error, refusedThen: then.error };
 }
 
 function Definition({ base, metric }) {
@@ -228,7 +230,7 @@ export function View({ name: base }) {
   const picked = chosen("chart", "price");
   const { data: coin, error } = useAnswer(`/api/coin/${encodeURIComponent(base)}`);
   const status = useAnswer("/api/status").data;
-  const { shown, isOld, error: refusal } = useSeries(base, `${start && end ? `start=${start}&end=${end}` : `range=${encodeURIComponent(range)}`}&step=${encodeURIComponent(step)}`, venue);
+  const { shown, isOld, error: refusal, refusedThen } = useSeries(base, `${start && end ? `start=${start}&end=${end}` : `range=${encodeURIComponent(range)}`}&step=${encodeURIComponent(step)}`, venue, status?.as_of);
   const plots = useRef([]);
   useEffect(() => {
     document.title = `${base} · Tidemark`;
@@ -251,9 +253,10 @@ export function View({ name: base }) {
       <label>Step <select onChange=${(event) => go(withChoices({ step: event.target.value }))}>${["auto", ...STEPS].map((one) => html`<option value=${one} selected=${one === step}>${one}</option>`)}</select></label>
       <label>Exchange <select onChange=${(event) => go(withChoices({ venue: event.target.value || null }))}><option value="" selected=${!venue}>all</option>${
         [...new Set([...venues, ...(venue ? [venue] : [])])].map((one) => html`<option value=${one} selected=${one === venue}>${one}</option>`)}</select></label>
+      <${Then} />
       ${start && html`<button type="button" class="mini" onClick=${() => go(withChoices({ start: null, end: null, step: null }))}>Whole range</button>`}
       <span class="legend"><span><i class="of-gap"></i>not recorded</span><span><i class="of-part"></i>in part</span><span><i class="of-history"></i>fetched history</span><span>Click a point: where it came from</span></span></div>
-    <${Notice} error=${refusal} of="Charts" /><${Notice} error=${error} of="Coin" />
+    <${Notice} error=${refusal} of="Charts" /><${Notice} error=${refusedThen} of="As known" /><${Notice} error=${error} of="Coin" />
     <div class="coin"><div class=${`panel ${isOld && shown ? "old" : ""}`} aria-busy=${isOld}>${shown
       ? html`<${Charts} panes=${shown.panes} start=${shown.start} end=${shown.end} since=${status?.recorded_since} picked=${CHARTS[index].key} onPick=${pick} onZoom=${zoom}
         onExplain=${(...point) => go(explanation(...point))} plotsRef=${plots} />`

@@ -5,6 +5,7 @@ import { Board } from "./board.js";
 import { buckets } from "./chart.js";
 import { choice, pane } from "./declare.js";
 import * as format from "./format.js";
+import { knownPath, withThen } from "./known.js";
 import { Link } from "./parts.js";
 import * as table from "./table.js";
 
@@ -72,19 +73,28 @@ function facts(one) {
 const market = {
   title: (name) => name,
   about: html`One market alone. <${Link} href=${pageAt("/catalog")}>What the metrics mean<//>`,
-  names: { series: "Series", instrument: "Contract" },
+  names: { series: "Series", instrument: "Contract", then: "As known" },
+  then: true,
   rows: { series: null, instrument: "instruments" },
   choices: [choice("range", "Range", Object.keys(STEP_OF), "7d")],
   requests: {
     series: ({ range }, name) =>
       `/api/series?m=${METRICS[name.split(":")[1]]}&market=${encodeURIComponent(name)}&range=${encodeURIComponent(range)}&step=${STEP_OF[range] ?? "auto"}`,
     instrument: (_, name) => `/api/instruments?market=${encodeURIComponent(name)}`,
+    then: (_, name, { series }) =>
+      knownPath(`/api/series?m=${METRICS[name.split(":")[1]]}&market=${encodeURIComponent(name)}`, series),
   },
-  charts: ({ series }, _, name) =>
+  charts: ({ series, then }, _, name) =>
     series && {
       start: series.start,
       end: series.end,
-      panes: Object.keys(series.series).map((metric) => paneOf(series, metric, name)),
+      panes: Object.keys(series.series).map((metric) => {
+        const { fields } = series.series[metric];
+        // Bars of the field above zero, where a metric has two.
+        const field = fields.length > 1 ? "short" : fields[0];
+        const before = then && { ...then, ...then.series[metric] };
+        return withThen(paneOf(series, metric, name), series, before, field);
+      }),
     },
   tables: ({ instrument }) =>
     (instrument?.instruments ?? []).map((one) => ({

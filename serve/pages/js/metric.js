@@ -1,19 +1,17 @@
 // The page of one metric of a coin: its sum or mean, and the same of each exchange, on one time axis, what was known of it
 // at an earlier time, and how far it is from what the exchanges publish afterwards.
 import { html } from "../vendor/preact/preact.js";
-import { chosen, coinAt, explanationAt, pageAt } from "./address.js";
+import { coinAt, explanationAt, pageAt } from "./address.js";
 import { useAnswer } from "./api.js";
 import { Board } from "./board.js";
 import { buckets, isFetched } from "./chart.js";
 import * as format from "./format.js";
+import { knownPath, withThen } from "./known.js";
 import { Link, Notice } from "./parts.js";
 import * as table from "./table.js";
 
 const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
 const STEP_NAMES = { 60000: "1m", 300000: "5m", 900000: "15m", 3600000: "1h", 14400000: "4h", 86400000: "1d" };
-const HOUR_MS = 3_600_000;
-const DAYS_OF = { "1d": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365 };
-const KNOWN_DAYS = 7;
 const COMPARED = ["price", "volume", "oi", "funding", "liquidations"];
 const last = (values, index) => (index == null ? values.findLast((value) => value != null) : values[index]) ?? null;
 
@@ -75,43 +73,24 @@ function ofFields(key, title, unit, answer, fields, [show, tick], gaps) {
 const pane = (key, title, unit, answer, fields, ...more) =>
   (fields.length > 1 ? ofFields : ofOneField)(key, title, unit, answer, fields, ...more);
 
-// The values as they were known at a time, beside those of now.
-function withThen(pane, whole, then, [field], known, show) {
-  if (!then?.t.length) return pane;
-  const [, values] = buckets({ ...then, start: whole.start, end: whole.end, step: whole.step }, [field]);
-  const line = { label: `as known ${format.stamp(known)}`, kind: "line", ink: "down", width: 1.4, dash: [2, 3] };
-  return {
-    ...pane,
-    lines: pane.lines.toSpliced(-1, 0, line),
-    data: pane.data.toSpliced(-1, 0, values),
-    read: (index) => [...pane.read(index), ["as known", show(last(values, index)), "down"]],
-  };
-}
-
 // Of the exchange alone its own gap is all that there is; a part stays a part.
 const gapsOf = (gaps, venue) =>
   gaps
     .filter((gap) => gap.venue == null || gap.venue === venue)
     .map((gap) => (gap.reason === "partial" ? gap : { ...gap, venue: null }));
 
-// `newest`: the hour of the newest data, before which a week is known as it was; null until that is known.
-function boardOf(base, known, newest) {
+function boardOf(base, known) {
   const { metric, title, unit, fields } = known;
   const say = format.sayers(metric, unit);
   const path = ({ range }) =>
     `/api/series/${metric}?base=${encodeURIComponent(base)}&range=${encodeURIComponent(range)}&step=${STEP_OF[range] ?? "auto"}&coverage=1`;
   const byVenue = known.selectors.includes("base");
   const compared = COMPARED.includes(metric);
-  const then = Number(chosen("known")) || null;
   const explain = ({ step }, venue) => ({ metric, base: byVenue ? base : null, venue, step: STEP_NAMES[step] });
   const ofVenue = ({ t, step, start, end, gaps }, venue, arrays) => ({
     ...pane(venue, venue, "", { ...arrays, t, step, start, end }, fields, say, gapsOf(gaps, venue)),
     explain: explain({ step }, venue),
   });
-  const ofThen = ({ range }) => {
-    const start = newest - Math.min(DAYS_OF[range] ?? 1, KNOWN_DAYS) * 24 * HOUR_MS + HOUR_MS;
-    return `/api/series/${metric}?base=${encodeURIComponent(base)}&start=${start}&end=${then}&step=${STEP_OF[range] ?? "5m"}&as_known_at=${then}`;
-  };
   return {
     title: `${base}: ${title}`,
     about: html`${known.description} <${Link} href=${pageAt(`/catalog/${metric}`)}>Formula and caveats<//>, <${Link}
@@ -120,7 +99,8 @@ function boardOf(base, known, newest) {
       whole: path,
       ...(byVenue && { venues: (choices) => `${path(choices)}&by=venue` }),
       ...(compared && { accuracy: () => `/api/accuracy?metric=${metric}&window=30d` }),
-      then: (choices) => (then && newest ? ofThen(choices) : null),
+      then: (_, __, { whole }) =>
+        known.known_later && knownPath(`/api/series/${metric}?base=${encodeURIComponent(base)}`, whole),
     },
     names: { whole: title, venues: "By exchange", accuracy: "Accuracy", then: "As known" },
     choices: [{ name: "range", label: "Range", values: Object.keys(STEP_OF), otherwise: "7d" }],
@@ -132,14 +112,7 @@ function boardOf(base, known, newest) {
         end: whole.end,
         panes: [
           {
-            ...withThen(
-              pane("whole", title, unit, whole, fields, say, whole.gaps),
-              whole,
-              before,
-              fields,
-              then,
-              say[0],
-            ),
+            ...withThen(pane("whole", title, unit, whole, fields, say, whole.gaps), whole, before, fields[0]),
             explain: explain(whole),
           },
           ...Object.entries(venues?.venues ?? {}).map(([venue, arrays]) => ofVenue(venues, venue, arrays)),
@@ -205,7 +178,6 @@ function differences({ rows }, metric, show) {
 
 export function View({ name: base, part }) {
   const { data, error } = useAnswer("/api/metrics");
-  const asOf = useAnswer("/api/status").data?.as_of;
   const known = data?.metrics.find((one) => one.metric === part || one.aliases.includes(part));
   if (!data && error) return html`<h1 class="title">${base}: ${part}</h1><${Notice} error=${error} of="Metrics" />`;
   if (!data) return html`<div class="hold tall"></div>`;
@@ -214,5 +186,5 @@ export function View({ name: base, part }) {
   if (known.selectors.join() === "market")
     return html`<h1 class="title">${base}: ${known.title}</h1><p>${known.title} are of one market. <${Link} href=${coinAt(base)}>${base}<//>
       lists its markets.</p>`;
-  return html`<${Board} board=${boardOf(base, known, asOf && asOf - (asOf % HOUR_MS))} name=${base} />`;
+  return html`<${Board} board=${boardOf(base, known)} name=${base} />`;
 }

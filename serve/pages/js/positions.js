@@ -3,6 +3,7 @@ import { html } from "../vendor/preact/preact.js";
 import { Board } from "./board.js";
 import { always, at, boardAt, buckets, charted, COIN, pane, RANGE, rate, series } from "./declare.js";
 import * as format from "./format.js";
+import { knownPath, withThen } from "./known.js";
 import * as table from "./table.js";
 
 const longShort = {
@@ -71,26 +72,33 @@ const longShort = {
 
 const basis = {
   title: "Basis",
-  names: { basis: "Basis", venues: "By exchange" },
+  names: { basis: "Basis", venues: "By exchange", then: "As known" },
   about:
     "How far perps trade above or below the spot pair of the same exchange. The annual figure treats the premium as a carry.",
   requests: {
     basis: (choices) => series("basis")(choices),
     venues: (choices) => `${series("basis")(choices)}&by=venue`,
+    then: ({ c }, _, { basis: answer }) => knownPath(`/api/series/basis?base=${encodeURIComponent(c)}`, answer),
   },
+  then: true,
   choices: [COIN, RANGE],
-  charts: ({ basis: answer }, { c }) =>
+  charts: ({ basis: answer, then }, { c }) =>
     charted(answer, () => {
       const [times, value, annual] = buckets(answer, ["v", "ann"]);
       return [
-        pane(
-          "basis",
-          `Premium, ${c}`,
-          "fraction of spot",
-          times,
-          [["premium", "price", value]],
-          (one) => format.change(one, 3),
-          { gaps: answer.gaps },
+        withThen(
+          pane(
+            "basis",
+            `Premium, ${c}`,
+            "fraction of spot",
+            times,
+            [["premium", "price", value]],
+            (one) => format.change(one, 3),
+            { gaps: answer.gaps },
+          ),
+          answer,
+          then,
+          "v",
         ),
         pane("annual", "Annualised", "a year", times, [["annualised", "oi", annual]], (one) => format.change(one, 1), {
           gaps: answer.gaps,

@@ -2,7 +2,7 @@
 // become figures, charts and tables. A request without an answer yet gives null.
 import { html } from "../vendor/preact/preact.js";
 import { Board } from "./board.js";
-import { always, at, boardAt, choice, pane, rate } from "./declare.js";
+import { always, boardAt, choice } from "./declare.js";
 import * as format from "./format.js";
 import * as table from "./table.js";
 
@@ -30,7 +30,6 @@ function Heat({ value, most, said }) {
 }
 
 const HEAT_COINS = 40;
-const FUNDING_MOST = 1e-3;
 const YEAR = { "8 hours": format.funding, year: format.yearly };
 
 function fundingTable(markets, unit) {
@@ -41,10 +40,15 @@ function fundingTable(markets, unit) {
   const venues = [...new Set(coins.flatMap((coin) => coin.perps.map((perp) => perp.venue)))].sort();
   const cell = (venue) => (coin) =>
     coin.perps.filter((perp) => perp.venue === venue && !perp.hip3 && perp.funding != null).sort(byOi)[0]?.funding;
+  // The strongest tenth has the deepest colour, whatever the market is like.
+  const sizes = coins
+    .flatMap((coin) => venues.map((venue) => Math.abs(cell(venue)(coin) ?? Number.NaN)))
+    .filter((one) => one >= 0);
+  const most = sizes.sort((a, b) => a - b)[Math.floor(sizes.length * 0.9)];
   return {
     name: "coins",
     title: "By coin and exchange",
-    note: `per ${unit}, of the perp with the highest open interest`,
+    note: `per ${unit}, of the perp with the highest open interest; deepest from ${YEAR[unit](most ?? null)}`,
     rows: coins,
     columns: [
       table.coin(),
@@ -52,7 +56,7 @@ function fundingTable(markets, unit) {
         title: venue,
         kind: "heated",
         value: cell(venue),
-        show: (value) => html`<${Heat} value=${value} most=${FUNDING_MOST} said=${YEAR[unit](value)} />`,
+        show: (value) => html`<${Heat} value=${value} most=${most} said=${YEAR[unit](value)} />`,
       })),
     ],
   };
@@ -238,188 +242,9 @@ const openInterest = {
   },
 };
 
-const side = (title = "Side", value = "side") => ({
-  ...table.text(title, value),
-  show: (one) => html`<span class=${one === "long" ? "down" : "up"}>${one}</span>`,
-});
-const HOUR_MS = 3_600_000;
-const negated = (values) => values.map((value) => (value == null ? null : -value));
-const symmetric = (plot, low, high) => {
-  const most = Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0), 1) * 1.12;
-  return [-most, most];
-};
-const liquidations = {
-  title: "Liquidations",
-  names: { reported: "Reported", wallets: "Wallets on Hyperliquid", validation: "Liquidation map" },
-  about:
-    "Positions that exchanges closed. Some exchanges publish only a sample: sums are lower bounds. Wallets of Hyperliquid are inferred from fills.",
-  requests: {
-    reported: always("/api/liquidations"),
-    wallets: ({ window }) => `/api/hyperliquid/liquidations?window=${window}`,
-    validation: always("/api/heatmap-validation"),
-  },
-  rows: { reported: "coins", wallets: "largest" },
-  choices: [choice("window", "Wallets", ["24h", "7d"])],
-  figures: ({ reported }) =>
-    reported &&
-    Object.entries(reported.totals).map(([window, sums]) => [
-      reported.server_ts - parseInt(window, 10) * HOUR_MS < reported.since
-        ? `${window.replace("h", " h")}, recorded since ${format.clock(reported.since)}`
-        : window.replace("h", " h"),
-      sums?.long == null ? format.NONE : format.sum(sums.long + sums.short, reported.markets, reported.expected),
-      sums?.long == null
-        ? "not recorded"
-        : html`<span class="down">${format.usd(sums.long)} longs</span> <span class="up">${format.usd(sums.short)} shorts</span>`,
-    ]),
-  charts: ({ reported }) => {
-    if (!reported) return null;
-    const [times, long, short] = ["t", "long", "short"].map((field) => reported.timeline.map((hour) => hour[field]));
-    const since = reported.since;
-    const before =
-      times[0] < since
-        ? [
-            {
-              start: times[0],
-              end: Math.min(since, times.at(-1) + HOUR_MS),
-              venue: null,
-              reason: "not_whole",
-              text: "not recorded of every exchange",
-            },
-          ]
-        : [];
-    return {
-      start: times[0],
-      end: times.at(-1) + HOUR_MS,
-      panes: [
-        pane(
-          "hours",
-          "Hour by hour",
-          "USD, shorts above, longs below",
-          times,
-          [
-            ["shorts", "up", short, "bars"],
-            ["longs", "down", negated(long), "bars"],
-          ],
-          (value) => format.usd(value == null ? null : Math.abs(value)),
-          { gaps: before, range: symmetric, tick: (value, increment) => format.usdTick(Math.abs(value), increment) },
-        ),
-      ],
-    };
-  },
-  tables: ({ reported, wallets, validation }) => {
-    const both = (window) => (row) => (row[window]?.long == null ? null : row[window].long + row[window].short);
-    const venues = Object.entries(reported?.by_venue ?? {})
-      .map(([venue, sums]) => ({ venue, ...sums, whole: sums.long + sums.short }))
-      .sort((a, b) => b.whole - a.whole);
-    const events = [
-      table.time("Time", "ts"),
-      table.coin(),
-      table.text("Exchange", "venue"),
-      side(),
-      table.usd("USD", "usd"),
-      table.price("Price", "price"),
-    ];
-    return [
-      ...(reported
-        ? [
-            {
-              name: "venues",
-              half: true,
-              title: "By exchange, 24 h",
-              note: `since ${format.stamp(reported.since)}`,
-              rows: venues,
-              none: "None was reported.",
-              columns: [
-                table.text("Exchange", "venue"),
-                table.usd("Longs", "long"),
-                table.usd("Shorts", "short"),
-                table.usd("Both", "whole"),
-                table.count("Number", "count"),
-              ],
-            },
-            {
-              name: "coins",
-              half: true,
-              first: 12,
-              title: "By coin",
-              rows: reported.coins,
-              none: "None was reported.",
-              columns: [
-                table.coin(),
-                ...["1h", "4h", "12h", "24h"].map((window) => table.sum(window.replace("h", " h"), both(window))),
-              ],
-            },
-            {
-              name: "biggest",
-              half: true,
-              first: 12,
-              title: "Largest of 24 h",
-              rows: reported.biggest,
-              none: "None was reported.",
-              columns: events,
-            },
-            {
-              name: "recent",
-              half: true,
-              first: 12,
-              title: "Newest",
-              rows: reported.recent,
-              none: "None was reported.",
-              columns: events,
-            },
-          ]
-        : []),
-      ...(wallets
-        ? [
-            {
-              name: "wallets",
-              first: 20,
-              title: "Wallets on Hyperliquid",
-              note: wallets.complete ? "inferred from fills" : "inferred from fills; the window was not recorded whole",
-              rows: wallets.largest,
-              none: "None was found.",
-              columns: [
-                table.time("Time", "t"),
-                table.coin("Coin", "coin"),
-                side(),
-                table.usd("USD", "usd"),
-                table.price("Price", "price"),
-                table.text("Wallet", (row) => `${row.wallet.slice(0, 8)}…${row.wallet.slice(-4)}`),
-              ],
-            },
-          ]
-        : []),
-      ...(validation
-        ? [
-            {
-              name: "validation",
-              title: "Does the liquidation map foresee them?",
-              note: "rank correlation with what was then liquidated, of the map and of a naive one",
-              rows: Object.entries(validation.horizons ?? {}).map(([hours, one]) => ({
-                hours: Number(hours),
-                sample: one.sample,
-                ...one.overall,
-              })),
-              none: "No day has been judged yet.",
-              columns: [
-                table.number("Hours ahead", "hours", 0),
-                table.count("Sample", "sample"),
-                table.number("Map", "rho_model", 3),
-                table.number("Naive", "rho_base", 3),
-                table.percent("Hits", "hit_model"),
-                table.text("Verdict", "verdict"),
-              ],
-            },
-          ]
-        : []),
-    ];
-  },
-};
-
 const BOARDS = {
   "/funding": funding,
   "/open-interest": openInterest,
-  "/liquidations": liquidations,
 };
 
 export const View = () => html`<${Board} board=${boardAt(BOARDS)} />`;

@@ -776,6 +776,27 @@ def test_a_chart_has_what_was_known_then(visit: Visit) -> None:
 
 
 @pytest.mark.requirement("pages:true", "pages:evidence")
+@pytest.mark.parametrize(
+    ("path", "request_path", "panes"),
+    [
+        ("/coins/BTC", "/api/series?m=price,oi,funding,liquidations&base=BTC", 4),
+        ("/coins/ETH?venue=bybit", "/api/series?m=price,oi,funding,liquidations&base=ETH&venue=bybit", 4),
+        ("/markets/binance:perp:BTCUSDT", "/api/series?m=price,volume,oi,funding,liquidations&market=binance", 5),
+        ("/basis", "/api/series/basis?base=BTC", 1),
+    ],
+)
+def test_every_page_with_series_has_what_was_known_then(visit: Visit, path: str, request_path: str, panes: int) -> None:
+    known = AS_OF_MS - AS_OF_MS % HOUR - 2 * HOUR
+    page = visit.open(f"{path}{'&' if '?' in path else '?'}known={known}", CHART)
+    expect(page.locator(".pane .reads", has_text="as known")).to_have_count(panes)
+    [asked] = [url.removeprefix(visit.at) for url in visit.asked if "as_known_at" in url]
+    assert asked.startswith(request_path)
+    assert asked.endswith(f"&end={known}&step=1h&as_known_at={known}")
+    page.get_by_role("button", name="Now alone").click()
+    expect(page.locator(".pane .reads", has_text="as known")).to_have_count(0)
+
+
+@pytest.mark.requirement("pages:true", "pages:evidence")
 def test_an_exchange_is_compared_with_its_own_history(visit: Visit) -> None:
     page = visit.open("/coins/BTC/volume?range=1d", CHART)
     rows = visit.json("/api/accuracy?metric=volume&window=30d")["rows"]

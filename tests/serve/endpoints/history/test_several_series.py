@@ -26,6 +26,8 @@ def asked(api: Api, path: str) -> dict[str, Any]:
         ("liqs,basis,oi", f"market=binance:perp:BTCUSDT&{RANGE}&step=1h"),
         ("funding,net-positioning,long-short", f"base=BTC&venue=binance&{RANGE}&step=4h&coverage=1"),
         ("spot-perp-volume", f"{RANGE}&step=1h"),
+        ("price,oi,funding,liquidations", f"base=BTC&{RANGE}&step=15m&as_known_at={AS_OF_MS - DAY}"),
+        ("price,volume,candles", f"market=binance:perp:BTCUSDT&{RANGE}&step=1h&as_known_at={AS_OF_MS - 5 * MINUTE}"),
     ],
 )
 def test_each_metric_has_its_own_values_and_gaps(api: Api, names: str, selected: str) -> None:

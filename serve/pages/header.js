@@ -1,35 +1,43 @@
-// The header of every page: the theme, which is chosen before anything is painted, and links for this machine alone.
+// The header of every page: theme and colours, which are chosen before anything is painted, and links for this machine
+// alone.
 "use strict";
 {
   const root = document.documentElement;
   // Above another tool's document its keys are the document's own.
   const hasKeys = !("foreign" in document.currentScript.dataset);
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  const chosen = () => {
+  // A browser may refuse storage: a choice is then the page's alone.
+  const choices = {};
+  const chosen = (name) => {
     try {
-      return localStorage.getItem("theme");
+      return localStorage.getItem(name) ?? choices[name];
     } catch {
-      return null; // A browser may refuse storage: the theme is then the system's.
+      return choices[name];
     }
   };
-  const apply = () => {
-    root.dataset.theme = chosen() ?? root.dataset.chosen ?? (prefersDark.matches ? "dark" : "light");
-    dispatchEvent(new Event("themechange"));
-  };
-  const flip = () => {
-    const next = root.dataset.theme === "dark" ? "light" : "dark";
-    root.dataset.chosen = next;
+  const choose = (name, value) => {
+    choices[name] = value;
     try {
-      localStorage.setItem("theme", next);
+      localStorage.setItem(name, value);
     } catch {
-      // Kept by the page alone.
+      // As above.
     }
     apply();
   };
+  const apply = () => {
+    root.dataset.theme = chosen("theme") ?? (prefersDark.matches ? "dark" : "light");
+    root.dataset.colours = chosen("colours") ?? "blue-orange";
+    document.getElementById("colours")?.setAttribute("aria-pressed", root.dataset.colours === "green-red");
+    dispatchEvent(new Event("themechange"));
+  };
+  const flip = () => choose("theme", root.dataset.theme === "dark" ? "light" : "dark");
   apply();
   prefersDark.addEventListener("change", apply);
   addEventListener("DOMContentLoaded", () => {
     document.getElementById("theme").addEventListener("click", flip);
+    document.getElementById("colours")?.addEventListener("click", () =>
+      choose("colours", root.dataset.colours === "green-red" ? "blue-orange" : "green-red"));
+    apply();
     if (["127.0.0.1", "localhost", "[::1]"].includes(location.hostname)) {
       for (const link of document.querySelectorAll("[data-this-machine]")) link.hidden = false;
     }

@@ -176,7 +176,7 @@ function options(pane, colours, { width, height, isLast, start, end, since, alon
     ],
     hooks: {
       drawClear: [(plot) => drawGaps(plot, pane, colours, since)],
-      draw: [(plot) => drawMarks(plot, pane, colours)],
+      draw: [(plot) => pane.draw?.(plot, colours), (plot) => drawMarks(plot, pane, colours)],
       setCursor: [(plot) => onRead(plot.cursor.idx)],
       setSelect: [(plot) => {
         const { left, width: wide } = plot.select;
@@ -189,7 +189,7 @@ function options(pane, colours, { width, height, isLast, start, end, since, alon
 }
 
 // The panes, read with the pointer, a finger or the keys. A pane has its `data` (times, then one array for each of its
-// `lines`), its `gaps`, and `read`, which gives the label, text and tone of each value in a bucket (null: the newest).
+// `lines`), its `gaps`, `draw` where it is drawn otherwise than by lines, and `read`, which gives the label, text and tone of each value in a bucket (null: the newest).
 // `onExplain` is called with a pane and the start of a bucket that was clicked. `along` says a place on an axis that is not
 // of time.
 export function Charts({ panes, start, end, since, along, picked, onPick, onZoom, onExplain, plotsRef }) {

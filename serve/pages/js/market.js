@@ -2,6 +2,7 @@
 import { html } from "../vendor/preact/preact.js";
 import { coinAt, pageAt } from "./address.js";
 import { Board } from "./board.js";
+import { candles } from "./candles.js";
 import { buckets } from "./chart.js";
 import { choice, pane } from "./declare.js";
 import * as format from "./format.js";
@@ -10,7 +11,10 @@ import { Link } from "./parts.js";
 import * as table from "./table.js";
 
 const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
-const METRICS = { perp: ["price", "volume", "oi", "funding", "liquidations"], spot: ["price", "volume"] };
+const METRICS = { perp: ["volume", "oi", "funding", "liquidations"], spot: ["volume"] };
+const metricsOf = (market, drawn) => [drawn === "candles" ? "candles" : "price", ...METRICS[market.split(":")[1]]].join();
+// The field whose values of then are drawn, of those with several.
+const FIELD = { liquidations: "short", candles: "close" };
 const negated = (values) => values.map((value) => (value == null ? null : -value));
 const size = (value) => format.usd(value == null ? null : Math.abs(value));
 
@@ -36,9 +40,11 @@ function paneOf(answer, metric, market) {
   const own = answer.series[metric];
   const [times, ...columns] = buckets({ ...answer, ...own }, own.fields);
   const values = Object.fromEntries(own.fields.map((field, place) => [field, columns[place]]));
-  const [title, unit, lines, show, tick] = PANES[metric](values);
   const step = Object.entries(STEPS).find(([, ms]) => ms === answer.step)?.[0];
-  return pane(metric, title, unit, times, lines, show, { gaps: own.gaps, tick, explain: { metric, market, step } });
+  const more = { gaps: own.gaps, explain: { metric, market, step } };
+  if (metric === "candles") return candles(metric, "Price", "quote currency, traded", [times, ...columns], more);
+  const [title, unit, lines, show, tick] = PANES[metric](values);
+  return pane(metric, title, unit, times, lines, show, { tick, ...more });
 }
 
 const STEPS = { "1m": 60_000, "5m": 300_000, "15m": 900_000, "1h": 3_600_000, "4h": 14_400_000, "1d": 86_400_000 };
@@ -76,24 +82,21 @@ const market = {
   names: { series: "Series", instrument: "Contract", then: "As known" },
   then: true,
   rows: { series: null, instrument: "instruments" },
-  choices: [choice("range", "Range", Object.keys(STEP_OF), "7d")],
+  choices: [choice("drawn", "Price as", ["line", "candles"]), choice("range", "Range", Object.keys(STEP_OF), "7d")],
   requests: {
-    series: ({ range }, name) =>
-      `/api/series?m=${METRICS[name.split(":")[1]]}&market=${encodeURIComponent(name)}&range=${encodeURIComponent(range)}&step=${STEP_OF[range] ?? "auto"}`,
+    series: ({ range, drawn }, name) =>
+      `/api/series?m=${metricsOf(name, drawn)}&market=${encodeURIComponent(name)}&range=${encodeURIComponent(range)}&step=${STEP_OF[range] ?? "auto"}`,
     instrument: (_, name) => `/api/instruments?market=${encodeURIComponent(name)}`,
-    then: (_, name, { series }) =>
-      knownPath(`/api/series?m=${METRICS[name.split(":")[1]]}&market=${encodeURIComponent(name)}`, series),
+    then: ({ drawn }, name, { series }) =>
+      knownPath(`/api/series?m=${metricsOf(name, drawn)}&market=${encodeURIComponent(name)}`, series),
   },
   charts: ({ series, then }, _, name) =>
     series && {
       start: series.start,
       end: series.end,
       panes: Object.keys(series.series).map((metric) => {
-        const { fields } = series.series[metric];
-        // Bars of the field above zero, where a metric has two.
-        const field = fields.length > 1 ? "short" : fields[0];
         const before = then && { ...then, ...then.series[metric] };
-        return withThen(paneOf(series, metric, name), series, before, field);
+        return withThen(paneOf(series, metric, name), series, before, FIELD[metric] ?? "v");
       }),
     },
   tables: ({ instrument }) =>

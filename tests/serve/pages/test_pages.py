@@ -746,6 +746,51 @@ def test_a_market_has_its_series_and_its_contract(visit: Visit) -> None:
     expect(page.locator(".pane")).to_have_count(2)
 
 
+# The colours of a canvas, and a colour of the page's as the canvas has it.
+PIXELS = """([canvas]) => {
+  const image = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return [...new Set(new Uint32Array(image.data.buffer))];
+}"""
+RGB = """name => {
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  return getComputedStyle(probe).color.match(/\\d+/g).map(Number);
+}"""
+
+
+@pytest.mark.requirement("pages:true", "series:candles")
+def test_a_market_s_price_is_drawn_as_candles(visit: Visit) -> None:
+    market = "binance:perp:BTCUSDT"
+    page = visit.open(f"/markets/{market}?range=1d", CHART)
+    page.get_by_role("button", name="candles").click()
+    pane = page.locator(".pane.candles")
+    pane.wait_for()
+    found = visit.json(f"/api/series?m=candles,volume,oi,funding,liquidations&market={market}&range=1d&step=5m")
+    candles = found["series"]["candles"]
+    last = max(at for at, close in enumerate(candles["close"]) if close is not None)
+    shown = [float(text.replace(",", "")) for text in re.findall(r"[\d.,]+", pane.locator(".reads").inner_text())]
+    assert shown == pytest.approx([candles[name][last] for name in ("open", "high", "low", "close")], rel=1e-4)
+    drawn = set(pane.locator("canvas").evaluate_all(PIXELS))
+    rgb = [page.evaluate(RGB, name) for name in ("--up", "--down")]
+    assert {255 << 24 | blue << 16 | green << 8 | red for red, green, blue in rgb} <= drawn
+
+
+@pytest.mark.requirement("pages:usable")
+def test_green_and_red_are_a_setting(visit: Visit) -> None:
+    page = visit.open("/", PANEL)
+    colour = "getComputedStyle(document.documentElement).getPropertyValue('--up')"
+    before = page.evaluate(colour)
+    page.get_by_role("button", name="Green and red").click()
+    expect(page.get_by_role("button", name="Green and red")).to_have_attribute("aria-pressed", "true")
+    after = page.evaluate(colour)
+    assert after != before
+    visit.open("/coins/BTC", CHART)
+    assert page.evaluate(colour) == after
+    page.get_by_role("button", name="Green and red").click()
+    assert page.evaluate(colour) == before
+
+
 @pytest.mark.requirement("pages:true", "depth:levels")
 def test_a_book_is_drawn_on_both_sides_of_its_mid(visit: Visit) -> None:
     page = visit.open("/depth", f"{PANEL} tbody tr")

@@ -1,6 +1,6 @@
 // The page of what was recorded: a calendar of exchanges and days; an exchange opens to its kinds of data, a day to its
 // minutes.
-import { html, useEffect, useState } from "../vendor/preact/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact/preact.js";
 import { chosen, go, withChoices } from "./address.js";
 import { useAnswer } from "./api.js";
 import * as format from "./format.js";
@@ -103,8 +103,13 @@ function Day({ day, venue, rows, days, source }) {
   const path = `/api/gaps?venue=${encodeURIComponent(venue)}&start=${start}&end=${start + DAY_MS}`;
   const { data, error } = useAnswer(path);
   const index = days.indexOf(start);
+  const panel = useRef();
+  const isKnown = data != null;
+  useEffect(() => {
+    if (isKnown) panel.current.scrollIntoView({ block: "nearest" });
+  }, [day, venue, isKnown]);
   const newest = Math.min(start + DAY_MS, days.at(-1) === start ? start + lengthOf(rows, index) : start + DAY_MS);
-  return html`<section class="panel" aria-label=${`${venue}, ${day}`}><div class="bar-top"><h2>${venue}, ${format.day(start)}, minute by minute</h2>
+  return html`<section class="panel" ref=${panel} aria-label=${`${venue}, ${day}`}><div class="bar-top"><h2>${venue}, ${format.day(start)}, minute by minute</h2>
       <span class="legend">${Object.keys(SAID).map((kind) => html`<span><i class=${`minute ${kind === "recorded" ? "known" : kind}`}></i>${SAID[kind]}</span>`)}</span>
       <${Link} class="mini" href=${withChoices({ day: null })}>Close<//></div>
     <${Notice} error=${error} of="Minutes" />

@@ -186,6 +186,7 @@ def visit(browser: Browser, api: Api) -> Iterator[Visit]:
     with browser.new_context(viewport={"width": 1440, "height": 1000}, extra_http_headers=headers) as context:
         visit = Visit(context, api)
         yield visit
+        visit.page.unroute_all(behavior="wait")  # What answers in a test's place may still be at it.
         assert visit.faults == []
         assert [url for url in visit.asked if not url.startswith((visit.at, "data:", "blob:"))] == []
 

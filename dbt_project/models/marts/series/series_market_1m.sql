@@ -71,8 +71,8 @@ minutes as (
     if(unobserved, coalesce(held.oi_base, held.oi_usd / nullif(bar_price, 0)), observed.oi_base) as oi_base, observed.funding_8h,
     liquidations.n_long, liquidations.long_usd, liquidations.n_short, liquidations.short_usd,
     case
-      when bars.source is distinct from 'backfilled' then 'recorded'
-      when unobserved and liquidations.market_id is null then 'backfilled'
+      when bars.source is distinct from 'backfilled' and not (unobserved and held.market_id is not null) then 'recorded'
+      when unobserved and bars.source = 'backfilled' and liquidations.market_id is null then 'backfilled'
       else 'mixed'
     end as source,
     bars.market_id is not null as has_bar

@@ -6,6 +6,7 @@ import * as format from "./format.js";
 import { Choice, Funding, Link, Notice, Source, Spark, Split } from "./parts.js";
 
 const SECTION = 50; // Rows that ask for their sparklines together; the API takes at most 60.
+const DRAWN = 10; // Rows that are drawn together.
 const FIRST = 4; // Sections that are shown without being asked for.
 const CATEGORIES = 8;
 const DAY_MS = 86_400_000;
@@ -120,38 +121,55 @@ function compare(a, b, ascending) {
   return ascending ? order : -order;
 }
 
-// Rows whose sparklines are asked for when one of them is in view. Of a long table (`far` may be blank) only the rows near
-// the view are in the page: a browser cannot scroll thousands at 60 frames a second.
-function Section({ rows, columns, first, far }) {
+// A few rows. Of a long table (`far` may be blank) only those near the view are in the page: a browser cannot scroll
+// thousands at 60 frames a second, and more than these few take longer than a frame to draw.
+function Rows({ rows, columns, courses, first, far, onNear }) {
   const body = useRef();
   const height = useRef(0);
   const [near, setNear] = useState(first);
-  const [seen, setSeen] = useState(first);
   useEffect(() => {
     const observer = new IntersectionObserver(([entry]) => {
       height.current = body.current.offsetHeight;
       setNear(entry.isIntersecting);
-      if (entry.isIntersecting) setSeen(true);
-    }, { rootMargin: far ? "1500px" : "400px" });
+      if (entry.isIntersecting) onNear();
+    }, { rootMargin: far ? "600px" : "400px" });
     observer.observe(body.current);
     return () => observer.disconnect();
   }, [far]);
-  const asked = rows.map((row) => encodeURIComponent(row.base)).sort().join(",");
-  // Those of rows that have moved here stay until the section's own have arrived.
-  const courses = useRef({});
-  Object.assign(courses.current, useAnswer(seen ? `/api/sparklines?range=30d&c=${asked}` : null).data?.series);
   if (far && !near) {
     const tall = height.current || rows.length * (document.querySelector(".markets tbody tr")?.offsetHeight ?? 0);
     return html`<tbody ref=${body}><tr><td colspan=${columns.length + 1} style=${{ height: `${tall}px` }}></td></tr></tbody>`;
   }
   return html`<tbody ref=${body}>${rows.map((row) => html`<tr key=${row.base}>
     <th scope="row"><${Link} href=${coinAt(row.base)}>${row.base}<//></th>
-    ${columns.map((column) => html`<td class=${column.kind}>${column.show(row, courses.current[row.base])}</td>`)}</tr>`)}</tbody>`;
+    ${columns.map((column) => html`<td class=${column.kind}>${column.show(row, courses[row.base])}</td>`)}</tr>`)}</tbody>`;
 }
+
+// Rows whose sparklines are asked for when one of them is in view.
+function Section({ rows, first, ...rest }) {
+  const [seen, setSeen] = useState(first);
+  const asked = rows.map((row) => encodeURIComponent(row.base)).sort().join(",");
+  // Those of rows that have moved here stay until the section's own have arrived.
+  const courses = useRef({});
+  Object.assign(courses.current, useAnswer(seen ? `/api/sparklines?range=30d&c=${asked}` : null).data?.series);
+  return parts(rows, DRAWN).map((some, index) => html`<${Rows} key=${index} rows=${some} courses=${courses.current} first=${first}
+    onNear=${() => setSeen(true)} ...${rest} />`);
+}
+
+const parts = (rows, size) =>
+  Array.from({ length: Math.ceil(rows.length / size) }, (_, index) => rows.slice(index * size, (index + 1) * size));
 
 function Markets({ answer, liquidations, status }) {
   const [source, setSource] = useState(chosen("source") === "1");
   const [all, setAll] = useState(false);
+  // A browser that may choose the widths looks at every row again when one comes into view.
+  const [widths, setWidths] = useState([]);
+  const grid = useRef();
+  const showAll = () => {
+    const heads = [...grid.current.querySelectorAll("thead th")].map((one) => one.offsetWidth);
+    setWidths(heads.map((width) => `${(100 * width) / grid.current.offsetWidth}%`));
+    setAll(true);
+  };
   const [sort, ascending, category, hip3] = [chosen("sort", SORTED), chosen("dir") === "asc", chosen("cat"), chosen("hip3") === "1"];
   const coins = answer.data?.coins;
   const rows = useMemo(() => rowsOf(coins ?? [], liquidations), [coins, liquidations]);
@@ -166,7 +184,8 @@ function Markets({ answer, liquidations, status }) {
   const isKnown = (column) => column.by && rows.length > 0 && (column.key !== "liquidated" || liquidations);
   const empty = COLUMNS.filter((column) => isKnown(column) && !rows.some((row) => column.by(row) != null));
   const columns = COLUMNS.filter((column) => !empty.includes(column));
-  const sections = Array.from({ length: Math.ceil(shown.length / SECTION) }, (_, index) => shown.slice(index * SECTION, (index + 1) * SECTION));
+  const sections = parts(shown, SECTION);
+  const isFixed = widths.length === columns.length + 1;
   const sortBy = (key) => go(withChoices({ sort: key === SORTED ? null : key, dir: sort === key && !ascending ? "asc" : null }));
   const head = ({ key, title, hint, kind, by }) => html`<th scope="col" class=${kind} title=${hint}
     aria-sort=${sort === key ? (ascending ? "ascending" : "descending") : undefined}>${by
@@ -180,12 +199,13 @@ function Markets({ answer, liquidations, status }) {
     ${source && html`<div class="below"><${Source} id="markets" path="/api/markets" rows="coins" forms />
       <p class="fine">One request has every coin and market of the newest minute. Sorting and filters are the page's, and are in its address.
       Liquidations are of <a href="/api/liquidations">/api/liquidations</a>, closes of <a href="/api/sparklines?range=30d">/api/sparklines</a>.</p></div>`}
-    <div class="scroll" tabindex="0" role="region" aria-label="Table of markets"><table class="markets">
+    <div class="scroll" tabindex="0" role="region" aria-label="Table of markets"><table ref=${grid} class=${isFixed ? "markets fixed" : "markets"}>
+      ${isFixed && html`<colgroup>${widths.map((width) => html`<col style=${{ width }} />`)}</colgroup>`}
       <thead><tr>${head({ key: "base", title: "Coin", by: true })}${columns.map(head)}</tr></thead>
       ${(all ? sections : sections.slice(0, FIRST)).map((part, index) => html`<${Section} key=${index} rows=${part} columns=${columns} first=${index === 0} far=${all} />`)}</table></div>
     ${!coins && !answer.error && html`<div class="hold tall"><p class="none pad">Reading the markets…</p></div>`}
     ${coins && shown.length === 0 && html`<p class="none pad">No coin is in this choice.</p>`}
-    ${!all && sections.length > FIRST && html`<p class="pad"><button type="button" class="mini" onClick=${() => setAll(true)}>Show all ${shown.length}</button></p>`}
+    ${!all && sections.length > FIRST && html`<p class="pad"><button type="button" class="mini" onClick=${showAll}>Show all ${shown.length}</button></p>`}
     ${coins && html`<p class="fine pad">${empty.length > 0 && html`<b>Left out until they have a value: ${empty.map((column) => column.hint ?? `${column.title} change`).join("; ")}.</b> `}${
       status && status.as_of - status.recorded_since < DAY_MS ? `Recording began on ${format.stamp(status.recorded_since)} ${format.zoneName()}; what is older is the exchanges' own history. ` : ""}Open interest is one side. Funding is put on
       8 hours and weighted by open interest. ≥ is a sum in which markets are missing; some exchanges publish only a sample of their liquidations.</p>`}</section>`;

@@ -3,6 +3,7 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
+UV := .venv/uv/bin/uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 # pip's own lines are many: count them. A pipe hides a failure, so that leaves a mark.
 COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; fflush() } /^Installing/ { print "\n  unpacking" }'
@@ -80,9 +81,10 @@ pictures: .venv/installed-dev
 bench: .venv/installed-dev
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-lock: .venv/lock/bin/uv
-	.venv/lock/bin/uv $(LOCK) --output-file requirements.lock
-	.venv/lock/bin/uv $(LOCK) --extra dev --extra lake --constraint requirements.lock --output-file requirements-dev.lock
+lock: .venv/uv
+	$(UV) $(LOCK) --output-file requirements.lock
+	$(UV) $(LOCK) --extra dev --extra lake --constraint requirements.lock --output-file requirements-dev.lock
+	echo uv | $(UV) $(subst pyproject.toml,-,$(LOCK)) --output-file requirements-uv.lock
 
 clean:
 	rm -rf .venv
@@ -93,19 +95,23 @@ clean:
 	@echo "Making .venv with $$($(PYTHON) -V)"
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
-.venv/installed: .venv/bin/python requirements.lock pyproject.toml
+# uv takes a third of pip's time. Where it fails, as behind an index that only pip is configured for, pip does it.
+define INSTALL
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r $(1) || { \
+		rm -f .venv/failed; \
+		{ $(PIP) --require-hashes -r $(1) || touch .venv/failed; } | $(COUNT); \
+		test ! -e .venv/failed; }
+endef
+
+.venv/installed: .venv/uv requirements.lock pyproject.toml
 	@echo "Installing the locked requirements into .venv: $$(grep -c == requirements.lock) packages, once"
-	@rm -f .venv/failed
-	@{ $(PIP) --require-hashes -r requirements.lock || touch .venv/failed; } | $(COUNT)
-	@test ! -e .venv/failed
+	$(call INSTALL,requirements.lock)
 	@$(PIP) --quiet --no-deps --no-build-isolation -e .
 	@touch $@ && echo "Installed"
 
 .venv/installed-dev: .venv/installed requirements-dev.lock
 	@echo "Installing what tests and lint need"
-	@rm -f .venv/failed
-	@{ $(PIP) --require-hashes -r requirements-dev.lock || touch .venv/failed; } | $(COUNT)
-	@test ! -e .venv/failed
+	$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
 # The suites need Node.js 22, which comes as a package too.
@@ -117,6 +123,7 @@ clean:
 	@.venv/node/node_modules/node/bin/node --version >/dev/null || { echo "npm did not install Node.js 22: its package unpacks it with an install script, which npm may be configured to skip."; exit 1; }
 	@touch $@
 
-.venv/lock/bin/uv: .venv/bin/python
-	@$(BIN)/python -m venv .venv/lock
-	@.venv/lock/bin/python -m pip --disable-pip-version-check --quiet install uv
+.venv/uv: .venv/bin/python requirements-uv.lock
+	@$(BIN)/python -m venv $@
+	@$@/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements-uv.lock || true
+	@touch $@

@@ -32,6 +32,7 @@ SERIES = {
     "series:market:unknown": Requirement("interface 7.2", "an unknown market of a known venue is 404 unknown market"),
     "series:market:malformed": Requirement("interface 7.2", "a malformed market or an unknown venue is a 400"),
     "series:market:contradicted": Requirement("interface 7.2", "a venue or type that contradicts the market is a 400"),
+    "series:sql": Requirement("interface 4.1", "format=sql is the statement whose rows on the replica are the series"),
     "series:venue": Requirement("interface 4.1", "venue narrows a coin to one exchange"),
     "series:venue:never": Requirement(
         "interface 7.2", "a venue that never has the metric is a 400 that says where it is"

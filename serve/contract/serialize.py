@@ -11,6 +11,7 @@ import pyarrow as pa
 
 JSON = "application/json"
 CSV = "text/csv; charset=utf-8"
+PLAIN = "text/plain; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
 EVENTS = "text/event-stream"

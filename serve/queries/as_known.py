@@ -75,11 +75,16 @@ def span_known(name: str, span: Span, known_at: int, edition: Edition) -> Span:
 
 def read_as_known(query: "SeriesQuery", db: Reader, known_at: int) -> None:
     """Let the views show what was known at that time, on the reader's own cursor."""
+    db.cursor.execute(variables(query, known_at))
+
+
+def variables(query: "SeriesQuery", known_at: int) -> str:
+    """The statements after which the views show what was known at that time."""
     asked = {
         "known_at_ms": str(known_at), "from_ms": str(query.start), "to_ms": str(query.end),
         "step_ms": str(query.step_ms), "base": literal(str(query.base)),
     }  # fmt: skip
-    db.cursor.execute(";".join(f"set variable asked_{name} = {value}" for name, value in asked.items()))
+    return ";\n".join(f"set variable asked_{name} = {value}" for name, value in asked.items())
 
 
 def newest_minute_known(known_at: int, db: Reader) -> int:

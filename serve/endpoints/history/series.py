@@ -1,4 +1,5 @@
-"""GET /api/series/{metric}: the history of one metric, for a coin or a market, as JSON, CSV, Parquet or Arrow."""
+"""GET /api/series/{metric}: the history of one metric, for a coin or a market, as JSON, CSV, Parquet or Arrow,
+or as the SQL that reads it from the replica."""
 
 import time
 from dataclasses import replace
@@ -10,7 +11,8 @@ from serve.contract.endpoint import endpoint
 from serve.contract.errors import BadParameter
 from serve.contract.parameters import Values, kind, metric, one_of, step, word_of
 from serve.contract.schemas import Schema
-from serve.contract.serialize import ARROW, CSV, PARQUET, Body, arrow_body, json_body, parquet_body
+from serve.contract.serialize import ARROW, CSV, PARQUET, PLAIN, Body, arrow_body, json_body, parquet_body
+from serve.queries.as_known import variables
 from serve.queries.series import (
     COVERAGE,
     FIELDS,
@@ -47,6 +49,8 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
             raise BadParameter(name, values[name], "use one of " + ", ".join(known), known)
     if values["format"] == "csv":
         return Body(b"# source: unavailable\ntime_utc,unix_ms\n", CSV, degraded=True)
+    if values["format"] == "sql":
+        return Body(b"-- source: unavailable\n", PLAIN, degraded=True)
     if values["format"] in ("parquet", "arrow"):
         empty = pa.table({"t": pa.array([], pa.int64())})
         metadata: dict[str, Any] = {"db": False} if outage.missing else {"db": False, "error": "unavailable"}
@@ -66,7 +70,7 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
     ttl=15,
     budget="series",
     statuses=(200, 400, 404),
-    media=("application/json", "text/csv", PARQUET, ARROW),
+    media=("application/json", "text/csv", "text/plain", PARQUET, ARROW),
     schema=schema,
     resolve=resolve_series,
     offline=without_replica,
@@ -87,7 +91,11 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
             "1 adds how many markets are in each bucket and how many were expected.", "0", "1", default="0"
         ),
         "as_known_at": AS_KNOWN_AT,
-        "format": one_of("Form of the response.", "json", "csv", "parquet", "arrow", default="json"),
+        "format": one_of(
+            "Form of the response; sql is the statement that reads it from the replica, for DuckDB.",
+            *("json", "csv", "parquet", "arrow", "sql"),
+            default="json",
+        ),
     },
 )
 def series(query: SeriesQuery, db: Reader) -> Body:
@@ -96,7 +104,7 @@ def series(query: SeriesQuery, db: Reader) -> Body:
     if query.format == "json":
         body = json_body(read_series(query, db))
     else:
-        body = (_csv if query.format == "csv" else _table)(query, db)
+        body = {"csv": _csv, "sql": _sql}.get(query.format, _table)(query, db)
     return body if query.known_at is None else replace(body, ttl=KNOWN_TTL_S)
 
 
@@ -125,6 +133,17 @@ def _csv(query: SeriesQuery, db: Reader) -> Body:
     coarsened = f"; {query.coarsened}" if query.coarsened else ""
     comment = f"# source: {source} ({query.metric} {selected}, {metric.unit}{coarsened})"
     return Body(f"{comment}\n{header}\n{lines or ''}".encode(), CSV)
+
+
+def _sql(query: SeriesQuery, db: Reader) -> Body:
+    if query.of_files:
+        raise BadParameter("format", "sql", "the range is older than the replica: its minutes are read from files")
+    known = "" if query.known_at is None else f"{variables(query, query.known_at)};\n"
+    source = describe_series(query, db)["source"]
+    about = f"-- {source}: {query.metric}, {db.edition.catalog.by_name[query.metric].unit}"
+    return Body(
+        f"{about}. Run it on {db.edition.path.name}.\n{known}{series_sql(query, db.edition)};\n".encode(), PLAIN
+    )
 
 
 def _table(query: SeriesQuery, db: Reader) -> Body:

@@ -33,7 +33,7 @@ export function snippets(path, rows, forms) {
 export const downloads = (path, forms) =>
   isSeries(path) || forms
     ? [["CSV", inFormat(path, "csv")], ["Parquet", inFormat(path, "parquet")], ["Arrow", inFormat(path, "arrow")],
-      ["JSON", path]]
+      ...(path.startsWith("/api/series/") ? [["SQL", inFormat(path, "sql")]] : []), ["JSON", path]]
     : [["JSON", path]];
 
 const WORDS = /(--[^\n]*|#[^\n]*)|('[^']*'|"[^"]*")|\b(import|as|FROM|SELECT|curl)\b/g;

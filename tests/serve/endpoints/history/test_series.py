@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,42 @@ def test_candles_are_described_as_every_metric_is(api: Api) -> None:
     assert how["tables"] == {"market": "series_market_1h"}
     assert "high(b) = the highest high" in how["formula"]
     assert "`candles` (open, high, low, close; USD)" in api.get("/openapi.json").body.decode()
+
+
+@pytest.mark.requirement("series:sql")
+@pytest.mark.parametrize(
+    ("metric", "selected"),
+    [
+        ("price", "base=BTC&range=2d&step=1h"),
+        ("price", "base=xyz:tsla&range=2d&step=1h"),
+        ("liquidations", "base=ETH&venue=bybit&range=6h&step=1m"),
+        ("funding", "base=BTC&range=7d&step=4h&by=venue"),
+        ("cvd", "base=BTC&range=2d&step=1h"),
+        ("basis", "base=BTC&range=2d&step=1h"),
+        ("long-short", "base=BTC&range=2d&step=1h"),
+        ("ob-depth", "base=BTC&range=2d&step=1h"),
+        ("candles", "market=binance:perp:BTCUSDT&range=1d&step=5m"),
+        ("spot-perp-volume", "range=7d&step=1d"),
+        ("price", f"base=BTC&range=1d&step=5m&as_known_at={AS_OF_MS - 60 * MINUTE}"),
+    ],
+)
+def test_the_sql_gives_the_series_from_the_replica(api: Api, metric: str, selected: str, tmp_path: Path) -> None:
+    wanted = api.get(f"/api/series/{metric}?{selected}").json
+    answer = api.get(f"/api/series/{metric}?{selected}&format=sql")
+    text = answer.body.decode()
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert text.startswith(f"-- {wanted['source'].partition(' ')[0]}")
+    replica = shutil.copy(api.serving / "replica_a.duckdb", tmp_path)
+    with duckdb.connect(str(replica), read_only=True) as con:
+        rows = con.execute(text).to_arrow_table().to_pylist()
+    for venue, arrays in wanted.get("venues", {None: wanted}).items():
+        at = {row["t"]: row for row in rows if row.get("venue") == venue}
+        for name in wanted["fields"]:
+            assert arrays[name] == [at[t][name] if t in at else None for t in wanted["t"]]
+    assert sorted({row["t"] for row in rows}) == wanted["t"] != []
+
+
+@pytest.mark.requirement("series:sql")
+def test_there_is_no_sql_without_a_replica(tmp_path: Path) -> None:
+    with running(tmp_path, free_port()) as api:
+        assert api.get("/api/series/price?base=BTC&format=sql").body == b"-- source: unavailable\n"

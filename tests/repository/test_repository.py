@@ -87,14 +87,14 @@ def test_the_licence_is_the_declared_one() -> None:
     assert "END OF TERMS AND CONDITIONS" in text
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock", "requirements-uv.lock"])
 def test_every_requirement_is_pinned_with_its_hash(name: str) -> None:
     lines = (REPOSITORY / name).read_text().replace("\\\n", " ").splitlines()
     for line in lines:
         assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ ", line), line
         assert "--hash=sha256:" in line, line
     # The editable install builds without a download: its backend is locked too.
-    assert any(line.startswith("setuptools==") for line in lines)
+    assert any(line.startswith(("setuptools==", "uv==")) for line in lines)
 
 
 def test_the_dev_lock_agrees_with_the_runtime_lock() -> None:

@@ -301,7 +301,7 @@ def test_candles_are_described_as_every_metric_is(api: Api) -> None:
     ("metric", "selected"),
     [
         ("price", "base=BTC&range=2d&step=1h"),
-        ("price", "base=xyz:tsla&range=2d&step=1h"),
+        ("oi", "base=ETH&range=30d&type=all"),
         ("liquidations", "base=ETH&venue=bybit&range=6h&step=1m"),
         ("funding", "base=BTC&range=7d&step=4h&by=venue"),
         ("cvd", "base=BTC&range=2d&step=1h"),

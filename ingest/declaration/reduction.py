@@ -33,9 +33,12 @@ class BestRows:
 
     def __init__(self, name: str, first_key: str, marks: tuple[Callable[[Any], float], ...], most: int) -> None:
         self._name, self._marks, self._most = name, marks, most
-        self._begin = re.compile(rb'\{\s*"' + first_key.encode() + rb'"\s*:')
+        # Of so many bytes at most, so that the start of a row is looked for once: the last ones may be a part of it.
+        self._begin = re.compile(rb'\{\s{0,64}"' + re.escape(first_key.encode()) + rb'"\s{0,64}:')
+        self._longest = len(first_key.encode()) + 2 * 64 + 4
         self._best: list[list[tuple[float, int, bytes]]] = [[] for _ in marks]
-        self._pending = b""
+        self._pending = bytearray()
+        self._searched = 0
         self._inside = False
         self._rows = self._bytes = 0
 
@@ -43,18 +46,20 @@ class BestRows:
         """Take the next bytes."""
         self._bytes += len(chunk)
         self._pending += chunk
-        starts = [found.start() for found in self._begin.finditer(self._pending)]
-        if not starts:
-            return
+        found = [start.start() for start in self._begin.finditer(self._pending, self._searched)]
+        starts = [0, *found] if self._inside else found
         for start, end in pairwise(starts):
-            self._take(self._pending[start:end].rstrip().rstrip(b","))
+            self._take(bytes(self._pending[start:end]).rstrip().rstrip(b","))
         # The last row is complete when the next one begins or the body ends.
-        self._pending, self._inside = self._pending[starts[-1] :], True
+        if found:
+            del self._pending[: found[-1]]
+            self._inside = True
+        self._searched = max(int(self._inside), len(self._pending) - self._longest)
 
     def result(self) -> bytes:
         """The body with only the kept rows."""
         if self._inside:
-            row, closed, _ = self._pending.rpartition(b"]")
+            row, closed, _ = bytes(self._pending).rpartition(b"]")
             if not closed:
                 raise ValueError(f"{self._name} does not end")
             self._take(row.rstrip())

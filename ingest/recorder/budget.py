@@ -1,4 +1,5 @@
-"""Rate limits and bans of a venue: the weight that may still be used in a window, and until when to send nothing."""
+"""Rate limits and bans of a venue: the weight that may still be used in a window, the bytes that are still taken in a
+minute, and until when to send nothing."""
 
 import asyncio
 from collections import deque
@@ -61,16 +62,60 @@ class Budget:
         return self._used + weight <= self.limit
 
 
+class Bytes:
+    """The bytes that are taken in a minute of the clock: no venue fills the memory or the disk of all."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._minute = 0
+        self._taken = 0
+
+    def take(self, size: int, at_ms: int) -> bool:
+        """Count bytes that were received; True if they are more than the minute's."""
+        minute = at_ms // 60_000
+        self._taken = size + (self._taken if minute == self._minute else 0)
+        self._minute = minute
+        return self._taken > self.limit
+
+    def spent(self, at_ms: int) -> bool:
+        """Whether nothing more is taken in this minute."""
+        return at_ms // 60_000 == self._minute and self._taken > self.limit
+
+    def __str__(self) -> str:
+        return f"more than {self.limit >> 20} MB were sent in this minute"
+
+
+PROBE_MS = 60_000
+"""After a pause that was cut, others wait this long for the one request that asks whether it is over."""
+
+
 class Bans:
-    """Until when (UTC epoch ms) nothing may be sent to a host or pool, and why."""
+    """Until when (UTC epoch ms) nothing may be sent to a host or pool, and why.
+
+    A pause that was asked for may be `capped`: then one request goes first, and the rest follow if it is answered."""
 
     def __init__(self) -> None:
         self._until: dict[str, tuple[int, str]] = {}
+        self._capped: set[str] = set()
 
-    def add(self, scope: str, until_ms: int, reason: str) -> None:
+    def add(self, scope: str, until_ms: int, reason: str, *, capped: bool = False) -> None:
         """Note a ban or pause of a scope; a longer one remains in force."""
         if until_ms > self._until.get(scope, (0, ""))[0]:
             self._until[scope] = (until_ms, reason)
+            self._capped.discard(scope)
+            if capped:
+                self._capped.add(scope)
+
+    def probe(self, scopes: tuple[str, ...], now_ms: int) -> None:
+        """A request is about to be sent: of a capped pause that has passed it is the first, for which others wait."""
+        for scope in self._capped.intersection(scopes):
+            self._until[scope] = (now_ms + PROBE_MS, f"{self._until[scope][1]}; asked again")
+
+    def lift(self, scopes: tuple[str, ...]) -> None:
+        """A request was answered: a capped pause is over."""
+        for scope in self._capped.intersection(scopes):
+            self._capped.discard(scope)
+            del self._until[scope]
 
     def in_force(self, scopes: tuple[str, ...], now_ms: int) -> tuple[int, str] | None:
         """The longest ban of the scopes that is still in force, as (until_ms, reason)."""

@@ -1,6 +1,7 @@
 """The HTTP client of one venue: rate limits, time-outs, retries within the minute, bans. Each request is one row."""
 
 import asyncio
+import logging
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -16,14 +17,19 @@ from ingest.declaration.endpoint import Endpoint, Request
 from ingest.declaration.reduction import Reduction
 from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row, canonical
-from ingest.recorder.budget import Bans, Budget
+from ingest.recorder.budget import Bans, Budget, Bytes
 from ingest.recorder.clock import as_text, now_ms
 
+log = logging.getLogger(__name__)
+
 USER_AGENT = "tidemark/0.1 (market data recorder)"
-BODY_LIMIT = 64 * 2**20
-"""Bytes; longer than any known body."""
+BODY_LIMIT, MINUTE_LIMIT = 64 * 2**20, 192 * 2**20
+"""Bytes of a body, and of all bodies of a venue in a minute: more than any known venue sends."""
+LONGEST_WAIT_S, LONGEST_BAN_S = 3600, 24 * 3600
+"""The longest pause that is granted; after it one request asks whether it is over."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S, MOST_ATTEMPTS = 0.4, 8.0, 6
 BANNED_UNTIL = re.compile(r"banned until (\d{13})")
+SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 class Attempt(NamedTuple):
@@ -47,6 +53,7 @@ class Client:
         self.venues_url = venues_url
         self.budgets = {pool.name: Budget(pool, history=history) for pool in venue.pools}
         self.bans = Bans()
+        self.bytes = Bytes(MINUTE_LIMIT)
         self.held = 0
         """Open requests that a rate limit or a ban delays, or delayed before they were sent."""
         self._slots = asyncio.Semaphore(venue.parallel)
@@ -122,6 +129,8 @@ class Client:
                 hold()
                 await asyncio.sleep(pause_s)
                 continue
+            if self.bytes.spent(now_ms()):
+                return not_asked(str(self.bytes))
             if not budget.has_room(weight):
                 hold()
             if not await budget.take(weight, deadline):
@@ -135,6 +144,7 @@ class Client:
                     # Nothing is sent if a ban began while this request waited for its turn.
                     if self.bans.in_force(scopes, now_ms()):
                         continue
+                    self.bans.probe(scopes, now_ms())
                     attempts += 1
                     sent = True
                     last = await self._attempt(endpoint, request.key, params, deadline - loop.time())
@@ -144,7 +154,7 @@ class Client:
                 break
             finally:
                 budget.give_back(weight, sent=sent)
-            self._note_ban(endpoint, last)
+            self._note_ban(endpoint, last, scopes)
             if not last.again:
                 break
             pause_s = last.pause_s or random.uniform(0.5, 1) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempts)
@@ -172,19 +182,42 @@ class Client:
                     **(post if endpoint.method == "POST" else query),
                 ) as response,
             ):
-                raw = await _whole(response, endpoint.reduce() if endpoint.reduce and response.status == 200 else None)
+                raw = await self._whole(
+                    response, endpoint.reduce() if endpoint.reduce and response.status == 200 else None
+                )
         except TimeoutError:
             return Attempt(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
+        except TooLong as error:
+            return Attempt(response.status, requested_ms, now_ms(), str(error), None, again=False)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Attempt(None, requested_ms, None, f"{type(error).__name__}: {error}", None, again=True)
-        if endpoint.note and response.status == 200:
-            endpoint.note(response.headers)
-        if endpoint.decode and response.status == 200:
-            try:
+        try:
+            if endpoint.note and response.status == 200:
+                endpoint.note(response.headers)
+            if endpoint.decode and response.status == 200:
                 raw = endpoint.decode(raw)
-            except ValueError as fault:
-                return Attempt(200, requested_ms, now_ms(), str(fault), None, again=False)
-        return self._judge(response.status, response.headers, raw, requested_ms)
+            return self._judge(response.status, response.headers, raw, requested_ms)
+        except ValueError as fault:
+            return Attempt(response.status, requested_ms, now_ms(), str(fault), None, again=False)
+        except Exception as fault:
+            # It was asked and answered, whatever is wrong with the answer or with the declaration.
+            log.exception("%s %s %s", self.venue.name, endpoint.name, key)
+            return Attempt(response.status, requested_ms, now_ms(), repr(fault), None, again=False)
+
+    async def _whole(self, response: aiohttp.ClientResponse, reduction: Reduction | None) -> bytes:
+        """The bytes of the body, or of its reduction; TooLong for more than BODY_LIMIT, or than the minute's."""
+        chunks, size = [], 0
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > BODY_LIMIT:
+                raise TooLong(f"the body is longer than {BODY_LIMIT >> 20} MB")
+            if self.bytes.take(len(chunk), now_ms()):
+                raise TooLong(str(self.bytes))
+            if reduction:
+                reduction.feed(chunk)
+            else:
+                chunks.append(chunk)
+        return reduction.result() if reduction else b"".join(chunks)
 
     def _judge(self, status: int, headers: Mapping[str, str], raw: bytes, requested_ms: int) -> Attempt:
         received_ms = now_ms()
@@ -204,44 +237,36 @@ class Client:
             error = f"HTTP {status}" + (f" ({error})" if error else "")
         return Attempt(status, requested_ms, received_ms, error, body, again, pause_s)
 
-    def _note_ban(self, endpoint: Endpoint, attempt: Attempt) -> None:
+    def _note_ban(self, endpoint: Endpoint, attempt: Attempt, scopes: tuple[str, ...]) -> None:
         """A ban is in force for the whole host, because venues ban addresses; `too many requests` only for the pool."""
-        if attempt.received_ms is None or attempt.status is None or attempt.status in endpoint.absent:
+        if attempt.received_ms is None or attempt.status is None:
             return
-        if attempt.status in self.venue.ban_s:
+        if attempt.status in self.venue.ban_s and attempt.status not in endpoint.absent:
             pause_s = attempt.pause_s or self.venue.ban_s[attempt.status]
-            until_ms = attempt.received_ms + int(pause_s * 1000)
             if named := BANNED_UNTIL.search(attempt.body or ""):
-                until_ms = max(until_ms if attempt.pause_s else 0, int(named[1]))
-            self.bans.add(endpoint.host, until_ms, f"{endpoint.host} banned us (HTTP {attempt.status})")
+                pause_s = max(attempt.pause_s, (int(named[1]) - attempt.received_ms) / 1000)
+            self._ban(endpoint.host, attempt, pause_s, LONGEST_BAN_S, f"{endpoint.host} banned us")
         elif attempt.status == 429 or (attempt.status == 503 and attempt.pause_s):
-            until_ms = attempt.received_ms + int((attempt.pause_s or 1.0) * 1000)
-            reason = f"{endpoint.host} asked to wait (HTTP {attempt.status})"
-            self.bans.add(f"pool {endpoint.pool}", until_ms, reason)
-
-
-async def _whole(response: aiohttp.ClientResponse, reduction: Reduction | None) -> bytes:
-    """The bytes of the body, or of its reduction; ValueError if it is longer than BODY_LIMIT."""
-    chunks, size = [], 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > BODY_LIMIT:
-            raise ValueError(f"the body is longer than {BODY_LIMIT >> 20} MB")
-        if reduction:
-            reduction.feed(chunk)
+            pause_s = attempt.pause_s or 1.0
+            self._ban(f"pool {endpoint.pool}", attempt, pause_s, LONGEST_WAIT_S, f"{endpoint.host} asked to wait")
         else:
-            chunks.append(chunk)
-    return reduction.result() if reduction else b"".join(chunks)
+            self.bans.lift(scopes)
+
+    def _ban(self, scope: str, attempt: Attempt, pause_s: float, longest_s: int, reason: str) -> None:
+        until_ms = (attempt.received_ms or 0) + int(min(pause_s, longest_s) * 1000)
+        self.bans.add(scope, until_ms, f"{reason} (HTTP {attempt.status})", capped=pause_s > longest_s)
+
+
+class TooLong(Exception):
+    """A body, or all bodies of a minute together, are longer than what is taken."""
 
 
 def _retry_after(headers: Mapping[str, str], received_ms: int) -> float:
-    """Seconds to wait according to the Retry-After header (a number or an HTTP date), or 0."""
+    """Seconds to wait according to the Retry-After header (a number or an HTTP date); 0 for anything else."""
     value = headers.get("Retry-After", "").strip()
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
+    if SECONDS.fullmatch(value):
+        return float(value)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - received_ms / 1000)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0

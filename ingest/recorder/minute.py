@@ -87,6 +87,7 @@ async def _record(
     client: Client, endpoint: Endpoint, request: Request, deadline: float, finish: Callable[[Row], None]
 ) -> None:
     """One request, or one request per page."""
+    page = 0
     try:
         params: Mapping[str, Any] = endpoint.params(request) if callable(endpoint.params) else endpoint.params
         if endpoint.next_page is None:
@@ -105,6 +106,8 @@ async def _record(
     except Exception as error:
         # A body that does not have the declared shape, or an error in the declaration: it concerns this key only.
         log.exception("%s %s %s", client.venue.name, endpoint.name, request.key)
+        if page:
+            request = Request(str(page + 1), request.tick_ms, request.bars)
         finish(_row(client, endpoint, request, f"not asked: {error!r}"))
 
 

@@ -34,7 +34,8 @@ class Catalogue:
         for source in readers:
             try:
                 self._listed.setdefault(source, {})[row.key] = dict(source.read(body))
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
+            except Exception as error:
+                # Whatever a body holds, it was answered: only its keys are unknown.
                 log.warning("%s %s %s: keys unreadable: %r", row.venue, row.endpoint, row.key, error)
 
     def keys(self, source: Keys) -> dict[str, float] | None:

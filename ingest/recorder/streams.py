@@ -11,6 +11,7 @@ import aiohttp
 from ingest.declaration.endpoint import Stream
 from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row
+from ingest.recorder.budget import Bytes
 from ingest.recorder.client import USER_AGENT
 from ingest.recorder.clock import minute_start, now_ms
 from ingest.recorder.schedule import Catalogue
@@ -24,6 +25,8 @@ CONNECT_S, CONFIRM_S = 10.0, 10.0
 STEADY_MS = 60_000
 """A connection that lasted this long resets the pauses, ms."""
 PING_S = 30.0
+FRAME_LIMIT, MINUTE_LIMIT = 16 * 2**20, 64 * 2**20
+"""Bytes of a message, and of all messages of a connection in a minute: more than any known stream sends."""
 NAMED_TOPIC = re.compile(r"topic:\s*[\w.]*\.(\w+)")
 
 
@@ -56,6 +59,7 @@ class StreamRecorder:
         self._subscribed: set[str] = set()
         self._refused: set[str] = set()
         self._reason: str | None = None
+        self._bytes = Bytes(MINUTE_LIMIT)
 
     async def run(self) -> None:
         """Connect, listen, and reconnect after a pause that grows while connections fail."""
@@ -68,6 +72,8 @@ class StreamRecorder:
                 reason = await self._connect(session)
                 failures = 0 if now_ms() - began_ms >= STEADY_MS else failures + 1
                 pause_s = random.uniform(0.5, 1) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 10))
+                if self._bytes.spent(now_ms()):
+                    pause_s += 60 - now_ms() % 60_000 / 1000
                 log.warning("%s: %s; connecting again in %.1f s", self._name, reason, pause_s)
                 await asyncio.sleep(pause_s)
 
@@ -81,7 +87,7 @@ class StreamRecorder:
                     self._url,
                     # Without a heartbeat of the venue's own a WebSocket ping proves that the connection works.
                     heartbeat=None if self.stream.heartbeat else PING_S,
-                    max_msg_size=2**24,
+                    max_msg_size=FRAME_LIMIT,
                     timeout=aiohttp.ClientWSTimeout(ws_close=2),
                 )
             async with ws:
@@ -110,11 +116,18 @@ class StreamRecorder:
         try:
             async for message in ws:
                 self._heard = asyncio.get_running_loop().time()
+                data = message.data if isinstance(message.data, str | bytes) else b""
+                if self._bytes.take(len(data), now_ms()):
+                    self._reason = str(self._bytes)
+                    await ws.close()
+                    break
                 if message.type == aiohttp.WSMsgType.TEXT:
                     await self._frame(ws, message.data)
                 elif message.type == aiohttp.WSMsgType.BINARY:
                     await self._frame(ws, message.data.decode(errors="backslashreplace"))
                 elif message.type == aiohttp.WSMsgType.ERROR:
+                    # A frame that breaks the protocol, or a message that is too long: we close, not the venue.
+                    self._reason = f"{type(message.data).__name__}: {message.data}"
                     break
         finally:
             attendant.cancel()

@@ -1,5 +1,6 @@
 """Declared reductions: the recorded part of a body that is too large to keep, for any chunks it arrives in."""
 
+import re
 import tracemalloc
 from collections.abc import Iterator
 from random import Random
@@ -53,6 +54,31 @@ def test_an_empty_list_stays_and_another_body_is_refused() -> None:
             reduced(wrong, 9, 3)
     with pytest.raises(ValueError, match="row 0"):
         reduced(b'{"leaderboardRows":[{"ethAddress":"0x1"}]}', 9, 3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x" * 60_000, b"{" * 60_000, b'{"leaderboardRows":[{' + b" " * 60_000,
+        b'{"leaderboardRows":[{"ethAddress":"' + b"a" * 60_000,
+    ],
+    ids=["letters", "braces", "spaces", "one row"],
+)  # fmt: skip
+def test_the_start_of_a_row_is_looked_for_once(body: bytes) -> None:
+    """Whatever is sent, each byte is looked at in at most two calls or as a part of what may begin a row."""
+    reduction = BestRows("leaderboardRows", "ethAddress", (value_of, volume_of), 10)
+    looked_at = 0
+
+    class Counting:
+        def finditer(self, text: bytearray, start: int) -> Iterator[re.Match[bytes]]:
+            nonlocal looked_at
+            looked_at += len(text) - start
+            return begin.finditer(text, start)
+
+    begin, reduction._begin = reduction._begin, Counting()  # type: ignore[assignment]
+    for at in range(0, len(body), 600):
+        reduction.feed(body[at : at + 600])
+    assert looked_at < 2 * len(body)
 
 
 def test_forty_megabytes_pass_through_little_memory() -> None:

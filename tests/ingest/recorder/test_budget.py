@@ -2,6 +2,7 @@
 
 import asyncio
 import selectors
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.declaration.endpoint import Pool
-from ingest.recorder.budget import Bans, Budget
+from ingest.recorder.budget import PROBE_MS, Bans, Budget, Bytes
 
 
 class Jump(selectors.DefaultSelector):
@@ -119,3 +120,37 @@ def test_a_scope_without_a_ban_is_free() -> None:
 @pytest.mark.parametrize(("history", "limit"), [(False, 70), (True, 30)])
 def test_recorder_and_backfill_share_a_limit_between_them(history: bool, limit: int) -> None:
     assert Budget(Pool("all", 100, 60, history=30), history=history).limit == limit
+
+
+def test_after_a_pause_that_was_cut_one_request_goes_first() -> None:
+    bans, scopes = Bans(), ("host", "pool all")
+    bans.add("host", 1000, "banned", capped=True)
+    assert bans.in_force(scopes, 999) == (1000, "banned")
+    assert bans.in_force(scopes, 1000) is None
+    bans.probe(scopes, 1000)
+    assert bans.in_force(scopes, 1001) == (1000 + PROBE_MS, "banned; asked again")
+    bans.lift(scopes)
+    assert bans.in_force(scopes, 1002) is None
+    # Refused again, it is in force again; an answer to a pause as it was asked for lifts nothing.
+    bans.add("host", 5000, "banned", capped=True)
+    bans.probe(scopes, 5000)
+    bans.add("host", 900_000, "banned again")
+    bans.lift(scopes)
+    assert bans.in_force(scopes, 6000) == (900_000, "banned again")
+
+
+def test_a_probe_that_is_never_answered_lets_another_follow() -> None:
+    bans = Bans()
+    bans.add("host", 1000, "banned", capped=True)
+    bans.probe(("host",), 1000)
+    assert bans.in_force(("host",), 1000 + PROBE_MS) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 200_000), st.integers(0, 60)), max_size=30))
+def test_bytes_are_counted_by_the_minute(taken: list[tuple[int, int]]) -> None:
+    """Times do not go back: the clock of a minute is that of the newest bytes."""
+    bytes_, of_minute = Bytes(100), Counter[int]()
+    for at_ms, size in sorted(taken):
+        of_minute[at_ms // 60_000] += size
+        assert bytes_.take(size, at_ms) == bytes_.spent(at_ms) == (of_minute[at_ms // 60_000] > 100)
+    assert not bytes_.spent(10**9)

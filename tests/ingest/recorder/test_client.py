@@ -13,9 +13,10 @@ from aiohttp import web
 from ingest.declaration.endpoint import Endpoint, Pool, Request
 from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
-from ingest.recorder.client import Client
+from ingest.recorder.client import LONGEST_BAN_S, LONGEST_WAIT_S, Client
 from ingest.recorder.clock import now_ms
 from ingest.venues.bybit import BYBIT
+from tests.support.servers.api_server import in_one_minute
 from tests.support.servers.loopback_venue import HOST, Seen, Server, serving
 
 ENDPOINT = Endpoint("perp_tickers", HOST, "/tickers", "pool")
@@ -189,6 +190,81 @@ def test_a_ban_lasts_as_long_as_the_body_says() -> None:
     (_, row), _ = run(lambda _, n: web.Response(status=418, text=body) if n == 1 else web.json_response([]), work)
     assert row.error is None
     assert row.requested_ms >= until_ms
+
+
+@pytest.mark.parametrize("status", [429, 503, 418])
+@pytest.mark.parametrize(
+    ("asked", "within_s"),
+    [
+        ("inf", None), ("-inf", None), ("nan", None), ("1e300", None), ("1e5", None), ("-5", None), ("9" * 400, None),
+        ("999999999", 1), ("Fri, 31 Dec 9999 23:59:59 GMT", 1), ("Fri, 31 Dec 99999 23:59:59 GMT", None),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", None), ("\u0661\u0662", None),
+    ],
+)  # fmt: skip
+def test_no_pause_that_is_asked_for_is_longer_than_an_hour_or_a_ban_than_a_day(
+    status: int, asked: str, within_s: int | None
+) -> None:
+    """What is no time is as if nothing was named. The request was sent, and its row says what was answered."""
+    longest_s = LONGEST_BAN_S if status == 418 else LONGEST_WAIT_S
+
+    async def work(client: Client, server: Server) -> Any:
+        return await fetch(client, 1), client.bans.in_force((HOST, "pool pool"), now_ms())
+
+    headers = {"Retry-After": asked}
+    (row, ban), _ = run(lambda *_: web.Response(status=status, headers=headers), work)
+    assert (row.status, row.error, row.attempts > 0) == (status, f"HTTP {status}", True)
+    left_s = (ban[0] - now_ms()) / 1000 if ban else 0
+    if within_s is None:
+        assert left_s <= 600
+    else:
+        assert longest_s - 60 < left_s <= longest_s
+
+
+def test_a_ban_that_a_body_names_is_at_most_a_day() -> None:
+    async def work(client: Client, server: Server) -> Any:
+        return await fetch(client, 1), client.bans.in_force((HOST,), now_ms())
+
+    (row, ban), _ = run(lambda *_: web.Response(status=418, text="banned until 9999999999999"), work)
+    assert (row.status, row.error) == (418, "HTTP 418")
+    assert 86_300_000 < ban[0] - now_ms() <= 86_400_000
+
+
+def test_the_bodies_of_a_minute_have_a_limit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that exceeds it is an error of its request, and the rest of the minute asks for nothing."""
+    monkeypatch.setattr("ingest.recorder.client.MINUTE_LIMIT", 3 << 20)
+
+    async def work(client: Client, server: Server) -> Any:
+        return [await fetch(client, n=n) for n in range(4)]
+
+    def scenario() -> Any:
+        return run(lambda *_: web.Response(body=b'"' + b"a" * (2 << 20) + b'"'), work)
+
+    rows, server = in_one_minute(scenario)
+    assert [(row.status, row.attempts) for row in rows] == [(200, 1), (200, 1), (None, 0), (None, 0)]
+    assert [row.error for row in rows] == [
+        None,
+        "more than 3 MB were sent in this minute",
+        *["not asked: more than 3 MB were sent in this minute"] * 2,
+    ]
+    assert rows[1].body is None
+    assert len(server.seen) == 2
+
+
+def test_a_body_that_is_too_long_is_an_error_and_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.recorder.client.BODY_LIMIT", 1 << 20)
+    row, server = run(lambda *_: web.Response(body=b" " * (2 << 20)), lambda client, _: fetch(client))
+    assert (row.status, row.error, row.body, row.attempts) == (200, "the body is longer than 1 MB", None, 1)
+    assert len(server.seen) == 1
+
+
+def test_a_fault_in_reading_an_answer_is_an_error_of_a_request_that_was_sent() -> None:
+    def broken(raw: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    row, _ = run(
+        lambda *_: web.json_response([]), lambda client, _: fetch(client, endpoint=replace(ENDPOINT, decode=broken))
+    )
+    assert (row.status, row.attempts, row.error) == (200, 1, "ZeroDivisionError()")
 
 
 def test_a_ban_of_one_host_leaves_the_other_alone() -> None:

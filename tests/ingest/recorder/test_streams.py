@@ -55,6 +55,30 @@ async def test_a_failed_connect_is_a_row(server: Server) -> None:
         assert row.requested_ms == row.received_ms
 
 
+async def test_a_connection_that_sends_too_much_is_left_until_the_next_minute(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.recorder.streams.MINUTE_LIMIT", 1 << 20)
+    async with listening(PLAIN, server) as rows:
+        await until(lambda: server.sockets)
+        for _ in range(3):
+            await on(server, server.send('"' + "a" * 500_000 + '"'))
+        await until(lambda: rows and rows[-1].error)
+        assert rows[-1].error == "more than 1 MB were sent in this minute"
+        assert sum(len(message) for message in messages(rows)) == 1_000_000
+        assert server.connects == 1
+
+
+async def test_a_message_that_is_too_long_ends_the_connection(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.recorder.streams.FRAME_LIMIT", 1000)
+    async with listening(PLAIN, server) as rows:
+        await until(lambda: server.sockets)
+        await on(server, server.send('"' + "a" * 2000 + '"'))
+        await until(lambda: rows and rows[-1].error)
+    assert messages(rows) == []
+    assert str(rows[-1].error).startswith("WebSocketError: Message size 2002 exceeds limit 1000")
+
+
 async def test_silence_and_age_end_a_connection(server: Server) -> None:
     silent = Stream("liquidations", HOST, "/ws", silence_s=0.5)
     async with listening(silent, server) as rows:

@@ -451,6 +451,7 @@ EDITIONS = {
     "edition:alone": Requirement(
         "decisions 5", "a server needs its own package and what is published, and nothing else"
     ),
+    "edition:busy": Requirement("interface 7.1", "more than can be answered is a 503 busy, at once or after the limit"),
     "edition:query-limit": Requirement("decisions 12", "a query is ended at its time limit; the next one is answered"),
     "edition:recovers": Requirement(
         "interface 7.1", "readers recover by themselves from a missing, broken or cut replica"

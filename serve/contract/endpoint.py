@@ -85,9 +85,9 @@ def endpoint(
     from the parsed values, the edition, and whether the request has a valid key; equal requests must have equal
     queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and
     what there is without a replica; without it the response is a 503. Every endpoint may also return
-    401 and, with a budget, 429. `table` is the field with the rows of the response, whose form is a parameter then.
-    A `followed` response goes on with the function's body in each edition; its parameter `since` is the edition that
-    the client has.
+    401, 503 and, with a budget, 429. `table` is the field with the rows of the response, whose form is then a
+    parameter. A `followed` response goes on with the function's body in each edition; its parameter `since` is the
+    edition that the client has.
     """
 
     def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:

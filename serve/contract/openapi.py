@@ -83,7 +83,7 @@ def _metric_line(metric: Metric) -> str:
 
 def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
     budget = BUDGET_HEADERS if item.budget else {}
-    statuses = {*item.statuses, 401, *((429,) if item.budget else ())} - {200}
+    statuses = {*item.statuses, 401, 503, *((429,) if item.budget else ())} - {200}
     in_path = set(re.findall(r"{(\w+)}", item.path))
     return {
         "operationId": item.name,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import mimetypes
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -42,10 +43,11 @@ from serve.pages.pages import FILES_AT, PAGE_HEADERS, Pages, data_request, leads
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.store import NO_METRICS, Store
-from serve.replica.unavailable import Fallback, Unavailable
+from serve.replica.unavailable import Busy, Fallback, Unavailable
 
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
 RETRY_AFTER_S = 5
+BUSY_S = 1
 FILE_TTL_S, GUIDE_TTL_S = 60, 300
 # A followed response says something at least this often, so that no proxy takes the connection for dead.
 HEARTBEAT_S = 15
@@ -123,6 +125,8 @@ class Service:
                 return await self._send(item, request, access, answer)
         except ApiError as error:
             return self._error(access, error.status, error.message, error.headers)
+        except Busy as busy:
+            return self._error(access, 503, f"busy: {busy}", {"retry-after": str(BUSY_S)}, state="busy")
         except Unavailable as outage:
             return self._without_data(item, request, access, path_values, outage)
 
@@ -210,7 +214,11 @@ class Service:
             return compress_response(make_response(item.answer(query, reader), item.ttl, edition.edition_id), encoding)
 
         if item.ttl is None:
-            return await self.store.execute(edition, compute)
+            # What depends on the clock is made once a second, however many ask.
+            key = f"{key}@{int(time.time())}"
+            return await self.cache.build(
+                _key(key, encoding), partial(self.store.execute, edition, compute), local=True
+            )
         return await self.cache.build(_key(key, encoding), partial(self.store.execute, edition, compute))
 
     def _without_data(

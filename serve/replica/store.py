@@ -19,7 +19,7 @@ import duckdb
 
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader, open_edition
-from serve.replica.unavailable import Unavailable
+from serve.replica.unavailable import Busy, Unavailable
 
 POLL_S = 0.25
 QUERY_LIMIT_S = 5.0
@@ -27,6 +27,8 @@ QUERY_LIMIT_S = 5.0
 # would block the publisher, which has to write that file.
 GRACE_S = 5.0
 WORKERS = 4
+# Queries that wait for a worker: some 0.7 s of work. Who comes later gets an answer at once, not a late one.
+QUEUE = 256
 # Editions whose states are remembered: an hour of them.
 REMEMBERED = 60
 NO_METRICS = Catalog()
@@ -61,6 +63,7 @@ class Store:
         self._reported = ""
         self._open_paths: set[Path] = set()
         self._running: dict[int, tuple[float, Reader]] = {}
+        self._asked = 0
         self._states: dict[int, dict[str, str]] = {}
         self._polling: asyncio.Task[None] | None = None
 
@@ -95,12 +98,16 @@ class Store:
             self._release(edition)
 
     async def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
-        """Run `fn` in a worker thread on `edition`, which stays open until it returns, within the time limit."""
+        """Run `fn` in a worker thread on `edition`, which stays open until it returns, within the time limit, in which
+        it also waits for the thread. Raises Busy if too many wait."""
         loop = asyncio.get_running_loop()
+        if self._asked >= WORKERS + QUEUE:
+            raise Busy(f"{QUEUE} queries wait already")
         edition.readers += 1
-        future = self.pool.submit(self._run, edition, fn)
+        self._asked += 1
+        future = self.pool.submit(self._run, edition, fn, time.monotonic())
         # Not in a `finally`: when the awaiting task is cancelled, the thread is still reading.
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._release, edition))
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._answered, edition))
         return await self._answer(edition, future)
 
     async def _answer(self, edition: Edition, future: "Future[T]") -> T:
@@ -114,15 +121,21 @@ class Store:
                 self._reopen(edition)
             raise Unavailable("the replica cannot be read") from error
 
-    def _run(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
+    def _run(self, edition: Edition, fn: Callable[[Reader], T], submitted: float) -> T:
+        if time.monotonic() - submitted > self.query_limit_s:
+            raise Busy(f"no answer was begun within {self.query_limit_s:g} s")
         reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes)
         thread = threading.get_ident()
-        self._running[thread] = (time.monotonic(), reader)
+        self._running[thread] = (submitted, reader)
         try:
             return fn(reader)
         finally:
             del self._running[thread]
             reader.close()
+
+    def _answered(self, edition: Edition) -> None:
+        self._asked -= 1
+        self._release(edition)
 
     def _release(self, edition: Edition) -> None:
         edition.readers -= 1

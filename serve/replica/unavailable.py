@@ -14,6 +14,10 @@ class Unavailable(Exception):
         self.missing = missing
 
 
+class Busy(Unavailable):
+    """More is asked than is answered at present; the data itself can be read."""
+
+
 class Fallback(NamedTuple):
     """What there is without a replica: the folder of replicas, and the definitions of the last edition, if any."""
 

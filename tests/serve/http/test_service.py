@@ -1,13 +1,14 @@
 """The service behind all endpoints: spellings of a path, equal requests at once, unknown paths, generated documents."""
 
 import concurrent.futures
+import time
 from pathlib import Path
 
 import pytest
 
 from serve.http.responses import on_exception
 from tests.support.replica.replica import AS_OF_MS, publish
-from tests.support.servers.api_server import Api, free_port, running
+from tests.support.servers.api_server import Api, free_port, running, some_address
 
 SERIES = "/api/series/price?base=BTC&range=6h"
 
@@ -60,3 +61,16 @@ def test_dbt_docs(api: Api, tmp_path: Path) -> None:
         (tmp_path / "not-yet" / "index.html").write_text("now")
         assert other.get("/dbt/").body == b"now"
         assert other.get(f"/api/series/price?base=BTC&start={AS_OF_MS - 60_000}&end={AS_OF_MS}").status == 200
+
+
+@pytest.mark.requirement("status:shape", "edition:busy")
+def test_what_depends_on_the_clock_is_made_once_a_second(api: Api) -> None:
+    """Forty clients that ask at the same time have the answers of the seconds in which they asked."""
+
+    def ask(_: int) -> bytes:
+        return api.get("/api/status", X_Forwarded_For=some_address()).body
+
+    began = time.time()
+    with concurrent.futures.ThreadPoolExecutor(16) as clients:
+        answers = set(clients.map(ask, range(40)))
+    assert 1 <= len(answers) <= int(time.time()) - int(began) + 1

@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from serve.replica.store import Store
-from serve.replica.unavailable import Unavailable
+from serve.replica.store import WORKERS, Store
+from serve.replica.unavailable import Busy, Unavailable
 from tests.support.replica.replica import AS_OF_MS, MINUTE, wait_for_lock, write_pointer
 from tests.support.replica.replica import publish as publish_replica
 from tests.support.servers.api_server import ROOT, Api, free_port, running, until
@@ -214,7 +214,7 @@ def test_a_replica_cut_short_under_its_readers(api: Api) -> None:
 async def test_a_query_without_end_is_ended(tmp_path: Path) -> None:
     serving = tmp_path / "serving"
     publish(serving, 1)
-    store = Store(serving, lambda: None, query_limit_s=0.1)
+    store = Store(serving, lambda: None, query_limit_s=1)
     await store.start()
     with store.current() as edition, pytest.raises(Unavailable, match="longer than"):
         await store.execute(
@@ -229,7 +229,7 @@ async def test_a_query_without_end_is_ended(tmp_path: Path) -> None:
 @pytest.mark.requirement("edition:query-limit")
 async def test_a_query_without_end_does_not_keep_a_store_from_stopping(tmp_path: Path) -> None:
     publish(tmp_path / "serving", 1)
-    store = Store(tmp_path / "serving", lambda: None, query_limit_s=0.1)
+    store = Store(tmp_path / "serving", lambda: None, query_limit_s=1)
     await store.start()
     with store.current() as edition:
         query = "select count(*) from range(100000000000) where range % 7 = 3"
@@ -238,6 +238,42 @@ async def test_a_query_without_end_does_not_keep_a_store_from_stopping(tmp_path:
         await store.stop()
     with pytest.raises(Unavailable, match="longer than"):
         await asked
+
+
+@pytest.mark.requirement("edition:busy")
+async def test_more_than_can_be_answered_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that wait are answered once there is a thread; the one too many is refused now, the next one taken."""
+    monkeypatch.setattr("serve.replica.store.QUEUE", 3)
+    publish(tmp_path / "serving", 1)
+    store, go_on = Store(tmp_path / "serving", lambda: None), threading.Event()
+    await store.start()
+    with store.current() as edition:
+        held = [asyncio.create_task(store.execute(edition, lambda _: go_on.wait(20))) for _ in range(WORKERS + 3)]
+        await asyncio.sleep(0)
+        with pytest.raises(Busy, match="3 queries wait already"):
+            await store.execute(edition, lambda _: True)
+        go_on.set()
+        assert await asyncio.gather(*held) == [True] * (WORKERS + 3)
+        assert await store.execute(edition, lambda _: True)
+    await store.stop()
+
+
+@pytest.mark.requirement("edition:busy", "edition:query-limit")
+async def test_the_limit_of_a_query_begins_when_it_is_asked(tmp_path: Path) -> None:
+    publish(tmp_path / "serving", 1)
+    store, go_on = Store(tmp_path / "serving", lambda: None, query_limit_s=0.1), threading.Event()
+    await store.start()
+    with store.current() as edition:
+        held = [asyncio.create_task(store.execute(edition, lambda _: go_on.wait(20))) for _ in range(WORKERS)]
+        begun: list[bool] = []
+        late = asyncio.create_task(store.execute(edition, lambda _: begun.append(True)))
+        await asyncio.sleep(0.3)  # The time that it waits for a thread is what is tried.
+        go_on.set()
+        with pytest.raises(Busy, match=r"no answer was begun within 0\.1 s"):
+            await late
+        assert await asyncio.gather(*held) == [True] * WORKERS
+    assert begun == []
+    await store.stop()
 
 
 @pytest.mark.requirement("edition:recovers")

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -87,12 +88,16 @@ def test_status_reports_the_progress_of_the_backfill(tmp_path: Path) -> None:
         assert until(lambda: api.get("/api/status").json, lambda status: status["edition"] == 12)["backfill"] == found
         # It writes at least once a minute while it works: this one was killed.
         os.utime(progress_file, (AS_OF_MS / 1000, AS_OF_MS / 1000))
-        assert api.get("/api/status").json["backfill"]["state"] == "stopped"
+
+        def backfill() -> Any:
+            return api.get("/api/status").json["backfill"]
+
+        until(backfill, lambda found: found["state"] == "stopped")
         history.end(AS_OF_MS + MINUTE, stopped=False)
-        found = api.get("/api/status").json["backfill"]
+        found = until(backfill, lambda found: found["state"] != "stopped")
         assert (found["state"], found["finished_ms"]) == ("partly", AS_OF_MS + MINUTE)
         progress_file.write_text("{")
-        assert api.get("/api/status").json["backfill"] is None
+        until(backfill, lambda found: found is None)
 
 
 @pytest.mark.requirement("status:quarantine")

@@ -71,6 +71,15 @@ def duration(description: str, example: str) -> Param:
     return Param(description, read, {"type": "string", "pattern": f"^{DURATION.pattern}$"}, example=example)
 
 
+def window(description: str, example: str) -> dict[str, Param]:
+    """The parameters of a time range: its length up to now, or its start with its end or its length."""
+    return {
+        "range": duration(description, example),
+        "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
+        "end": epoch_ms("End (exclusive), UTC epoch ms; that of the newest data without it."),
+    }
+
+
 def epoch_ms(description: str, required: bool = False) -> Param:
     """A time in UTC epoch milliseconds."""
 

@@ -85,8 +85,8 @@ class Service:
         self.pages = Pages(setup.dagster)
         # Documents of other tools get the pages' header.
         self.framed: Mapping[str, Callable[[str], bytes]] = {
-            "/dbt/": partial(self.pages.above, "/dbt/"),
-            "/quality/": partial(self.pages.framed, "/quality/"),
+            "/dbt": partial(self.pages.above, "/dbt/"),
+            "/quality": partial(self.pages.framed, "/quality/"),
         }
         self.redis = RedisStore(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(redis=self.redis)
@@ -335,16 +335,17 @@ class Service:
         private: bool,
         headers: Mapping[str, str] = MappingProxyType({}),
         levels: Mapping[str, int] = LEVELS,
+        frame: Callable[[str], bytes] = str.encode,
     ) -> HTTPResponse:
-        """A file, compressed once for as long as it does not change."""
+        """A file, compressed once for as long as it does not change. `frame` is put around a page."""
         content_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
         key = f"file:{path}:{(await asyncio.to_thread(path.stat)).st_mtime_ns}"
         encoding = choose_encoding(request.headers.get("accept-encoding", ""))
 
         def read() -> StoredResponse:
             data = path.read_bytes()
-            if path.suffix == ".html" and (framed := self.framed.get(request.path[: request.path.find("/", 1) + 1])):
-                data = framed(data.decode())
+            if path.suffix == ".html":
+                data = frame(data.decode())
             plain = make_response(Body(data, content_type), FILE_TTL_S)
             return compress_response(StoredResponse(plain.data, {**plain.headers, **headers}), encoding, levels)
 
@@ -361,7 +362,7 @@ class Service:
                 return self._missing(request, message, private)
             if not name and not request.path.endswith("/"):
                 return redirect(f"{at}/", status=308)
-            return await self._file(request, path, private)
+            return await self._file(request, path, private, frame=self.framed[at])
 
         return await self._admitted(request, found)
 

@@ -4,7 +4,7 @@
 {
   const root = document.documentElement;
   // Above another tool's document its keys are the document's own.
-  const hasKeys = !("foreign" in document.currentScript.dataset);
+  const isForeign = "foreign" in document.currentScript.dataset;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   // A browser may refuse storage: a choice is then the page's alone.
   const choices = {};
@@ -43,7 +43,7 @@
     }
   });
   addEventListener("keydown", (event) => {
-    const typing = !hasKeys || event.target.closest?.("input, textarea, select");
-    if (event.key === "t" && !typing && !event.metaKey && !event.ctrlKey && !event.altKey) flip();
+    const typing = event.target.closest?.("input, textarea, select");
+    if (event.key === "t" && !isForeign && !typing && !event.metaKey && !event.ctrlKey && !event.altKey) flip();
   });
 }

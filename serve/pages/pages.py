@@ -63,7 +63,7 @@ DECLARED = ("js/declare.js", *TABLES)
 VIEWS = {
     "/": View("/api/markets", "js/home.js"),
     "/coins/{base}": View("/api/coin/{base}", "js/coin.js", ("js/known.js", "js/table.js", *CHARTS)),
-    "/coins/{base}/{metric}": View("/api/series/{metric}?base={base}&by=venue", "js/metric.js", TABLES),
+    "/coins/{base}/{metric}": View("/api/series/{metric}?base={base}&by=venue", "js/metric.js", DECLARED),
     "/markets/{market}": View("/api/instruments?market={market}", "js/market.js", ("js/candles.js", *DECLARED)),
     "/funding": View("/api/funding-percentiles", "js/trading.js", DECLARED),
     "/open-interest": View("/api/open-interest-acceleration", "js/trading.js", DECLARED),

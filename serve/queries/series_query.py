@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.known import known_coin, known_market
-from serve.contract.parameters import Param, Values, coin, duration, epoch_ms, market, one_of, venue
+from serve.contract.parameters import Param, Values, coin, epoch_ms, market, one_of, venue, window
 from serve.queries import file_minutes
 from serve.queries.as_known import VIEWS, check_known_at, known_tiers, span_known
 from serve.queries.time_range import (
@@ -29,9 +29,7 @@ ONE_OF_BOTH = "Exactly one of base and market, unless the metric is of all coins
 SELECTION: dict[str, Param] = {
     "base": coin(f"Coin, in any case. {ONE_OF_BOTH}"),
     "market": market(f"One market. {ONE_OF_BOTH}"),
-    "range": duration("Length of the range: a number and m, h, d, w or y (1d without it).", "30d"),
-    "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
-    "end": epoch_ms("End (exclusive), UTC epoch ms; that of the newest data without it."),
+    **window("Length of the range: a number and m, h, d, w or y (1d without it).", "30d"),
     "venue": venue("One exchange; all of them without it."),
     "type": one_of("Kind of market (perp without it).", "perp", "spot", "all"),
 }

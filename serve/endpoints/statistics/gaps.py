@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Values, duration, epoch_ms, venue
+from serve.contract.parameters import Values, venue, window
 from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.contract.serialize import Body, json_body
 from serve.queries.time_range import check_length, span_of
@@ -69,9 +69,7 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> GapsQuery:
     table="rows",
     params={
         "venue": venue("One exchange, and when the recorder was down; all of them without it."),
-        "range": duration(f"Length of the range, at most {MAX_DAYS}d; 1d without it.", "7d"),
-        "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
-        "end": epoch_ms("End (exclusive), UTC epoch ms; that of the newest data without it."),
+        **window(f"Length of the range, at most {MAX_DAYS}d; 1d without it.", "7d"),
     },
 )
 def gaps(query: GapsQuery, db: Reader) -> Body:

@@ -3,7 +3,7 @@
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError, BadParameter, argument_details
 from serve.contract.known import known_coin
-from serve.contract.parameters import Values, coin, duration, epoch_ms, number_of, one_of, venue
+from serve.contract.parameters import Values, coin, number_of, one_of, venue, window
 from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, TEXT, array_of, object_of
 from serve.contract.serialize import Body, json_body
 from serve.queries.spikes import (
@@ -58,9 +58,7 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> FeedQuery:
     resolve=resolve,
     table="spikes",
     params={
-        "range": duration("Length of the window, at most 24h; 1h without it.", "6h"),
-        "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
-        "end": epoch_ms("End (exclusive), UTC epoch ms; that of the newest data without it."),
+        **window("Length of the window, at most 24h; 1h without it.", "6h"),
         "base": coin("Only this coin, in any case."),
         "venue": venue("Only this exchange."),
         "side": one_of("Only spikes of this direction.", "buy", "sell"),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError, BadParameter
 from serve.contract.known import known_market
-from serve.contract.parameters import Values, duration, epoch_ms, market, one_of
+from serve.contract.parameters import Values, market, one_of, window
 from serve.contract.schemas import (
     INTEGER,
     INTEGER_OR_NULL,
@@ -132,9 +132,7 @@ def resolve_history(values: Values, edition: Edition, keyed: bool) -> HistoryQue
     resolve=resolve_history,
     params={
         "market": market("The perp."),
-        "range": duration("Length of the range; 1d without it.", "7d"),
-        "start": epoch_ms("Start, UTC epoch ms; needs end or range beside it."),
-        "end": epoch_ms("End (exclusive), UTC epoch ms; that of the newest data without it."),
+        **window("Length of the range; 1d without it.", "7d"),
         "step": one_of("Time between points.", *STEPS, default="1h"),
     },
 )

@@ -33,6 +33,13 @@ export function buckets(answer, fields) {
   return [times, ...fields.map(values)];
 }
 
+// Values that are drawn below zero, and a range that has zero in its middle.
+export const negated = (values) => values.map((value) => (value == null ? null : -value));
+export const symmetric = (least) => (plot, low, high) => {
+  const most = Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0), least) * 1.12;
+  return [-most, most];
+};
+
 // Whether a value is one of the exchanges' own history: of a bucket with both kinds, unless every market is in it.
 export const isFetched = (origin, n, expected) =>
   origin === "backfilled" || (origin === "mixed" && n !== expected);

@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact/preact.js";
 import { chosen, coinAt, explanationAt, go, marketAt, pageAt, withChoices } from "./address.js";
 import { ask, Refused, useAnswer } from "./api.js";
-import { buckets, Charts, isFetched, savePng } from "./chart.js";
+import { buckets, Charts, isFetched, negated, savePng, symmetric } from "./chart.js";
 import * as format from "./format.js";
 import { knownPath, Then, withThen } from "./known.js";
 import { Bar, Choice, Funding, Link, Notice, Source } from "./parts.js";
@@ -12,19 +12,14 @@ import { Table } from "./table.js";
 // The ranges with the step that each has without a choice.
 const RANGES = { "1h": "1m", "6h": "1m", "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
 const RANGE = "7d";
-const STEPS = ["1m", "5m", "15m", "1h", "4h", "1d"];
+const STEPS = Object.keys(format.STEPS);
 const LENGTHS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 };
 const TABLE_ROWS = 200;
 const NEWEST = 10;
 
-const negated = (values) => values.map((value) => (value == null ? null : -value));
 const only = (values, keep) => values.map((value, index) => (value != null && keep(value, index) ? value : null));
 // A value between unknown ones is a point, as a line needs two.
 const standsAlone = (values) => values.some((value, index) => value != null && values[index - 1] == null && values[index + 1] == null);
-const symmetric = (least) => (plot, low, high) => {
-  const most = Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0), least) * 1.12;
-  return [-most, most];
-};
 
 // The value of a bucket, or the newest where none is chosen.
 const at = (values, index) => (index == null ? values.findLast((value) => value != null) : values[index]) ?? null;
@@ -111,7 +106,7 @@ function useSeries(base, choice, venue, asOf) {
     if (data) return CHARTS.map((chart) => withThen(made(chart, { ...data, ...data.series[chart.key] }), data, then.data && { ...then.data, ...then.data.series[chart.key] }, chart.fields[0], chart.show));
     return error && CHARTS.map((chart) => refused(chart, error));
   }, [data, error, then.data, chosen("tz")]);
-  const step = data && STEPS.find((one) => data.step === one.match(/\d+/)[0] * LENGTHS[one.at(-1)]);
+  const step = data && format.stepOf(data.step);
   const paths = CHARTS.map(({ key }) => `/api/series/${key}?${step ? selected.replace(/step=\w+/, `step=${step}`) : selected}`);
   // Those of the last choice stay until the new ones are there.
   const shown = useRef(null);

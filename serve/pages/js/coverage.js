@@ -100,7 +100,7 @@ const COLUMNS = [
 // The minutes of a UTC day of one exchange: each kind of data as a strip, then the same as a table.
 function Day({ day, venue, rows, days, source }) {
   const start = Date.parse(`${day}T00:00:00Z`);
-  const path = `/api/gaps?venue=${encodeURIComponent(venue)}&start=${start}&end=${start + DAY_MS}`;
+  const path = `/api/gaps?venue=${encodeURIComponent(venue)}&start=${start}&range=1d`;
   const { data, error } = useAnswer(path);
   const index = days.indexOf(start);
   const panel = useRef();
@@ -108,7 +108,8 @@ function Day({ day, venue, rows, days, source }) {
   useEffect(() => {
     if (isKnown) panel.current.scrollIntoView({ block: "nearest" });
   }, [day, venue, isKnown]);
-  const newest = Math.min(start + DAY_MS, days.at(-1) === start ? start + lengthOf(rows, index) : start + DAY_MS);
+  // Minutes are counted from when a kind began to the last count, which is of this hour if the day is not over.
+  const counted = days.at(-1) === start ? Math.max(start, data?.recorded_since ?? 0) + mostMinutes(rows, index) * MINUTE_MS : start + DAY_MS;
   return html`<section class="panel" ref=${panel} aria-label=${`${venue}, ${day}`}><div class="bar-top"><h2>${venue}, ${format.day(start)}, minute by minute</h2>
       <span class="legend">${Object.keys(SAID).map((kind) => html`<span><i class=${`minute ${kind === "recorded" ? "known" : kind}`}></i>${SAID[kind]}</span>`)}</span>
       <${Link} class="mini" href=${withChoices({ day: null })}>Close<//></div>
@@ -116,14 +117,14 @@ function Day({ day, venue, rows, days, source }) {
     ${source && html`<div class="below"><${Source} id="gaps" path=${path} rows="rows" /></div>`}
     ${data && html`<div class="scroll" tabindex="0" role="region" aria-label="Minutes of the day"><table class="calendar day"><thead><tr><th scope="col">Kind</th>
       <th scope="col"><span class="hours">${HOURS.map((hour) => html`<span>${String(hour).padStart(2, "0")}:00</span>`)}</span></th><th scope="col">UTC</th></tr></thead>
-      <tbody>${rows.map((row) => html`<${Minutes} key=${row.endpoint} name=${row.endpoint} start=${start} until=${newest}
-        begun=${row.minutes[index] == null ? newest : newest - row.minutes[index] * MINUTE_MS}
+      <tbody>${rows.map((row) => html`<${Minutes} key=${row.endpoint} name=${row.endpoint} start=${start} until=${data.end}
+        begun=${row.minutes[index] == null ? data.end : counted - row.minutes[index] * MINUTE_MS}
         gaps=${data.rows.filter((gap) => gap.endpoint == null || gap.endpoint === row.endpoint)} />`)}</tbody></table></div>`}</section>
   ${data && html`<${Table} name="gaps" title="Not recorded, or not completely" first=${50} note=${format.zoneName()} none="Every minute that had begun was recorded." columns=${COLUMNS} rows=${data.rows} />`}`;
 }
 
-// How much of a day the kind that began first has.
-const lengthOf = (rows, index) => Math.max(0, ...rows.map((row) => row.minutes[index] ?? 0)) * MINUTE_MS;
+// Those of the kind that began first.
+const mostMinutes = (rows, index) => Math.max(0, ...rows.map((row) => row.minutes[index] ?? 0));
 
 export function View() {
   const window = chosen("window", WINDOWS[0]);

@@ -10,7 +10,8 @@ export const at = (values, bucket) =>
 export const choice = (name, label, values, otherwise = values[0]) => ({ name, label, values, otherwise });
 export const COIN = choice("c", "Coin", ["BTC", "ETH", "SOL", "XRP"]);
 export const RANGE = choice("range", "Range", ["1d", "7d", "30d", "90d"], "7d");
-const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h" };
+// The step of a range that is not chosen by itself.
+export const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
 
 // A chart of lines over the same times. `show` says a value, `lines` are [label, colour, values, kind].
 export function pane(key, title, unit, times, lines, show, more = {}) {

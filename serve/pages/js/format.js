@@ -93,6 +93,10 @@ export const stamp = (ms) => (ms == null ? NONE : `${day(ms)}, ${clock(ms)}`);
 export const span = (from, to) => `${stamp(from)} – ${day(from) === day(to) ? clock(to) : stamp(to)}`;
 export const zoneName = () => (inUtc() ? "UTC" : part(Date.now(), { timeZoneName: "short" }).split(" ").at(-1));
 
+// The steps of a series, in milliseconds, and the name of one.
+export const STEPS = { "1m": 60_000, "5m": 300_000, "15m": 900_000, "1h": 3_600_000, "4h": 14_400_000, "1d": 86_400_000 };
+export const stepOf = (ms) => Object.keys(STEPS).find((step) => STEPS[step] === ms);
+
 // Why nothing is known of a time, in words.
 export const REASONS = {
   recorder_down: "recorder was down",

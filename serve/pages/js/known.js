@@ -5,8 +5,9 @@ import { buckets } from "./chart.js";
 import * as format from "./format.js";
 
 // What was served is kept for as long as the finest tier, in these steps.
-const [HOUR_MS, KEPT_MS] = [3_600_000, 7 * 86_400_000];
-const STEPS = { 300000: "5m", 900000: "15m", 3600000: "1h", 14400000: "4h" };
+const KEPT_MS = 7 * 86_400_000;
+const KEPT_STEPS = ["5m", "15m", "1h", "4h"];
+const HOUR_MS = 3_600_000;
 
 export const knownAt = () => Number(chosen("known")) || null;
 
@@ -29,8 +30,8 @@ export function Then() {
 // The request for what was known then of the range of an answer, in its step; null where it cannot be asked. `newest` is
 // the time of the newest data.
 export function knownPath(path, answer, newest = answer?.end) {
-  const [known, step] = [knownAt(), STEPS[answer?.step]];
-  if (!known || !step || !newest) return null;
+  const [known, step] = [knownAt(), format.stepOf(answer?.step)];
+  if (!known || !KEPT_STEPS.includes(step) || !newest) return null;
   const start = Math.max(answer.start, newest - (newest % HOUR_MS) + HOUR_MS - KEPT_MS);
   const end = Math.min(answer.end, known);
   return start < end ? `${path}&start=${start}&end=${end}&step=${step}&as_known_at=${known}` : null;

@@ -2,6 +2,7 @@
 import { html } from "../vendor/preact/preact.js";
 import { marketAt } from "./address.js";
 import { Board } from "./board.js";
+import { negated, symmetric } from "./chart.js";
 import { always, boardAt, choice, pane } from "./declare.js";
 import * as format from "./format.js";
 import { Link } from "./parts.js";
@@ -12,11 +13,6 @@ const side = (title = "Side", value = "side") => ({
   show: (one) => html`<span class=${one === "long" ? "down" : "up"}>${one}</span>`,
 });
 const HOUR_MS = 3_600_000;
-const negated = (values) => values.map((value) => (value == null ? null : -value));
-const symmetric = (plot, low, high) => {
-  const most = Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0), 1) * 1.12;
-  return [-most, most];
-};
 const liquidations = {
   title: "Liquidations",
   names: { reported: "Reported", wallets: "Wallets on Hyperliquid", validation: "Liquidation map" },
@@ -70,7 +66,7 @@ const liquidations = {
             ["longs", "down", negated(long), "bars"],
           ],
           (value) => format.usd(value == null ? null : Math.abs(value)),
-          { gaps: before, range: symmetric, tick: (value, increment) => format.usdTick(Math.abs(value), increment) },
+          { gaps: before, range: symmetric(1), tick: (value, increment) => format.usdTick(Math.abs(value), increment) },
         ),
       ],
     };

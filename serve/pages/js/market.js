@@ -3,19 +3,17 @@ import { html } from "../vendor/preact/preact.js";
 import { coinAt, pageAt } from "./address.js";
 import { Board } from "./board.js";
 import { candles } from "./candles.js";
-import { buckets } from "./chart.js";
-import { choice, pane } from "./declare.js";
+import { buckets, negated } from "./chart.js";
+import { choice, pane, STEP_OF } from "./declare.js";
 import * as format from "./format.js";
 import { knownPath, withThen } from "./known.js";
 import { Link } from "./parts.js";
 import * as table from "./table.js";
 
-const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
 const METRICS = { perp: ["volume", "oi", "funding", "liquidations"], spot: ["volume"] };
 const metricsOf = (market, drawn) => [drawn === "candles" ? "candles" : "price", ...METRICS[market.split(":")[1]]].join();
 // The field whose values of then are drawn, of those with several.
 const FIELD = { liquidations: "short", candles: "close" };
-const negated = (values) => values.map((value) => (value == null ? null : -value));
 const size = (value) => format.usd(value == null ? null : Math.abs(value));
 
 // Each metric's pane: its title, its unit, and its lines of the values of its fields.
@@ -40,14 +38,13 @@ function paneOf(answer, metric, market) {
   const own = answer.series[metric];
   const [times, ...columns] = buckets({ ...answer, ...own }, own.fields);
   const values = Object.fromEntries(own.fields.map((field, place) => [field, columns[place]]));
-  const step = Object.entries(STEPS).find(([, ms]) => ms === answer.step)?.[0];
+  const step = format.stepOf(answer.step);
   const more = { gaps: own.gaps, explain: { metric, market, step } };
   if (metric === "candles") return candles(metric, "Price", "quote currency, traded", [times, ...columns], more);
   const [title, unit, lines, show, tick] = PANES[metric](values);
   return pane(metric, title, unit, times, lines, show, { tick, ...more });
 }
 
-const STEPS = { "1m": 60_000, "5m": 300_000, "15m": 900_000, "1h": 3_600_000, "4h": 14_400_000, "1d": 86_400_000 };
 const LEFT_OUT = {
   premiums: "of an exchange that is recorded for premiums alone",
   structured: "a structured token",

@@ -5,13 +5,12 @@ import { coinAt, explanationAt, pageAt } from "./address.js";
 import { useAnswer } from "./api.js";
 import { Board } from "./board.js";
 import { buckets, isFetched } from "./chart.js";
+import { STEP_OF } from "./declare.js";
 import * as format from "./format.js";
 import { knownPath, withThen } from "./known.js";
 import { Link, Notice } from "./parts.js";
 import * as table from "./table.js";
 
-const STEP_OF = { "1d": "5m", "7d": "1h", "30d": "1h", "90d": "4h", "1y": "1d" };
-const STEP_NAMES = { 60000: "1m", 300000: "5m", 900000: "15m", 3600000: "1h", 14400000: "4h", 86400000: "1d" };
 const COMPARED = ["price", "volume", "oi", "funding", "liquidations"];
 const last = (values, index) => (index == null ? values.findLast((value) => value != null) : values[index]) ?? null;
 
@@ -86,7 +85,7 @@ function boardOf(base, known) {
     `/api/series/${metric}?base=${encodeURIComponent(base)}&range=${encodeURIComponent(range)}&step=${STEP_OF[range] ?? "auto"}&coverage=1`;
   const byVenue = known.selectors.includes("base");
   const compared = COMPARED.includes(metric);
-  const explain = ({ step }, venue) => ({ metric, base: byVenue ? base : null, venue, step: STEP_NAMES[step] });
+  const explain = ({ step }, venue) => ({ metric, base: byVenue ? base : null, venue, step: format.stepOf(step) });
   const ofVenue = ({ t, step, start, end, gaps }, venue, arrays) => ({
     ...pane(venue, venue, "", { ...arrays, t, step, start, end }, fields, say, gapsOf(gaps, venue)),
     explain: explain({ step }, venue),

@@ -651,7 +651,7 @@ def test_a_day_of_the_calendar_opens_to_its_minutes(visit: Visit) -> None:
     strip.wait_for()
     assert f"day={day}" in page.url
     start = int(datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp() * 1000)
-    gaps = visit.json(f"/api/gaps?venue=binance&start={start}&end={start + 24 * HOUR}")["rows"]
+    gaps = visit.json(f"/api/gaps?venue=binance&start={start}&range=1d")["rows"]
     assert len(gaps) > 2
     own = [gap for gap in gaps if gap["endpoint"] in (None, "perp_tickers")]
     lengths = sum((gap["end"] - gap["start"]) // MINUTE for gap in own)
@@ -664,6 +664,37 @@ def test_a_day_of_the_calendar_opens_to_its_minutes(visit: Visit) -> None:
     expect(page.get_by_role("region", name="Not recorded").locator("tbody tr")).to_have_count(len(gaps))
     page.get_by_role("textbox", name="Minutes of").fill("2020-01-01")
     expect(page.get_by_role("region", name="binance, 2020-01-01").get_by_text("not begun").first).to_be_visible()
+
+
+@pytest.mark.requirement("pages:true")
+def test_a_day_is_drawn_from_when_each_kind_began(visit: Visit) -> None:
+    """The recording began at 10:00. Of tickers 90 minutes are counted so far, of books 30: they began an hour later.
+    The newest minute is that before 12:00, half an hour after the count."""
+    today = AS_OF_MS // (24 * HOUR) * 24 * HOUR
+
+    def counted(data: Any) -> None:
+        data["t"] = [today]
+        minutes = {"perp_tickers": [90], "order_books": [30]}
+        data["rows"] = [
+            {
+                **{name: [0] for name in data["rows"][0]},
+                "venue": "binance",
+                "endpoint": kind,
+                "minutes": of,
+                "recorded": of,
+            }
+            for kind, of in minutes.items()
+        ]
+
+    answer_with(visit, "**/api/coverage?*", counted)
+    since, until = today + 10 * HOUR, today + 12 * HOUR
+    answer_with(visit, "**/api/gaps?*", lambda data: data.update(recorded_since=since, end=until, rows=[]))
+    day = datetime.fromtimestamp(today / 1000, UTC).strftime("%Y-%m-%d")
+    page = visit.open(f"/coverage?venue=binance&day={day}", ".minutes rect")
+    for kind, x, width in (("perp_tickers", "600", "120"), ("order_books", "660", "60")):
+        strip = page.get_by_role("img", name=f"{kind}: whole").locator("rect")
+        expect(strip).to_have_count(1)
+        assert (strip.get_attribute("x"), strip.get_attribute("width")) == (x, width)
 
 
 @pytest.mark.requirement("pages:true")

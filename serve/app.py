@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import re
+import resource
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -15,12 +16,14 @@ from sanic.worker.loader import AppLoader
 from serve.contract.endpoint import Endpoint
 from serve.contract.errors import quote, suggestion
 from serve.endpoints import all_endpoints
-from serve.http.responses import METHODS, on_exception, wants_page
+from serve.http.responses import METHODS, error_response, on_exception, wants_page
 from serve.http.sanic import NormalizedRequest
 from serve.http.service import Service, Setup
 from serve.pages.pages import FILES_AT, FORMS, VIEWS
 
 MCP_PATH = "/mcp"
+# How long the head and body of a request may take, and how long a connection may wait for the next one.
+HEADERS_S, IDLE_S = 10, 75
 
 
 def bare_app(name: str) -> Sanic[Any, Any]:
@@ -28,6 +31,9 @@ def bare_app(name: str) -> Sanic[Any, Any]:
     app: Sanic[Any, Any] = Sanic(name, request_class=NormalizedRequest, configure_logging=False)
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
+    # Sanic's minute and two are many connections of one client that sends nothing. A reverse proxy must keep its own
+    # connections for less long than this, or it sends a request to one that is just being closed.
+    app.config.REQUEST_TIMEOUT, app.config.KEEP_ALIVE_TIMEOUT = HEADERS_S, IDLE_S
     app.error_handler.add(Exception, on_exception)
     return app
 
@@ -72,6 +78,9 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
 
     @app.exception(NotFound)
     async def unknown_path(request: Request, _: NotFound) -> HTTPResponse:
+        if isinstance(request, NormalizedRequest) and request.unparsed:
+            sent = quote(request.unparsed.decode(errors="replace"))
+            return error_response(400, f"{sent} is not a URL; send a path, as GET /api/markets")
         message = f"there is no {quote(request.path)}; GET / lists what there is{suggestion(request.path, paths)}"
         service: Service = request.app.ctx.service
         return await service.not_found(request, message)
@@ -156,6 +165,9 @@ def run_server(setup: Setup, host: str, port: int) -> None:
     One worker runs in this process. Several run in processes of their own behind one port, and share request counters
     and cached responses in Redis.
     """
+    # Each connection is a file: the usual limit of a process is meant for programs that wait with select().
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if setup.workers == 1:
         create_app(setup).run(host=host, port=port, single_process=True, access_log=False, motd=False)
         return

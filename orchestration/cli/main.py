@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -32,7 +33,8 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run a command."""
+    """Run a command. What it writes is its user's alone: raw responses, hashes of API keys, connection strings."""
+    os.umask(0o077)
     app(prog_name="tidemark")
 
 

@@ -92,8 +92,8 @@ SETTINGS = (
     Setting(
         "TIDEMARK_PUBLIC_HOSTS",
         "unset",
-        "Host names, comma-separated, under which a reverse proxy publishes `/mcp`; it answers no other `Host` or "
-        "`Origin` than these and this machine's own.",
+        "Host names, comma-separated, under which a reverse proxy publishes `/mcp` or Dagster's UI; these answer no "
+        "other `Host` or `Origin` than these and this machine's own.",
     ),
     Setting(
         "TIDEMARK_MCP_REVISION",

@@ -58,12 +58,12 @@ def dagster(settings: Settings) -> list[Command]:
         "--location-name",
         "tidemark",
     )
-    ui = ("-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
+    ui = ("-m", "orchestration.code_location.ui", "-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
     return [
         Command(name, (str(PROGRAMS / program), *words), environ(settings), settings.dagster_home)
         for name, program, words in (
             ("dagster-code", "dagster", code),
             ("dagster-daemon", "dagster-daemon", ("run", "-w", WORKSPACE)),
-            ("dagster-ui", "dagster-webserver", ui),
+            ("dagster-ui", Path(sys.executable).name, ui),
         )
     ]

@@ -15,6 +15,8 @@ import duckdb
 from orchestration.config import locks
 
 Report = Callable[[str], None]
+# In DuckDB's errors, which come as several types: of the file, of a commit, of a checkpoint.
+NO_SPACE = "No space left on device"
 WAIT_S = 120.0
 POLL_S = 0.1
 
@@ -29,6 +31,13 @@ class WriterBusyError(PipelineError):
 
 class UnreadableError(PipelineError):
     """A file cannot be opened as a DuckDB database."""
+
+
+class DiskFullError(PipelineError):
+    """A database could not be written, because its disk is full. What was committed before stays."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(f"the disk of {database} is full: nothing is lost; free some space and run this again")
 
 
 @contextmanager
@@ -73,7 +82,7 @@ def connection(
     holder: str = "another process",
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB database, waiting a while if another process holds its lock; UnreadableError if it is not a
-    database.
+    database, DiskFullError if it cannot be written because its disk is full.
 
     `resources` bounds DuckDB's threads and memory; by default DuckDB uses the whole machine.
 
@@ -86,6 +95,8 @@ def connection(
             con = duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
             break
         except duckdb.IOException as error:
+            if NO_SPACE in str(error):
+                raise DiskFullError(database) from error
             if "Could not set lock" not in str(error):
                 raise UnreadableError(
                     f"{database} cannot be opened: {error}; if the warehouse is damaged, `tidemark build --rebuild` "
@@ -100,5 +111,9 @@ def connection(
         if not checkpoint:
             con.execute("pragma disable_checkpoint_on_shutdown")
         yield con
+    except duckdb.Error as error:
+        if NO_SPACE in str(error):
+            raise DiskFullError(database) from error
+        raise
     finally:
         con.close()

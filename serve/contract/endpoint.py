@@ -29,8 +29,8 @@ Offline = Callable[[Values, Unavailable, Fallback], Body]
 class Endpoint:
     """One path. Clients may cache a response for `ttl` seconds; None: not at all, because it depends on the clock.
 
-    `budget` is the rate limit that its requests count against (limits.BUDGETS); None: they are not counted. A response
-    that is `followed` does not end: each edition adds the body that the query has there.
+    `budget` is the rate limit that its requests count against (limits.BUDGETS). A response that is `followed` does not
+    end: each edition adds the body that the query has there.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Endpoint:
     media: tuple[str, ...]
     resolve: Resolve | None
     offline: Offline | None
-    budget: str | None
+    budget: str
     followed: bool = False
 
     @property
@@ -75,7 +75,7 @@ def endpoint(
     resolve: Resolve | None = None,
     offline: Offline | None = None,
     params: Mapping[str, Param] | None = None,
-    budget: str | None = "general",
+    budget: str = "general",
     table: str | None = None,
     followed: bool = False,
 ) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
@@ -85,7 +85,7 @@ def endpoint(
     from the parsed values, the edition, and whether the request has a valid key; equal requests must have equal
     queries, which are the cache key. `offline` makes the body when no replica can be read, from the reason and
     what there is without a replica; without it the response is a 503. Every endpoint may also return
-    401, 503 and, with a budget, 429. `table` is the field with the rows of the response, whose form is then a
+    401, 429 and 503. `table` is the field with the rows of the response, whose form is then a
     parameter. A `followed` response goes on with the function's body in each edition; its parameter `since` is the
     edition that the client has.
     """

@@ -82,8 +82,7 @@ def _metric_line(metric: Metric) -> str:
 
 
 def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
-    budget = BUDGET_HEADERS if item.budget else {}
-    statuses = {*item.statuses, 401, 503, *((429,) if item.budget else ())} - {200}
+    statuses = {*item.statuses, 401, 429, 503} - {200}
     in_path = set(re.findall(r"{(\w+)}", item.path))
     return {
         "operationId": item.name,
@@ -91,9 +90,13 @@ def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
         "summary": item.summary,
         "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
         "responses": {
-            "200": {"description": item.summary, "headers": HEADERS | budget, "content": _content(item, catalog)},
-            **{str(status): _failure(status, budget) for status in sorted(statuses)},
-            **({"304": {"description": STATUS_TEXT[304], "headers": budget}} if item.ttl is not None else {}),
+            "200": {
+                "description": item.summary,
+                "headers": HEADERS | BUDGET_HEADERS,
+                "content": _content(item, catalog),
+            },
+            **{str(status): _failure(status) for status in sorted(statuses)},
+            **({"304": {"description": STATUS_TEXT[304], "headers": BUDGET_HEADERS}} if item.ttl is not None else {}),
         },
     }
 
@@ -102,8 +105,8 @@ def _content(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
     return {media: {"schema": item.schema_for(catalog)} if media == "application/json" else {} for media in item.media}
 
 
-def _failure(status: int, budget: dict[str, Any]) -> dict[str, Any]:
-    headers = {**budget, **(RETRY if status in (429, 503) else {})}
+def _failure(status: int) -> dict[str, Any]:
+    headers = {**BUDGET_HEADERS, **(RETRY if status in (429, 503) else {})}
     return {"description": STATUS_TEXT[status], "headers": headers, "content": {"application/json": {"schema": ERROR}}}
 
 

@@ -24,6 +24,14 @@ def encode_headers(headers: Mapping[str, str]) -> bytes:
     return "".join(f"\r\n{name}: {value}" for name, value in headers.items()).encode()
 
 
+@dataclass(eq=False)
+class _Work:
+    """A response that is being made, and how many wait for it."""
+
+    task: asyncio.Task["StoredResponse"]
+    waiting: int = 0
+
+
 @dataclass(frozen=True)
 class StoredResponse:
     """A body in one content encoding, with its headers."""
@@ -67,7 +75,7 @@ class ResponseCache:
         self.max_bytes = max_bytes
         self.size = 0
         self._sizes: OrderedDict[str, int] = OrderedDict()
-        self._building: dict[str, asyncio.Task[StoredResponse]] = {}
+        self._building: dict[str, _Work] = {}
 
     def get(self, key: str) -> StoredResponse | None:
         """The cached response of `key`."""
@@ -78,18 +86,30 @@ class ResponseCache:
     ) -> StoredResponse:
         """The cached response of `key`; without one, the first caller computes it and the others wait for that.
 
-        A failure is raised to all of them and not cached. `local`: not shared with other workers.
+        A failure is raised to all of them and not cached; what no client waits for any more is not made. `local`: not
+        shared with other workers.
         """
         cached = self.get(key)
         if cached is not None:
             return cached
-        task = self._building.get(key)
-        if task is None:
-            task = asyncio.create_task(self._make(key, make, None if local else self.redis))
-            self._building[key] = task
-            task.add_done_callback(lambda _: self._building.pop(key, None))
-        # Shielded: a client that disconnects must not cancel it for the others.
-        return await asyncio.shield(task)
+        work = self._building.get(key)
+        if work is None:
+            work = _Work(asyncio.create_task(self._make(key, make, None if local else self.redis)))
+            self._building[key] = work
+            work.task.add_done_callback(lambda _: self._forget(key, work))
+        work.waiting += 1
+        try:
+            # Shielded: a client that disconnects must not cancel it for the others.
+            return await asyncio.shield(work.task)
+        finally:
+            work.waiting -= 1
+            if not work.waiting and not work.task.done():
+                self._forget(key, work)  # Who asks now begins it again.
+                work.task.cancel()
+
+    def _forget(self, key: str, work: _Work) -> None:
+        if self._building.get(key) is work:
+            del self._building[key]
 
     async def _make(
         self, key: str, make: Callable[[], Awaitable[StoredResponse]], redis: RedisStore | None

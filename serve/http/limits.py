@@ -30,7 +30,15 @@ class Budget(NamedTuple):
     keyed: int | None
 
 
-BUDGETS = {"series": Budget(30, 120), "general": Budget(120, None), "mcp": Budget(60, None)}
+# `status` leaves room for monitoring beside people; `pages` counts pages, their files, documents and unknown paths: the
+# first look at a page is some twenty requests.
+BUDGETS = {
+    "series": Budget(30, 120),
+    "general": Budget(120, None),
+    "status": Budget(300, None),
+    "pages": Budget(1200, None),
+    "mcp": Budget(60, None),
+}
 CHALLENGE = {"www-authenticate": 'ApiKey realm="tidemark"'}
 BAD_KEY = "the API key is not valid: it is unknown or revoked; leave X-API-Key and api_key out to ask without one"
 
@@ -41,9 +49,6 @@ class RateLimit(NamedTuple):
     headers: Mapping[str, str]
     lines: bytes
     exceeded: bool
-
-
-UNLIMITED = RateLimit(MappingProxyType({}), b"", exceeded=False)
 
 
 class Access(NamedTuple):
@@ -70,7 +75,7 @@ class Admission:
         self._minute = 0
         self._counts: dict[str, int] = {}
 
-    async def admit(self, request: Request, budget: str | None) -> Access:
+    async def admit(self, request: Request, budget: str) -> Access:
         """Count the request; raises 401 for an invalid key and 429 for an exceeded budget, which are not counted."""
         in_url, query_string = False, request.query_string
         texts = request.headers.getall("x-api-key") if "x-api-key" in request.headers else []
@@ -100,20 +105,18 @@ class Admission:
             raise ApiError(401, BAD_KEY, dict(CHALLENGE))
         return found
 
-    async def charge(self, request: Request, budget: str | None, key_id: str | None, in_url: bool = False) -> RateLimit:
+    async def charge(self, request: Request, budget: str, key_id: str | None, in_url: bool = False) -> RateLimit:
         """Count one request by key or, without one, by address; raises 429 if the budget is exceeded."""
         rate_limit = await self._rate_limit(request, budget, key_id, count=True)
         if rate_limit.exceeded:
-            more = "" if key_id or not budget or not BUDGETS[budget].keyed else "; an API key raises it"
+            more = "" if key_id or not BUDGETS[budget].keyed else "; an API key raises it"
             limit, reset = rate_limit.headers["x-ratelimit-limit"], rate_limit.headers["x-ratelimit-reset"]
             message = f"more than {limit} requests in this minute{more}"
             raise _refused(429, message, in_url, {**rate_limit.headers, "retry-after": reset})
         return rate_limit
 
-    async def refund(self, request: Request, budget: str | None, access: Access) -> RateLimit:
+    async def refund(self, request: Request, budget: str, access: Access) -> RateLimit:
         """Take back that the request was counted: the client had the response."""
-        if budget is None:
-            return UNLIMITED
         limit, who = self._counter(request, budget, access.key_id)
         minute, second = divmod(int(time.time()), WINDOW_S)
         used = await self.redis.uncount(f"limit:{who}:{minute}", 2 * WINDOW_S) if self.redis else None
@@ -122,10 +125,8 @@ class Admission:
             self._counts[who] = used
         return _describe(budget, limit, limit - used, WINDOW_S - second)
 
-    async def _rate_limit(self, request: Request, budget: str | None, key_id: str | None, count: bool) -> RateLimit:
+    async def _rate_limit(self, request: Request, budget: str, key_id: str | None, count: bool) -> RateLimit:
         """The rate limit of the caller; `count` False: without counting this request."""
-        if budget is None:
-            return UNLIMITED
         limit, who = self._counter(request, budget, key_id)
         minute, second = divmod(int(time.time()), WINDOW_S)
         used = None

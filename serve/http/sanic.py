@@ -15,24 +15,32 @@ from sanic.response import HTTPResponse
 # Percent-encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
 UNRESERVED = re.compile(rb"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
 
+# The path of no route.
+NOWHERE = b"/*"
+
 
 class NormalizedRequest(Request):
-    """A request for which /api/%6Darkets is /api/markets, and whose URL need not parse.
+    """A request for which /api/%6Darkets is /api/markets, and whose URL need not parse: `unparsed` has such a URL.
 
     Sanic's router compares paths as they were sent, and Sanic answers a URL that does not parse by closing the
     connection. By the public argument `request_class` of the application.
     """
 
-    __slots__ = ()
+    __slots__ = ("unparsed",)
 
-    def __init__(self, url_bytes: bytes, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, url_bytes: bytes, headers: Any, version: str, method: str, *args: Any, **kwargs: Any) -> None:
         if b"%" in url_bytes:
             path, mark, query = url_bytes.partition(b"?")
             url_bytes = UNRESERVED.sub(lambda match: unquote_to_bytes(match[0]), path) + mark + query
+        self.unparsed = b""
         try:
-            super().__init__(url_bytes, *args, **kwargs)
+            # The whole server, which only OPTIONS is for: to the router it would be the index.
+            if url_bytes == b"*" and method != "OPTIONS":
+                raise BadURL("* names no path")
+            super().__init__(url_bytes, headers, version, method, *args, **kwargs)
         except BadURL:
-            super().__init__(b"*", *args, **kwargs)
+            self.unparsed = url_bytes
+            super().__init__(NOWHERE, headers, version, method, *args, **kwargs)
 
 
 class PreparedResponse(HTTPResponse):

@@ -39,7 +39,7 @@ from serve.http.responses import (
     respond,
     wants_page,
 )
-from serve.pages.pages import FILES_AT, PAGE_HEADERS, Pages, data_request, leads_nowhere
+from serve.pages.pages import DOCUMENT_HEADERS, FILES_AT, PAGE_HEADERS, Pages, data_request, leads_nowhere
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.store import NO_METRICS, Store
@@ -319,11 +319,12 @@ class Service:
     async def _admitted(
         self, request: Request, answer: Callable[[bool], Coroutine[Any, Any, HTTPResponse]]
     ) -> HTTPResponse:
-        """A response without a budget; `answer` receives whether the URL has a key, which forbids caching."""
+        """A response of no endpoint; `answer` receives whether the URL has a key, which forbids caching. It is counted,
+        but its budget is only named when it is exceeded."""
         if request.method == "OPTIONS":
             return options_response()
         try:
-            access = await self.admission.admit(request, None)
+            access = await self.admission.admit(request, "pages")
         except ApiError as refused:
             return error_response(refused.status, refused.message, refused.headers)
         return await answer(access.in_url)
@@ -362,7 +363,7 @@ class Service:
                 return self._missing(request, message, private)
             if not name and not request.path.endswith("/"):
                 return redirect(f"{at}/", status=308)
-            return await self._file(request, path, private, frame=self.framed[at])
+            return await self._file(request, path, private, DOCUMENT_HEADERS, frame=self.framed[at])
 
         return await self._admitted(request, found)
 

@@ -2,9 +2,9 @@
 
 import logging
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -17,10 +17,12 @@ from serve.contract.errors import ApiError, argument_details, nearest, quote, su
 from serve.contract.openapi import API_VERSION
 from serve.contract.parameters import without_key
 from serve.http.cache import StoredResponse
+from serve.http.hosts import Hosts
 from serve.http.limits import Admission
 from serve.http.service import RETRY_AFTER_S, Service
 from serve.mcp import modern as mcp_modern
 from serve.mcp.jsonrpc import Message, RpcError, error_response, read_message, response
+from serve.mcp.slots import Slots
 from serve.mcp.tool import Tool, envelope, unavailable
 from serve.mcp.tools import TOOLS
 from serve.replica.edition import Edition, Reader
@@ -28,10 +30,8 @@ from serve.replica.unavailable import Unavailable
 
 REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; the first is the response to an unknown one
 MAX_REQUEST, MAX_RESULT = 32 * 1024, 1024 * 1024
-MAX_CALLS = 4
 # JSON-RPC reserves -32000 to -32019 for servers.
 TOO_MANY, REFUSED = -32010, -32011
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ALLOW = {"allow": "POST"}
 METHODS = ("initialize", "ping", "tools/list", "tools/call")
 EXPOSED = "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy"
@@ -79,9 +79,9 @@ class Mcp:
 
     def __init__(self, service: Service, hosts: tuple[str, ...], revision: str) -> None:
         self.service = service
-        self.hosts = frozenset((*LOOPBACK, *hosts))
+        self.hosts = Hosts(hosts)
         self.modern = revision == mcp_modern.REVISION
-        self.calls = 0
+        self.slots = Slots()
 
     async def handle(self, request: Request, too_large: bool = False) -> HTTPResponse:
         """Answer one request of any HTTP method. `too_large`: its body was not read."""
@@ -108,10 +108,10 @@ class Mcp:
         """Refuse requests from pages of other sites and for foreign host names (DNS rebinding), which a browser sends
         without its user's knowledge. Allowed origins get CORS headers."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        if _hostname(f"//{host}") not in self.hosts:
+        if not self.hosts.has(host):
             raise RpcError(403, REFUSED, f"Host {quote(host)} is not this server: see TIDEMARK_PUBLIC_HOSTS")
         if origin is not None:
-            if _hostname(origin) not in self.hosts:
+            if not self.hosts.has_origin(origin):
                 raise RpcError(403, REFUSED, f"Origin {quote(origin)} may not ask: see TIDEMARK_PUBLIC_HOSTS")
             headers |= {
                 "access-control-allow-origin": origin,
@@ -204,15 +204,11 @@ class Mcp:
         except (RpcError, ApiError) as error:
             await asked.count(admission, "mcp")
             raise _wrong_arguments(error) from None
-        if self.calls >= MAX_CALLS:
-            raise ApiError(429, f"more than {MAX_CALLS} calls at the same time", {"retry-after": "1"})
-        self.calls += 1
         edition = None
         try:
             with self.service.store.current() as edition:
                 query = tool.resolve(values, edition, asked.key_id is not None)
-                await asked.count(admission, "series")
-                text = await self._envelope(tool, query, edition, asked.request)
+                text = await self._envelope(asked, tool, query, edition)
             return _tool_result(text, False, asked.version)
         except Unavailable as outage:
             await asked.count(admission, "series")
@@ -223,12 +219,13 @@ class Mcp:
                 raise
             await asked.count(admission, "mcp")
             raise _wrong_arguments(error) from None
-        finally:
-            self.calls -= 1
 
-    async def _envelope(self, tool: Tool, query: Any, edition: Edition, request: Request) -> bytes:
-        """The response of this edition, computed at most twice: while it is fresh, and once it is stale."""
+    async def _envelope(self, asked: Call, tool: Tool, query: Any, edition: Edition) -> bytes:
+        """The response of this edition, computed at most twice: while it is fresh, and once it is stale. Only a call
+        that computes takes a slot."""
+        request, admission, cache = asked.request, self.service.admission, self.service.cache
         origin = f"{request.scheme}://{request.headers['host']}"
+        key = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
 
         async def cached(stale: bool) -> StoredResponse:
             def compute(reader: Reader) -> StoredResponse:
@@ -239,10 +236,12 @@ class Mcp:
             async def make() -> StoredResponse:
                 return await self.service.store.execute(edition, compute)
 
-            asked = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
-            return await self.service.cache.build(f"{asked}|stale" if stale else asked, make)
+            return await cache.build(f"{key}|stale" if stale else key, make)
 
-        found = await cached(stale=False)
+        client = asked.key_id or admission.clients.name(request)
+        async with self.slots.of(client) if cache.get(key) is None else nullcontext():
+            await asked.count(admission, "series")
+            found = await cached(stale=False)
         until = found.headers.get("fresh-until")
         if until and time.time() * 1000 > int(until):
             found = await cached(stale=True)
@@ -267,13 +266,6 @@ def _check_http(request: Request, too_large: bool) -> None:
         raise RpcError(406, INVALID_REQUEST, text)
     if too_large or len(request.body) > MAX_REQUEST:
         raise RpcError(413, INVALID_REQUEST, f"the body is too large: at most {MAX_REQUEST} bytes are read")
-
-
-def _hostname(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
 
 
 def _tool(name: str) -> Tool:

@@ -6,12 +6,13 @@ when its last request has ended: only then can the publisher write that file aga
 
 import asyncio
 import contextlib
+import errno
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,8 +33,25 @@ QUEUE = 256
 # Editions whose states are remembered: an hour of them.
 REMEMBERED = 60
 NO_METRICS = Catalog()
+# The system's errors, and DuckDB's words for them, when this process may open no more files.
+NO_MORE_FILES, NO_MORE_FILES_TEXT = (errno.EMFILE, errno.ENFILE), "Too many open files"
 T = TypeVar("T")
 log = logging.getLogger("tidemark.serve")
+
+
+@dataclass(eq=False)
+class _Query:
+    """One function that runs or waits for a thread: since when, what it reads with, and whether nobody wants it."""
+
+    submitted: float
+    reader: Reader | None = None
+    unwanted: bool = False
+
+    def stop(self) -> None:
+        """End its statement; one that ends at this moment has closed its cursor."""
+        if self.reader:
+            with contextlib.suppress(duckdb.Error):
+                self.reader.interrupt()
 
 
 class Store:
@@ -62,7 +80,7 @@ class Store:
         self._failing_since: float | None = None
         self._reported = ""
         self._open_paths: set[Path] = set()
-        self._running: dict[int, tuple[float, Reader]] = {}
+        self._running: set[_Query] = set()
         self._asked = 0
         self._states: dict[int, dict[str, str]] = {}
         self._polling: asyncio.Task[None] | None = None
@@ -99,39 +117,47 @@ class Store:
 
     async def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
         """Run `fn` in a worker thread on `edition`, which stays open until it returns, within the time limit, in which
-        it also waits for the thread. Raises Busy if too many wait."""
+        it also waits for the thread. Cancelling ends it. Raises Busy if too many wait."""
         loop = asyncio.get_running_loop()
         if self._asked >= WORKERS + QUEUE:
             raise Busy(f"{QUEUE} queries wait already")
         edition.readers += 1
         self._asked += 1
-        future = self.pool.submit(self._run, edition, fn, time.monotonic())
+        query = _Query(time.monotonic())
+        future = self.pool.submit(self._run, edition, fn, query)
         # Not in a `finally`: when the awaiting task is cancelled, the thread is still reading.
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._answered, edition))
-        return await self._answer(edition, future)
+        return await self._answer(edition, future, query)
 
-    async def _answer(self, edition: Edition, future: "Future[T]") -> T:
+    async def _answer(self, edition: Edition, future: "Future[T]", query: _Query) -> T:
         try:
             return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            query.unwanted = True
+            query.stop()
+            raise
         except duckdb.InterruptException:
             raise Unavailable(f"a query took longer than {self.query_limit_s:g} s") from None
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:
+            if _no_more_files(error):
+                raise Busy("the server has too many files and connections open") from error
+            if isinstance(error, OSError):
+                raise
             self._report(f"edition {edition.edition_id} cannot be read: {error}")
             if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
                 self._reopen(edition)
             raise Unavailable("the replica cannot be read") from error
 
-    def _run(self, edition: Edition, fn: Callable[[Reader], T], submitted: float) -> T:
-        if time.monotonic() - submitted > self.query_limit_s:
+    def _run(self, edition: Edition, fn: Callable[[Reader], T], query: _Query) -> T:
+        if time.monotonic() - query.submitted > self.query_limit_s:
             raise Busy(f"no answer was begun within {self.query_limit_s:g} s")
-        reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes)
-        thread = threading.get_ident()
-        self._running[thread] = (submitted, reader)
+        query.reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes)
+        self._running.add(query)
         try:
-            return fn(reader)
+            return fn(query.reader)
         finally:
-            del self._running[thread]
-            reader.close()
+            self._running.discard(query)
+            query.reader.close()
 
     def _answered(self, edition: Edition) -> None:
         self._asked -= 1
@@ -152,11 +178,9 @@ class Store:
 
     def _interrupt_queries(self, longer_than_s: float) -> None:
         now = time.monotonic()
-        for started, reader in list(self._running.values()):
-            if now - started > longer_than_s:
-                # A query that ends at this moment has closed its cursor.
-                with contextlib.suppress(duckdb.Error):
-                    reader.interrupt()
+        for query in list(self._running):
+            if query.unwanted or now - query.submitted > longer_than_s:
+                query.stop()
 
     async def _follow(self) -> None:
         """Open the edition that current.json names, unless it is open."""
@@ -193,6 +217,8 @@ class Store:
 
     def _fail(self, message: str, error: Exception) -> None:
         self._report(f"{message}: {error!r}")
+        if _no_more_files(error):
+            return  # This says nothing of the file: the edition stays until it can be looked at again.
         self._failing_since = self._failing_since or time.monotonic()
         if self.edition is None or time.monotonic() - self._failing_since > GRACE_S:
             self._adopt(None, Unavailable(message))
@@ -227,3 +253,7 @@ class Store:
         if edition.retired and not edition.readers:
             edition.connection.close()
             self._open_paths.discard(edition.path)
+
+
+def _no_more_files(error: Exception) -> bool:
+    return getattr(error, "errno", None) in NO_MORE_FILES or NO_MORE_FILES_TEXT in str(error)

@@ -19,6 +19,7 @@ DOCUMENTED = {
     "dbt_common": set[str](),
     "dagster": {"dagster"},
     "dagster_dbt": {"dagster_dbt", "dagster_dbt.errors"},
+    "dagster_webserver": set[str](),
     "dlt": {"dlt", "dlt.common.configuration.specs", "dlt.destinations"},
     "great_expectations": {"great_expectations", "great_expectations.expectations", "great_expectations.checkpoint"},
     "sanic": {"sanic", "sanic.exceptions", "sanic.request", "sanic.response", "sanic.worker.loader"},

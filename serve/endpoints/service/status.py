@@ -164,8 +164,7 @@ def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) ->
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
 
-# Not counted against a budget: monitoring polls it.
-@endpoint("/api/status", ttl=None, budget=None, statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
+@endpoint("/api/status", ttl=None, budget="status", statuses=(200, 400), schema=SCHEMA, offline=nothing_readable)
 def status(query: Values, db: Reader) -> Body:
     """State of the service: edition, its age, recorder and build lag, each venue's last good minute, error and missing
     markets, the rows that quality checks marked as suspect, the responses in quarantine, and the progress of the

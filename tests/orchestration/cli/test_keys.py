@@ -14,7 +14,8 @@ from tests.support.command import TIDEMARK
 
 @pytest.mark.requirement("keys:hashed", "keys:cli")
 def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:
-    env = {**os.environ, "TIDEMARK_HOME": str(tmp_path)}
+    home = tmp_path / "home"
+    env = {**os.environ, "TIDEMARK_HOME": str(home)}
 
     def keys(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([TIDEMARK, "keys", *words], env=env, capture_output=True, text=True, check=False)
@@ -24,8 +25,8 @@ def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:
     text = made.stdout.strip()
     assert made.returncode == 0
     assert re.fullmatch(r"tm_[\w-]{43}", text)
-    file = tmp_path / "keys.json"
-    assert file.stat().st_mode & 0o777 == 0o600
+    file = home / "keys.json"
+    assert [path.stat().st_mode & 0o777 for path in (home, file)] == [0o700, 0o600]
     assert text not in file.read_text()
     (kept,) = json.loads(file.read_text())["keys"]
     assert (kept["sha256"], kept["name"], kept["revoked_ms"]) == (digest(text), "Ada's notebook", None)

@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestration.warehouse.writer import UnreadableError, WriterBusyError, connection, literals, writer_lock
+from orchestration.warehouse.writer import (
+    DiskFullError,
+    UnreadableError,
+    WriterBusyError,
+    connection,
+    literals,
+    writer_lock,
+)
 from tests.support.pipeline.landed import quiet
 
 
@@ -66,3 +74,38 @@ def test_what_is_not_checkpointed_is_in_the_log_and_is_read(tmp_path: Path) -> N
     with connection(str(path)) as con:
         assert con.execute("from kept").fetchall() == [(1,)]
     assert not path.with_name("warehouse.duckdb.wal").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 4 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("a disk of a few megabytes cannot be mounted here, which only root may")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+FILL = "create or replace table much as select range as n, uuid()::varchar as text from range(200000)"
+
+
+@pytest.mark.parametrize("fill", [FILL, f"{FILL}; checkpoint", f"begin; {FILL}; commit; force checkpoint"])
+def test_a_full_disk_is_one_sentence_and_what_was_there_stays(small_disk: Path, fill: str) -> None:
+    database = small_disk / "warehouse.duckdb"
+    with connection(str(database)) as con:
+        con.execute("create table few as select 1 as n")
+    with (
+        pytest.raises(DiskFullError, match=f"the disk of {database} is full: nothing is lost"),
+        connection(str(database)) as con,
+    ):
+        con.execute(fill)
+    with connection(str(database)) as con:
+        assert con.execute("from few").fetchall() == [(1,)]
+
+
+def test_a_disk_that_is_full_from_the_start(small_disk: Path) -> None:
+    (small_disk / "all").write_bytes(bytes(4 << 20))
+    with pytest.raises(DiskFullError, match="is full"), connection(str(small_disk / "new.duckdb")):
+        raise AssertionError("it is never open")

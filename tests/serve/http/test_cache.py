@@ -49,6 +49,32 @@ async def test_equal_requests_are_computed_once_even_if_the_first_client_leaves(
     assert built == [1]
 
 
+@pytest.mark.requirement("http:unwanted")
+async def test_what_no_client_waits_for_is_not_made_and_who_asks_then_begins_it_again() -> None:
+    cache, begun, go = ResponseCache(), asyncio.Event(), asyncio.Event()
+    ended = []
+
+    async def make() -> StoredResponse:
+        begun.set()
+        try:
+            await go.wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return body(10)
+
+    waiting = [asyncio.create_task(cache.build("key", make)) for _ in range(3)]
+    await begun.wait()
+    for left in waiting:
+        left.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    again = asyncio.create_task(cache.build("key", make))
+    await asyncio.sleep(0)
+    go.set()
+    assert await again == body(10)
+    assert ended == ["cancelled"]
+
+
 @pytest.mark.requirement("http:stampede")
 async def test_a_failure_is_raised_to_all_and_not_cached() -> None:
     cache = ResponseCache()

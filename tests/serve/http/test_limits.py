@@ -1,5 +1,7 @@
 """Rate limits by client address and by key, within a minute of the clock."""
 
+import contextlib
+import http.client
 import time
 
 import pytest
@@ -66,6 +68,38 @@ def test_the_other_endpoints_share_a_second_bucket(api: Api) -> None:
     answers = in_one_minute(scenario)
     assert [budget(answer)[1] for answer in answers] == [max(0, 119 - n) for n in range(123)]
     assert [answer.status for answer in answers] == [200] * 120 + [429] * 3
+
+
+@pytest.mark.requirement("limits:counted")
+@pytest.mark.parametrize(("path", "name"), [("/api/status", "status"), ("/docs", "pages")])
+def test_status_and_pages_are_counted_too(api: Api, path: str, name: str) -> None:
+    def scenario() -> list[Answer]:
+        who = some_address()
+        return [api.get(path, X_Forwarded_For=who) for _ in range(5)]
+
+    answers = in_one_minute(scenario)
+    assert [answer.status for answer in answers] == [200] * 5
+    limit = BUDGETS[name].limit
+    # A page names its budget only when it is exceeded.
+    named = [budget(answer) for answer in answers if "x-ratelimit-limit" in answer.headers]
+    assert named == ([(limit, limit - 1 - n) for n in range(5)] if name == "status" else [])
+
+
+@pytest.mark.requirement("limits:counted")
+def test_a_client_that_asks_for_too_many_pages_is_refused(api: Api) -> None:
+    def scenario() -> list[int]:
+        who = some_address()
+        connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
+        with contextlib.closing(connection):
+            statuses = []
+            for _ in range(BUDGETS["pages"].limit + 2):
+                connection.request("GET", "/nowhere", headers={"X-Forwarded-For": who})
+                response = connection.getresponse()
+                response.read()
+                statuses.append(response.status)
+            return statuses
+
+    assert in_one_minute(scenario) == [404] * BUDGETS["pages"].limit + [429] * 2
 
 
 @pytest.mark.requirement("limits:windows")

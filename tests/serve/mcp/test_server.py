@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -60,7 +61,8 @@ def test_pages_of_other_sites_are_refused(mcp: Mcp) -> None:
     ("host", "status"),
     [("localhost", 200), ("localhost:1", 200), ("127.0.0.1:99", 200), ("[::1]:8080", 200), ("mcp.example.org", 200),
      ("MCP.example.org:443", 200), ("evil.example.com", 403), ("localhost.evil.example", 403), ("x@evil.example", 403),
-     ("[", 403), ("", 403), ("169.254.169.254", 403)],
+     ("localhost:x", 403), ("evil@localhost", 403), ("localhost/x", 403), ("localhost?x", 403), ("localhost:1:2", 403),
+     ("::1", 403), ("[", 403), ("", 403), ("169.254.169.254", 403)],
 )  # fmt: skip
 def test_names_that_only_pretend_to_be_this_machine_are_refused(mcp: Mcp, host: str, status: int) -> None:
     assert mcp.send(PING, Host=host).status == status
@@ -286,20 +288,30 @@ def test_a_replica_that_is_lost_and_comes_back(serving: Path) -> None:
 
 
 @pytest.mark.requirement("mcp:concurrent", "mcp:429")
-def test_a_fifth_call_at_once_is_refused(serving: Path) -> None:
+def test_a_fifth_call_of_a_client_at_once_is_refused_and_others_are_served(serving: Path) -> None:
     with duckdb.connect(str(serving / "replica_a.duckdb")) as con:
         con.execute(SLOW)
     with running(serving, free_port()) as api, concurrent.futures.ThreadPoolExecutor(4) as clients:
-        mcp = Mcp(api)
+        mcp, who, hours_asked = Mcp(api), some_address(), itertools.count(1)
+        cached = {"name": "market_snapshot", "arguments": {"base": "BTC"}}
+        assert mcp.ask("tools/call", cached).status == 200
+
+        def read_another() -> Any:
+            """A call that nobody made before."""
+            call = {"name": "oi_history", "arguments": {"base": "BTC", "range": f"{next(hours_asked)}h"}}
+            return mcp.ask("tools/call", call, X_Forwarded_For=who)
 
         def read_spikes(hours: int) -> Any:
             """A call that lasts long; refused where the ones below were there first, then asked again."""
             slow = {"name": "spike_feed", "arguments": {"range": f"{hours}h"}}
-            return until(lambda: mcp.ask("tools/call", slow), lambda answer: answer.status == 200).json["result"]
+            asked = until(lambda: mcp.ask("tools/call", slow, X_Forwarded_For=who), lambda answer: answer.status == 200)
+            return asked.json["result"]
 
         slow = [clients.submit(read_spikes, hours) for hours in range(1, 5)]
-        call = {"name": "market_snapshot", "arguments": {"base": "BTC"}}
-        answer = until(lambda: mcp.ask("tools/call", call), lambda answer: answer.status == 429)
+        answer = until(read_another, lambda answer: answer.status == 429)
+        # What is cached takes no place, and another client has places of its own.
+        assert mcp.ask("tools/call", cached, X_Forwarded_For=who).json["result"]["isError"] is False
+        assert mcp.ask("tools/call", {"name": "oi_history", "arguments": {"base": "ETH"}}).status == 200
         assert (answer.json["id"], answer.json["error"]["code"]) == (7, -32010)
         assert int(answer.headers["retry-after"]) >= 1
         assert "4 calls" in answer.json["error"]["message"]
@@ -308,7 +320,7 @@ def test_a_fifth_call_at_once_is_refused(serving: Path) -> None:
         assert mcp.wrong("market_snapshot", {})["code"] == -32602
         assert mcp.result("ping") == {}
         assert all(future.result()["isError"] for future in slow)
-        until(lambda: mcp.ask("tools/call", call).status, lambda status: status == 200)
+        until(lambda: read_another().status, lambda status: status == 200)
 
 
 @contextlib.asynccontextmanager

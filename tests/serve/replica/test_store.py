@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import resource
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from serve.replica.edition import Reader
 from serve.replica.store import WORKERS, Store
 from serve.replica.unavailable import Busy, Unavailable
 from tests.support.replica.replica import AS_OF_MS, MINUTE, wait_for_lock, write_pointer
@@ -273,6 +276,69 @@ async def test_the_limit_of_a_query_begins_when_it_is_asked(tmp_path: Path) -> N
             await late
         assert await asyncio.gather(*held) == [True] * WORKERS
     assert begun == []
+    await store.stop()
+
+
+@pytest.mark.requirement("http:unwanted", "edition:released")
+async def test_a_query_that_nobody_waits_for_is_ended_and_one_that_waits_is_not_begun(tmp_path: Path) -> None:
+    publish(tmp_path / "serving", 1)
+    store, running_now = Store(tmp_path / "serving", lambda: None, query_limit_s=600), threading.Semaphore(0)
+
+    def run_for_ever(db: Reader) -> object:
+        running_now.release()
+        return db.value("select count(*) from range(100000000000) where range % 7 = 3")
+
+    await store.start()
+    with store.current() as edition:
+        held = [asyncio.create_task(store.execute(edition, run_for_ever)) for _ in range(WORKERS)]
+        begun: list[bool] = []
+        waiting = asyncio.create_task(store.execute(edition, lambda _: begun.append(True)))
+        for _ in held:
+            await asyncio.to_thread(running_now.acquire)
+        for task in (waiting, *held):
+            task.cancel()
+        await asyncio.gather(waiting, *held, return_exceptions=True)
+        assert await store.execute(edition, lambda db: db.value("select edition_id from edition")) == 1
+    assert begun == []
+    await store.stop()
+    wait_for_lock(tmp_path / "serving" / "replica_b.duckdb")
+
+
+@pytest.mark.requirement("edition:recovers")
+async def test_an_edition_stays_while_no_more_files_may_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serve.replica.store.GRACE_S", 0.0)
+    publish(tmp_path / "serving", 1)
+    changes: list[int | None] = []
+    second = asyncio.Event()
+
+    def on_change() -> None:
+        changes.append(store.edition.edition_id if store.edition else None)
+        if changes[-1] == 2:
+            second.set()
+
+    store = Store(tmp_path / "serving", on_change)
+    await store.start()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    publish(tmp_path / "serving", 2)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.open(os.devnull, os.O_RDONLY)
+        for _ in range(3):
+            await store._follow()
+        assert changes == [1]
+        with store.current() as edition:
+            assert await store.execute(edition, lambda db: db.value("select edition_id from edition")) == 1
+            with pytest.raises(Busy, match="too many files"):
+                await store.execute(edition, lambda _: (tmp_path / "serving" / "current.json").read_bytes())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    await second.wait()
+    assert changes == [1, 2]
     await store.stop()
 
 

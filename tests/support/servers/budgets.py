@@ -1,5 +1,6 @@
 """The rate-limit headers of a response."""
 
+from serve.http.limits import BUDGETS
 from tests.support.servers.api_server import Answer
 
 SERIES = "/api/series/price?base=BTC&range=2h"
@@ -10,7 +11,8 @@ def budget(answer: Answer) -> tuple[int, int]:
     headers = answer.headers
     limit, remaining, reset = (int(headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset"))
     assert 1 <= reset <= 60
-    name = "series" if limit != 120 or "series" in headers["ratelimit"] else "general"
+    name = headers["ratelimit"].split('"')[1]
+    assert limit in BUDGETS[name]
     assert headers["ratelimit-policy"] == f'"{name}";q={limit};w=60'
     assert headers["ratelimit"] == f'"{name}";r={remaining};t={reset}'
     return limit, remaining

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import re
 import resource
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +17,16 @@ from sanic.worker.loader import AppLoader
 from serve.contract.endpoint import Endpoint
 from serve.contract.errors import quote, suggestion
 from serve.endpoints import all_endpoints
+from serve.http.metrics import UNKNOWN, share
 from serve.http.responses import METHODS, error_response, on_exception, wants_page
 from serve.http.sanic import NormalizedRequest
 from serve.http.service import Service, Setup
+from serve.operated import alive, metrics, ready
 from serve.pages.pages import FILES_AT, FORMS, VIEWS
 
 MCP_PATH = "/mcp"
+CLIENT_LEFT = 499  # as nginx counts it: no response was sent
+OPERATED = {"/healthz": alive, "/readyz": ready, "/metrics": metrics}
 # How long the head and body of a request may take, and how long a connection may wait for the next one.
 HEADERS_S, IDLE_S = 10, 75
 
@@ -42,7 +47,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     """The application: the endpoints, the MCP tools at /mcp, the pages of the explorer, dbt docs at /dbt/, the quality
     report at /quality/, the API's reference at /docs, the guide at /guide/."""
     app = bare_app("tidemark")
-    paths = [*VIEWS, "/docs", "/guide/", "/dbt/", "/quality/", MCP_PATH]
+    paths = [*VIEWS, "/docs", "/guide/", "/dbt/", "/quality/", *OPERATED, MCP_PATH]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
@@ -57,6 +62,8 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
         if uri != "/":  # Where the API has its list, which `_route` adds.
             _add(app, _view, re.sub(r"{(\w+)}", r"<\1:str>", uri), name=f"view-{re.sub('[^a-z]+', '-', uri[1:])}")
     _add(app, _reference, "/docs", name="reference")
+    for uri, operated in OPERATED.items():
+        _add(app, operated, uri, name=f"operated-{uri[1:]}")
     _add(app, _page_file, f"{FILES_AT}<name:path>", name="page-file")
 
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
@@ -83,7 +90,9 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
             return error_response(400, f"{sent} is not a URL; send a path, as GET /api/markets")
         message = f"there is no {quote(request.path)}; GET / lists what there is{suggestion(request.path, paths)}"
         service: Service = request.app.ctx.service
-        return await service.not_found(request, message)
+        response = await service.not_found(request, message)
+        service.metrics.count(UNKNOWN, response.status, None)
+        return response
 
     @app.before_server_start
     async def start(app: Sanic[Any, Any]) -> None:
@@ -130,8 +139,24 @@ def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
 def _add(
     app: Sanic[Any, Any], handler: Any, uri: str, name: str, methods: Sequence[str] = METHODS, unquote: bool = False
 ) -> None:
+    label = re.sub(r"<(\w+):\w+>", r"{\1}", uri)
+
+    async def counted(request: Request, **path_values: str) -> HTTPResponse | None:
+        began, status = time.perf_counter(), 500
+        try:
+            response: HTTPResponse | None = await handler(request, **path_values)
+            status = response.status if response else 200
+            return response
+        except asyncio.CancelledError:
+            status = CLIENT_LEFT
+            raise
+        finally:
+            service: Service = request.app.ctx.service
+            # A followed response ends when its client leaves.
+            service.metrics.count(label, status, time.perf_counter() - began if status != 200 or response else None)
+
     # Errors are our own handler's. Without a format, Sanic parses the source of each handler to find one.
-    app.add_route(handler, uri, methods=methods, name=name, unquote=unquote, error_format="json")
+    app.add_route(counted, uri, methods=methods, name=name, unquote=unquote, error_format="json")
 
 
 async def _site_file(request: Request, at: str, name: str = "") -> HTTPResponse:
@@ -174,6 +199,7 @@ def run_server(setup: Setup, host: str, port: int) -> None:
     if not setup.redis_url:
         raise ValueError("several workers need Redis: each would count requests by itself")
     Sanic.start_method = "spawn"
+    share()
     loader = AppLoader(factory=partial(create_app, setup))
     app = loader.load()
     app.prepare(host=host, port=port, workers=setup.workers, access_log=False, motd=False)

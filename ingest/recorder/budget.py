@@ -53,6 +53,12 @@ class Budget:
             self._leaving.append((asyncio.get_running_loop().time() + self.pool.window_s, weight))
         self._given_back.set()
 
+    @property
+    def left(self) -> int:
+        """The weight that is free now."""
+        self._fits(0, asyncio.get_running_loop().time())
+        return self.limit - self._used
+
     def _earliest(self, now: float) -> float:
         return self._leaving[0][0] if self._leaving else now + self.pool.window_s
 
@@ -120,3 +126,7 @@ class Bans:
     def in_force(self, scopes: tuple[str, ...], now_ms: int) -> tuple[int, str] | None:
         """The longest ban of the scopes that is still in force, as (until_ms, reason)."""
         return max((ban for scope in scopes if (ban := self._until.get(scope)) and ban[0] > now_ms), default=None)
+
+    def longest_ms(self, now_ms: int) -> int:
+        """For how long the longest ban of any scope goes on; 0 without one."""
+        return max((until_ms - now_ms for until_ms, _ in self._until.values() if until_ms > now_ms), default=0)

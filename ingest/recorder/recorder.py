@@ -17,6 +17,7 @@ from ingest.landing.outbox import Landed, Outbox
 from ingest.landing.rows import Row
 from ingest.recorder.client import Client
 from ingest.recorder.clock import as_text, minute_start, now_ms
+from ingest.recorder.metrics import Metrics
 from ingest.recorder.minute import Progress, record_minute
 from ingest.recorder.schedule import Schedule
 from ingest.recorder.shares import Shares
@@ -54,8 +55,11 @@ class Recorder:
         venues_url: str | None,
         venues: Sequence[Venue] = VENUES,
         pace: Pace | None = None,
+        metrics: Path | None = None,
     ) -> None:
+        """`metrics`: the folder for the file that Prometheus reads."""
         self.pace = pace or Pace()
+        self.metrics = Metrics(metrics)
         self.venues = tuple(venues)
         self.schedules = {venue.name: Schedule(venue, self.pace.minute_ms) for venue in venues}
         self.outbox = Outbox(home, landing)
@@ -182,6 +186,7 @@ class Recorder:
 
     def _emit(self, row: Row) -> None:
         self.state.note(row)
+        self.metrics.note(row)
         self.outbox.put(row)
 
     async def _land(self) -> Landed | None:
@@ -191,6 +196,7 @@ class Recorder:
             log.exception("Landing failed; it is tried again next minute")
             return None
         if landed is not None:
+            self.metrics.landed(landed)
             self.state.landing_error = landed.fault
             if landed.rows:
                 self.state.last_landed_ms = now_ms()
@@ -211,7 +217,9 @@ class Recorder:
             landed.rows,
             landed.body_bytes / 1e6,
             monotonic() - began,
+            extra={"minute": as_text(tick_ms)},
         )
+        self.metrics.write(self._clients, tick_ms)
 
     async def _last_landing(self) -> None:
         try:
@@ -229,8 +237,10 @@ async def record(
     *,
     venues: Sequence[Venue] = VENUES,
     pace: Pace | None = None,
+    metrics: Path | None = None,
 ) -> str | None:
-    """Record into `home` (the recorder's folder) and land into `landing` until SIGTERM or SIGINT.
+    """Record into `home` (the recorder's folder) and land into `landing` until SIGTERM or SIGINT; `metrics` is the
+    folder for the file that Prometheus reads.
 
     The result is why the last landing failed, or None; rows that were not landed are in the journal.
     """
@@ -239,16 +249,18 @@ async def record(
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, stop.set)
-        recorder = Recorder(home, landing, venues_url, venues, pace)
+        recorder = Recorder(home, landing, venues_url, venues, pace, metrics)
         await recorder.run(once, stop)
         return recorder.state.landing_error
 
 
-def run_recorder(home: Path, landing: str, venues_url: str | None, once: bool = False) -> int:
+def run_recorder(
+    home: Path, landing: str, venues_url: str | None, once: bool = False, metrics: Path | None = None
+) -> int:
     """Run the recorder as a process, and return its exit code. Progress is logged."""
     stay_small()
     try:
-        fault = asyncio.run(record(home, landing, venues_url, once))
+        fault = asyncio.run(record(home, landing, venues_url, once, metrics=metrics))
     except RecorderBusy as busy:
         log.error("%s", busy)
         return 1

@@ -14,6 +14,7 @@ import typer
 from orchestration.cli.console import fail, in_a_sentence, one_sentence, settings
 from orchestration.cli.keys import keys_app
 from orchestration.cli.quarantine import quarantine_app
+from orchestration.config.logs import log_to, reporter
 from orchestration.config.settings import SETTINGS, UNIVERSES, Settings
 
 HELP = "Open, self-hosted market data for crypto derivatives: recorded every minute, modelled with dbt, served as JSON."
@@ -36,12 +37,6 @@ def main() -> None:
     """Run a command. What it writes is its user's alone: raw responses, hashes of API keys, connection strings."""
     os.umask(0o077)
     app(prog_name="tidemark")
-
-
-def log_to_stderr() -> None:
-    import logging
-
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
 
 @app.command(short_help="Run everything against simulated exchanges on this machine.")
@@ -81,8 +76,8 @@ def record(
     from ingest.recorder.recorder import run_recorder
 
     _check_origin(chosen)
-    log_to_stderr()
-    raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once))
+    log_to(sys.stderr, chosen.log_format)
+    raise typer.Exit(run_recorder(chosen.recorder, chosen.landing, chosen.venues_url, once, chosen.metrics))
 
 
 @app.command(short_help="Fetch what the exchanges have of the past.")
@@ -118,7 +113,7 @@ def backfill(
     from ingest.landing.memory import stay_small
     from orchestration.supervise import backfill as history
 
-    log_to_stderr()
+    log_to(sys.stderr, chosen.log_format)
     stay_small()
     try:
         request = history.wanted(
@@ -150,8 +145,9 @@ def build(
     from orchestration.warehouse.transform import build as run_build
 
     with one_sentence():
-        built = run_build(chosen, rebuild=rebuild)
-        typer.echo(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
+        report = reporter(chosen.log_format)
+        built = run_build(chosen, rebuild=rebuild, report=report)
+        report(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
 
 
 @app.command(short_help="Publish what is built as a new edition.")
@@ -161,8 +157,9 @@ def publish() -> None:
     from orchestration.publish.publish import publish as run_publish
 
     with one_sentence():
-        edition = run_publish(chosen)
-        typer.echo(f"edition {edition.edition_id}" if edition else "nothing new to publish")
+        report = reporter(chosen.log_format)
+        edition = run_publish(chosen, report=report)
+        report(f"edition {edition.edition_id}" if edition else "nothing new to publish")
 
 
 @app.command(short_help="Serve the published edition as a JSON API.")
@@ -174,7 +171,7 @@ def serve() -> None:
     from serve.http.service import Setup
     from serve.replica.catalog import read_catalog
 
-    log_to_stderr()
+    log_to(sys.stderr, chosen.log_format)
     setup = Setup(
         chosen.serving,
         chosen.docs,
@@ -189,6 +186,7 @@ def serve() -> None:
         landing=chosen.api_landing,
         minutes=chosen.api_minutes,
         dagster=f"http://127.0.0.1:{chosen.dagster_port}",
+        metrics=chosen.metrics,
     )
     run_server(setup, "127.0.0.1", chosen.api_port)
 
@@ -222,7 +220,7 @@ def sandbox(
         fail(f"--replay is '{replay}', but there is no replay.json in it", code=2)
     from sandbox.server import run_sandbox
 
-    log_to_stderr()
+    log_to(sys.stderr, chosen.log_format)
     mode: Literal["simulate", "replay"] = "simulate" if simulate else "replay"
     try:
         run_sandbox("127.0.0.1", chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)

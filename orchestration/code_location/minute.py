@@ -16,7 +16,7 @@ from orchestration.code_location import fast_dbt
 from orchestration.code_location.lineage import EDITION, LANDING
 from orchestration.code_location.models import Translator, hours_of
 from orchestration.code_location.upkeep import end_dead_runs, mark_alive
-from orchestration.config.clock import MINUTE_MS, now_ms, start_of
+from orchestration.config.clock import MINUTE_MS, minute_name, now_ms, start_of
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
 from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
@@ -124,7 +124,12 @@ def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecu
     if edition is None:
         return {}
     lag_s = (edition.published_ms - edition.as_of_ms) / 1000
-    return {"edition": edition.edition_id, "replica": edition.replica, "data age at publish (s)": lag_s}
+    return {
+        "edition": edition.edition_id,
+        "minute": minute_name(edition.as_of_ms),
+        "replica": edition.replica,
+        "data age at publish (s)": lag_s,
+    }
 
 
 def minute_sensor(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinition:

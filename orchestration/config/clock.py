@@ -17,6 +17,11 @@ def start_of(ms: int, step_ms: int = MINUTE_MS) -> int:
     return ms - ms % step_ms
 
 
+def minute_name(ms: int) -> str:
+    """The name of a minute in logs and in Dagster, as the recorder and the server write it."""
+    return f"{datetime.fromtimestamp(start_of(ms) / 1000, UTC):{SECONDS}}Z"
+
+
 def as_utc(ms: int, form: str = "%Y-%m-%d %H:%M") -> str:
     """A time as text."""
     return f"{datetime.fromtimestamp(ms / 1000, UTC):{form}} UTC"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestration.config import places
+from orchestration.config.logs import FORMATS
 from orchestration.config.places import SettingsError, text_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -96,6 +97,11 @@ SETTINGS = (
         "other `Host` or `Origin` than these and this machine's own.",
     ),
     Setting(
+        "TIDEMARK_LOG_FORMAT",
+        "text",
+        "Form of log lines: `text`, or `json` for log collectors; each line about a minute has the field `minute`.",
+    ),
+    Setting(
         "TIDEMARK_MCP_REVISION",
         "2025-11-25",
         "Newest protocol revision that `/mcp` speaks: `2025-11-25`, which includes `2025-06-18`, or `2026-07-28` as "
@@ -125,6 +131,7 @@ class Settings:
     trusted_proxies: tuple[str, ...]
     public_hosts: tuple[str, ...]
     mcp_revision: str
+    log_format: str
 
     @property
     def keys(self) -> Path:
@@ -170,6 +177,11 @@ class Settings:
     @property
     def dagster_home(self) -> Path:
         return self.home / "dagster"
+
+    @property
+    def metrics(self) -> Path:
+        """The folder of the files that processes write for Prometheus, in its text format; /metrics shows them all."""
+        return self.home / "metrics"
 
     @property
     def logs(self) -> Path:
@@ -219,6 +231,7 @@ class Settings:
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
             public_hosts=_hosts(env, "TIDEMARK_PUBLIC_HOSTS"),
             mcp_revision=_choice(env, "TIDEMARK_MCP_REVISION", MCP_REVISIONS),
+            log_format=_choice(env, "TIDEMARK_LOG_FORMAT", FORMATS),
         )
 
     def environ(self) -> dict[str, str]:
@@ -242,6 +255,7 @@ class Settings:
             "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
             "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
             "TIDEMARK_MCP_REVISION": self.mcp_revision,
+            "TIDEMARK_LOG_FORMAT": self.log_format,
         }
 
 

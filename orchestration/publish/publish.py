@@ -8,6 +8,7 @@ refuses to write a file that has a reader.
 import json
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,11 @@ from typing import Any
 import duckdb
 
 from orchestration.config.clock import now_ms
+from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.publish import clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
+from orchestration.publish.metrics import write_metrics
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, read_served
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
@@ -67,11 +70,15 @@ def publish(
 ) -> Edition | None:
     """Publish the newest build as a new edition; None if the served edition already has it (unless forced)."""
     with writer_lock(settings.home, "publish", wait_s=wait_s, report=report):
+        began, cpu = time.monotonic(), time.process_time()
         manifest = prepare_manifest(settings, report)
         resources = settings.build_resources
-        return publish_locked(
+        edition = publish_locked(
             settings.warehouse, settings.serving, manifest, resources, force, reader_wait_s=reader_wait_s, report=report
         )
+        if edition is not None:
+            write_metrics(settings, edition, time.monotonic() - began, time.process_time() - cpu)
+        return edition
 
 
 def publish_locked(
@@ -95,6 +102,7 @@ def publish_locked(
     if source is None:
         report("nothing to publish: nothing has been built yet")
         return None
+    about_minute(source.as_of_ms)
     catalog = read_catalog(manifest)
     pointed = read_current(serving)
     current = pointed or newest_replica(serving)

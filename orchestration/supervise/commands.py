@@ -59,8 +59,9 @@ def dagster(settings: Settings) -> list[Command]:
         "tidemark",
     )
     ui = ("-m", "orchestration.code_location.ui", "-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
+    form = ("--log-format", "json" if settings.log_format == "json" else "colored")
     return [
-        Command(name, (str(PROGRAMS / program), *words), environ(settings), settings.dagster_home)
+        Command(name, (str(PROGRAMS / program), *words, *form), environ(settings), settings.dagster_home)
         for name, program, words in (
             ("dagster-code", "dagster", code),
             ("dagster-daemon", "dagster-daemon", ("run", "-w", WORKSPACE)),

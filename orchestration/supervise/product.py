@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 import time
 from collections.abc import Callable, Coroutine
@@ -71,11 +72,16 @@ class Product:
 
     def report(self, text: str) -> None:
         """Print a line with the time since the start, and keep it in logs/supervisor.log."""
+        since_s = time.monotonic() - self.started
+        line, kept = f"{since_s:7.1f} s  {text}", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}"
+        if self.settings.log_format == "json":
+            said = {"time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S,%f}"[:-3], "level": "INFO", "logger": "supervisor"}
+            line = kept = json.dumps({**said, "message": text, "since_start_s": round(since_s, 1)})
         # A closed terminal or a full disk must not end the product.
         with contextlib.suppress(OSError):
-            print(f"{time.monotonic() - self.started:7.1f} s  {text}", flush=True)
+            print(line, flush=True)
         with contextlib.suppress(OSError), (self.settings.logs / "supervisor.log").open("a") as log:
-            log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
+            log.write(f"{kept}\n")
 
     async def run(self) -> None:
         stop = asyncio.Event()

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from orchestration.config.logs import message_of
 from orchestration.supervise import warden
 
 ROTATE_BYTES = 10_000_000
@@ -204,4 +205,4 @@ def tail(path: Path, begin: int) -> tuple[str, ...]:
             lines = log.read().decode(errors="replace").splitlines()
     except OSError:
         return ()
-    return tuple(COLOUR.sub("", line).rstrip() for line in lines if line.strip())[-TAIL_LINES:]
+    return tuple(message_of(COLOUR.sub("", line).rstrip()) for line in lines if line.strip())[-TAIL_LINES:]

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 
 from ingest.declaration.history import is_history
+from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching, is_running
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
@@ -80,6 +81,7 @@ def build(
             forget(settings, report)
         bounds = {"max_minutes": max_minutes, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
         for opened in windows_to_build(settings, report=report, **bounds):  # type: ignore[arg-type]
+            about_minute(opened.window.minutes[-1])
             report(f"building {_described(opened.window)}")
             for attempt in attempts(settings, opened.idle, lock, report):
                 with attempt:

@@ -21,6 +21,11 @@ class Followers:
         self._places: Counter[str] = Counter()
 
     @property
+    def open(self) -> int:
+        """The connections that are open now."""
+        return self._places.total()
+
+    @property
     def change(self) -> asyncio.Event:
         """Is set at the next change: to be taken before looking at the edition, so that none is missed."""
         return self._change

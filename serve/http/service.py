@@ -25,6 +25,7 @@ from serve.http.compression import FILE_LEVELS, IDENTITY, LEVELS, choose_encodin
 from serve.http.followers import Followers
 from serve.http.keys import KeyRing
 from serve.http.limits import Access, Admission
+from serve.http.metrics import Metrics
 from serve.http.redis import RedisStore
 from serve.http.responses import (
     CORS,
@@ -59,8 +60,8 @@ class Setup:
     """How to serve: the folders of replicas, generated dbt docs and quality report, the file of API keys, the Redis
     that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
     metrics that may be requested before the first edition, which brings its own, the folder of the landing if
-    raw responses may be shown, that of the minutes of files if they are served, and the address of Dagster's pages on
-    this machine if pages may link to it."""
+    raw responses may be shown, that of the minutes of files if they are served, the address of Dagster's pages on this
+    machine if pages may link to it, and the folder of what other processes count for /metrics."""
 
     serving: Path
     docs: Path | None = None
@@ -75,6 +76,7 @@ class Setup:
     landing: Path | None = None
     minutes: Path | None = None
     dagster: str = ""
+    metrics: Path | None = None
 
 
 class Service:
@@ -95,6 +97,7 @@ class Service:
         )
         self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.redis)
         self.followers = Followers()
+        self.metrics = Metrics(setup.metrics)
         self._clearing: asyncio.Task[None] | None = None
 
     def _new_edition(self) -> None:
@@ -117,6 +120,7 @@ class Service:
             return error_response(refused.status, refused.message, refused.headers)
         encoding = choose_encoding(request.headers.get("accept-encoding", ""))
         cached = self._cached(request, access, encoding)
+        self.metrics.looked_up(cached is not None)
         if cached is not None:
             return await self._send(item, request, access, cached)
         try:
@@ -246,7 +250,7 @@ class Service:
         async def answer(private: bool) -> HTTPResponse:
             return self._missing(request, message, private)
 
-        return await self._admitted(request, answer)
+        return await self.admitted(request, answer)
 
     def _missing(self, request: Request, message: str, private: bool) -> HTTPResponse:
         if wants_page(request) and not request.path.startswith(("/api/", FILES_AT)):
@@ -265,7 +269,7 @@ class Service:
                 return self._missing(request, message, private)
             return self._html(request, self.pages.shell(request.path), private)
 
-        return await self._admitted(request, answer)
+        return await self.admitted(request, answer)
 
     async def reference(self, request: Request) -> HTTPResponse:
         """The page of the API's reference."""
@@ -273,7 +277,7 @@ class Service:
         async def answer(private: bool) -> HTTPResponse:
             return self._html(request, self.pages.reference, private)
 
-        return await self._admitted(request, answer)
+        return await self.admitted(request, answer)
 
     async def page_file(self, request: Request, name: str) -> HTTPResponse:
         """A script, a style sheet, a font or an image of the pages."""
@@ -284,7 +288,7 @@ class Service:
                 return error_response(404, f"the pages have no file {quote(unquote(name))}", PRIVATE if private else {})
             return await self._file(request, path, private, PAGE_HEADERS, FILE_LEVELS)
 
-        return await self._admitted(request, found)
+        return await self.admitted(request, found)
 
     def _html(self, request: Request, body: Body, private: bool, status: int = 200) -> HTTPResponse:
         """A page made for this request."""
@@ -314,17 +318,17 @@ class Service:
             answer = await self.cache.build(_key(f"guide:{name}", encoding), make, local=True)
             return respond(request, answer, private=private)
 
-        return await self._admitted(request, found)
+        return await self.admitted(request, found)
 
-    async def _admitted(
-        self, request: Request, answer: Callable[[bool], Coroutine[Any, Any, HTTPResponse]]
+    async def admitted(
+        self, request: Request, answer: Callable[[bool], Coroutine[Any, Any, HTTPResponse]], budget: str = "pages"
     ) -> HTTPResponse:
         """A response of no endpoint; `answer` receives whether the URL has a key, which forbids caching. It is counted,
         but its budget is only named when it is exceeded."""
         if request.method == "OPTIONS":
             return options_response()
         try:
-            access = await self.admission.admit(request, "pages")
+            access = await self.admission.admit(request, budget)
         except ApiError as refused:
             return error_response(refused.status, refused.message, refused.headers)
         return await answer(access.in_url)
@@ -365,7 +369,7 @@ class Service:
                 return redirect(f"{at}/", status=308)
             return await self._file(request, path, private, DOCUMENT_HEADERS, frame=self.framed[at])
 
-        return await self._admitted(request, found)
+        return await self.admitted(request, found)
 
 
 def _key(key: str, encoding: str) -> str:

@@ -1,5 +1,6 @@
 """An edition, one published state of the replica: its connection, its metadata, and the reader of endpoints."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class Edition:
     states     a state of each table; the same in two editions if its rows are
     resources  path of the API → the tables that it reads
     former     the states in editions that this server had before, by edition
+    opened_s   when this server opened it, UNIX time
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -69,6 +71,7 @@ class Edition:
     states: dict[str, str]
     resources: dict[str, list[str]]
     former: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    opened_s: float = field(default_factory=time.time)
     queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0

@@ -85,6 +85,11 @@ class Store:
         self._states: dict[int, dict[str, str]] = {}
         self._polling: asyncio.Task[None] | None = None
 
+    @property
+    def asked(self) -> int:
+        """Queries that run or wait for a thread."""
+        return self._asked
+
     async def start(self) -> None:
         """Open the current replica and follow current.json from now on."""
         await self._follow()
@@ -240,6 +245,8 @@ class Store:
             while len(self._states) > REMEMBERED:
                 del self._states[next(iter(self._states))]
             edition.former = dict(self._states)
+            minute = time.strftime("%Y-%m-%d %H:%M:00Z", time.gmtime(edition.as_of_ms / 1000))
+            log.info("edition %d of minute %s is served", edition.edition_id, minute, extra={"minute": minute})
         self._signature = None
         if outage:
             self.outage = outage

@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, write_to_textfile
+
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
 from orchestration.warehouse.dbt_runner.lean import compile_jinja, link_graph, make_dbt_lean
@@ -28,6 +30,7 @@ from orchestration.warehouse.dbt_runner.process import PARSED, PROJECT, dbt_envi
 MOST_DESCRIPTORS = 4
 REQUEST_BYTES = 1 << 20
 INTERRUPTED = 130
+disable_created_metrics()  # type: ignore[no-untyped-call]
 SAID = ("info", "warn", "error")
 
 
@@ -47,10 +50,10 @@ def run_server(settings: Settings) -> None:
         Path(SOCKET + ".new").rename(SOCKET)  # clients connect as soon as they see it
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        _accept(listener, settings.dbt_target / PARSED[0])
+        _accept(listener, settings.dbt_target / PARSED[0], Runs(settings.metrics))
 
 
-def _accept(listener: socket.socket, manifest: Path) -> None:
+def _accept(listener: socket.socket, manifest: Path, runs: "Runs") -> None:
     # Python runs signal handlers in the main thread only. A signal that another thread received (libraries start
     # threads) does not interrupt the main thread's wait, so it also waits for a pipe that every signal writes to.
     woken, wake = os.pipe()
@@ -65,7 +68,7 @@ def _accept(listener: socket.socket, manifest: Path) -> None:
         ready, _, _ = select.select([listener, woken], [], [])
         if woken in ready:
             os.read(woken, REQUEST_BYTES)
-            _reap()
+            runs.reap()
         if listener not in ready:
             continue
         connection, _ = listener.accept()
@@ -76,11 +79,24 @@ def _accept(listener: socket.socket, manifest: Path) -> None:
                 _run(connection, project.parsed)
 
 
-def _reap() -> None:
-    """Collect finished child processes, whose exit codes are not needed here."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+class Runs:
+    """Counts the dbt runs and their CPU for Prometheus, in a file in its text format."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "dbt.prom"
+        self.registry = CollectorRegistry()
+        self._runs = Counter("tidemark_dbt_runs", "Runs of dbt that have ended.", registry=self.registry)
+        self._cpu = Counter("tidemark_dbt_cpu_seconds", "CPU seconds of dbt's runs.", registry=self.registry)
+
+    def reap(self) -> None:
+        """Collect finished child processes, whose exit codes are not needed here."""
+        with suppress(ChildProcessError):
+            while (ended := os.wait4(-1, os.WNOHANG))[0]:
+                self._runs.inc()
+                self._cpu.inc(ended[2].ru_utime + ended[2].ru_stime)
+        with suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            write_to_textfile(str(self.file), self.registry)
 
 
 class _Project:

@@ -20,6 +20,7 @@ from orchestration.supervise.preflight import PreflightError, check_origin
 from tests.support.command import TIDEMARK, environment, sentence, status, tidemark
 from tests.support.pipeline.dbt_project import give_parsed
 from tests.support.servers.api_server import free_port, some_address, until
+from tests.support.servers.scrape import NOT_YET, scraped, used_names
 
 COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "backfill", "status")
 
@@ -201,6 +202,11 @@ def test_the_demo_starts_serves_survives_a_crash_and_stops(tmp_path: Path) -> No
             tried = subprocess.run(["sh", "-c", f"{command} --silent --fail"], capture_output=True, check=False)
             assert tried.returncode == 0, command
             assert len(tried.stdout) > 50, command
+
+        # What the dashboard and the alert rules use is there, but for what has not happened yet.
+        names = {name for name, _ in scraped(port)}
+        assert used_names() - names <= NOT_YET
+        assert len(used_names()) > 30
 
         second = tidemark(env, "demo")
         assert second.returncode == 1

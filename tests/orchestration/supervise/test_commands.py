@@ -30,4 +30,4 @@ def test_dagster_meets_at_a_socket_in_its_home(tmp_path: Path) -> None:
         assert command.cwd == settings.dagster_home
         assert Path(command.argv[0]).exists()
         assert not any(str(tmp_path) in word for word in command.argv), "the path of a socket must be short"
-    assert started[-1].argv[-1] == "4712"
+    assert "4712" in started[-1].argv

@@ -27,6 +27,7 @@ if __name__ == "__main__":
     shared = {"redis_url": redis_url or None, "trusted_proxies": ("127.0.0.0/8",), "workers": int(workers)}
     shared |= {"quality": Path(quality) if quality else None, "mcp_revision": revision}
     shared |= {"landing": Path(landing) if landing else None, "minutes": Path(minutes) if minutes else None}
+    shared |= {"metrics": Path(serving).parent / "metrics"}
     shared["public_hosts"] = ("mcp.example.org",)
     run_server(Setup(Path(serving), Path(docs) if docs else None, Path(keys), **shared), "127.0.0.1", int(port))
 """

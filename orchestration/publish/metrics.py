@@ -1,0 +1,159 @@
+"""What a publish writes for Prometheus: the way of the newest minute to its edition, what its build took and refused,
+and the disk. Files in the text format, which /metrics of the API shows."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+
+from orchestration.config.clock import HOUR_MS
+from orchestration.config.settings import Settings
+from orchestration.publish.edition import Edition
+from orchestration.warehouse.writer import PipelineError, connection
+
+STAGES = ("minute", "landed", "build_started", "built", "published")
+# The newest build: when its parts were done, and how many rows it read. The id of a load is its time.
+BUILT = """
+select max(list_max(built_minutes)) as minute_ms, max(started_ms) as started_ms, max(finished_ms) as finished_ms,
+    max(try_cast(load_id as double)) as landed_s, sum(loads.rows) as rows
+from pipeline.builds left join pipeline.loads using (build_id)
+where build_id = (select max(build_id) from pipeline.builds)
+"""
+REJECTED = """
+select venue, sum(broken_bodies), sum(dropped_rows), sum(outside_values) from main.int_rejected
+where tick_ms > {after_ms} group by venue
+"""
+KINDS = ("broken_bodies", "dropped_rows", "outside_values")
+QUARANTINED = "select venue, count(*) from pipeline.quarantine where state <> 'dropped' group by venue"
+# The disk is measured so often, and its growth over so long at most and at least.
+DISK_EVERY_S, GROWTH_S, LEAST_GROWTH_S = 600.0, 86_400.0, 3600.0
+DAY_S = 86_400.0
+
+
+def write_metrics(settings: Settings, edition: Edition, seconds: float, cpu_seconds: float) -> None:
+    """Replace the files after a publish of so many seconds. What cannot be read or written now is left as it was: its
+    age says so."""
+    with suppress(OSError, duckdb.Error, PipelineError):
+        settings.metrics.mkdir(parents=True, exist_ok=True)
+        write_to_textfile(str(settings.metrics / "pipeline.prom"), _pipeline(settings, edition, seconds, cpu_seconds))
+    with suppress(OSError):
+        file = settings.metrics / "disk.prom"
+        if not file.exists() or time.time() - file.stat().st_mtime > DISK_EVERY_S:
+            write_to_textfile(str(file), disk(settings, time.time()))
+
+
+def _pipeline(settings: Settings, edition: Edition, seconds: float, cpu_seconds: float) -> CollectorRegistry:
+    registry = CollectorRegistry()
+
+    def gauge(name: str, about: str, value: float | None) -> None:
+        if value is not None:
+            Gauge(f"tidemark_{name}", about, registry=registry).set(value)
+
+    with connection(settings.warehouse, settings.build_resources, read_only=True, checkpoint=False) as con:
+        [(minute_ms, started_ms, finished_ms, landed_s, rows)] = con.execute(BUILT).fetchall()
+        rejected = con.execute(REJECTED.format(after_ms=edition.as_of_ms - HOUR_MS)).fetchall()
+        quarantined = con.execute(QUARANTINED).fetchall()
+    gauge("published_edition", "The newest edition.", edition.edition_id)
+    gauge(
+        "build_seconds", "Seconds from opening the newest build's window to closing it.", _s(finished_ms - started_ms)
+    )
+    gauge("build_rows", "Landed rows that the newest build read.", rows)
+    gauge("publish_seconds", "Seconds of the newest publish.", seconds)
+    gauge("publish_cpu_seconds", "CPU seconds of the newest publish.", cpu_seconds)
+    times = (_s(minute_ms), landed_s, _s(started_ms), _s(finished_ms), _s(edition.published_ms))
+    stage = Gauge(
+        "tidemark_stage_timestamp_seconds",
+        "When the newest edition's minute began, its last load landed, its build started and ended, it was published.",
+        ("stage",),
+        registry=registry,
+    )
+    for name, at in zip(STAGES, times, strict=True):
+        if at is not None:
+            stage.labels(name).set(at)
+    refused = Gauge("tidemark_rejected", "What models refused in the last hour.", ("venue", "kind"), registry=registry)
+    for venue, *counts in rejected:
+        for kind, count in zip(KINDS, counts, strict=True):
+            refused.labels(venue, kind).set(count)
+    waiting = Gauge(
+        "tidemark_quarantined_responses",
+        "Responses that are set aside because a model failed with them.",
+        ("venue",),
+        registry=registry,
+    )
+    for venue, count in quarantined:
+        waiting.labels(venue).set(count)
+    return registry
+
+
+def _s(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1000
+
+
+def disk(settings: Settings, now_s: float) -> CollectorRegistry:
+    """The disk of the home: bytes by part, bytes that are free, and at the growth of the last day the days that are
+    left. The growth is not known in the first hour, nor while less is used than before."""
+    registry = CollectorRegistry()
+    used = Gauge("tidemark_disk_used_bytes", "Bytes of a part of the home.", ("part",), registry=registry)
+    total = 0
+    for part, size in _parts(settings):
+        used.labels(part).set(size)
+        total += size
+    free = shutil.disk_usage(settings.home).free
+    Gauge("tidemark_disk_free_bytes", "Bytes that are free on the home's disk.", registry=registry).set(free)
+    growth = _growth(settings.metrics / "disk.json", now_s, total)
+    if growth is not None and growth > 0:
+        left = Gauge("tidemark_disk_days_left", "Days until the disk is full at today's growth.", registry=registry)
+        left.set(free / growth)
+    return registry
+
+
+def _parts(settings: Settings) -> Iterator[tuple[str, int]]:
+    """Name and bytes of each part: the warehouse, and each folder of the home."""
+    warehouse = Path(settings.warehouse)
+    yield "warehouse", sum(_size(file) for file in (warehouse, warehouse.with_name(f"{warehouse.name}.wal")))
+    folders = {folder.name: folder for folder in settings.home.iterdir() if folder.is_dir()}
+    if "://" not in settings.landing:
+        folders["landing"] = Path(settings.landing)
+    for name, folder in folders.items():
+        yield name, _under(folder)
+
+
+def _under(folder: Path) -> int:
+    # os.scandir gives type and name without a further call each: there may be a file for each load.
+    total = 0
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                total += _under(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                total += _size(entry)
+    return total
+
+
+def _size(file: "Path | os.DirEntry[str]") -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # deleted meanwhile
+        return 0
+
+
+def _growth(file: Path, now_s: float, total: int) -> float | None:
+    """Bytes a day since the oldest of the last day's measurements, which the file keeps; None before an hour."""
+    try:
+        measured: list[tuple[float, int]] = json.loads(file.read_text())
+        known = [(at, size) for at, size in measured if now_s - GROWTH_S <= at < now_s]
+    except (OSError, ValueError, TypeError):
+        known = []
+    written = file.with_name(f"{file.name}.new")
+    written.write_text(json.dumps([*known, (now_s, total)]))
+    written.replace(file)
+    if not known or now_s - known[0][0] < LEAST_GROWTH_S:
+        return None
+    since_s, before = known[0]
+    return (total - before) / (now_s - since_s) * DAY_S

@@ -164,7 +164,7 @@ def publish() -> None:
 
 @app.command(short_help="Serve the published edition as a JSON API.")
 def serve() -> None:
-    """Serve the published edition as a read-only JSON API on 127.0.0.1, until Ctrl-C."""
+    """Serve the published edition as a read-only JSON API, until Ctrl-C."""
     chosen = settings()
     from orchestration.publish.definitions import read_written
     from serve.app import run_server
@@ -185,10 +185,10 @@ def serve() -> None:
         catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
         landing=chosen.api_landing,
         minutes=chosen.api_minutes,
-        dagster=f"http://127.0.0.1:{chosen.dagster_port}",
+        dagster=chosen.dagster_url,
         metrics=chosen.metrics,
     )
-    run_server(setup, "127.0.0.1", chosen.api_port)
+    run_server(setup, chosen.api_host, chosen.api_port)
 
 
 app.add_typer(quarantine_app, name="quarantine", short_help="Show, try again or drop responses that are set aside.")
@@ -207,7 +207,7 @@ def sandbox(
     ] = None,
     seed: Annotated[int, typer.Option(help="The simulated market's seed: the same seed, the same numbers.")] = 1,
 ) -> None:
-    """Run simulated exchanges on 127.0.0.1, with the paths and formats of the real ones, over HTTP and WebSocket.
+    """Run simulated exchanges on this machine, with the paths and formats of the real ones, over HTTP and WebSocket.
 
     Give either --simulate or --replay. Point the recorder at them with TIDEMARK_VENUES_URL=http://127.0.0.1:9100.
     """
@@ -223,7 +223,7 @@ def sandbox(
     log_to(sys.stderr, chosen.log_format)
     mode: Literal["simulate", "replay"] = "simulate" if simulate else "replay"
     try:
-        run_sandbox("127.0.0.1", chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)
+        run_sandbox(chosen.sandbox_host, chosen.sandbox_port, mode, universe or chosen.universe, seed, replay)
     except ValueError as error:
         fail(str(error))
 
@@ -271,6 +271,43 @@ def quality(
         for outcome in odd:
             typer.echo(f"{outcome['check']}: {in_words(outcome)}")
         typer.echo(f"{len(found)} checks, {len(found) - len(odd)} as expected")
+
+
+@app.command(short_help="Back a home up, while everything runs.")
+def backup(
+    to: Annotated[Path, typer.Argument(help="Folder of the backups, best on another disk.", metavar="TO")],
+    keep: Annotated[int, typer.Option(help="So many backups stay.", min=1)] = 3,
+) -> None:
+    """Make a backup below the folder TO: the landing, the warehouse, keys and progress. It may run at any time, and
+    takes only what is new since the one before."""
+    chosen = settings()
+    from orchestration.supervise.backup import backup as run_backup
+
+    with one_sentence():
+        report = reporter(chosen.log_format)
+        made = run_backup(chosen, to, keep, report)
+        report(f"{made.folder}: {made.files} files, {made.new_files} of them new ({made.new_bytes / 1e6:.1f} MB)")
+
+
+@app.command(short_help="Fill an empty home from a backup.")
+def restore(
+    origin: Annotated[Path, typer.Argument(help="A backup, or the folder of backups: its newest.", metavar="FROM")],
+) -> None:
+    """Fill an empty home from a backup and publish what it has. `tidemark up` goes on from there."""
+    chosen = settings()
+    from orchestration.publish.publish import publish as run_publish
+    from orchestration.supervise.backup import restore as run_restore
+    from orchestration.supervise.preflight import PreflightError, lock_home
+
+    with one_sentence(), in_a_sentence(PreflightError):
+        report = reporter(chosen.log_format)
+        chosen.home.mkdir(parents=True, exist_ok=True)
+        lock = lock_home(chosen.home)
+        folder, files = run_restore(chosen, origin)
+        report(f"{files} files restored from {folder}")
+        edition = run_publish(chosen, report=report)
+        report(f"edition {edition.edition_id}" if edition else "nothing is built yet")
+        os.close(lock)
 
 
 @app.command(short_help="Read the dbt project into its manifest.")

@@ -40,7 +40,7 @@ def read_status(settings: Settings) -> State:
 
 
 def _from_api(settings: Settings) -> State | None:
-    url = f"http://127.0.0.1:{settings.api_port}/api/status"
+    url = f"{settings.api_url}/api/status"
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             found: State = json.load(response)

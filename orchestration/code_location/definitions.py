@@ -41,7 +41,7 @@ defs = dg.Definitions(
         edition_asset(settings),
         docs,
         report_asset(settings),
-        *lineage.exposures(manifest, f"http://127.0.0.1:{settings.api_port}"),
+        *lineage.exposures(manifest, settings.api_url),
     ],
     asset_checks=[freshness_check(settings), *quality.values()],
     jobs=[minute, hourly, daily, *(schedule.job for schedule in quality_schedules)],

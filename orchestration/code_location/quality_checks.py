@@ -29,7 +29,7 @@ MAX_RUNTIME_S = 1800
 
 def report_url(settings: Settings, page: str = "index.html") -> str:
     """The URL of a page of the Data Docs in the API."""
-    return f"http://127.0.0.1:{settings.api_port}/quality/{page}"
+    return f"{settings.api_url}/quality/{page}"
 
 
 def report_asset(settings: Settings) -> dg.AssetSpec:

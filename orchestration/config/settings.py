@@ -35,9 +35,20 @@ class Setting(NamedTuple):
 
 SETTINGS = (
     Setting("TIDEMARK_HOME", "./data", "Folder of all state: landing, warehouse, replicas, recorder, logs."),
-    Setting("TIDEMARK_API_PORT", "8080", "Port of the API on 127.0.0.1."),
-    Setting("TIDEMARK_DAGSTER_PORT", "3000", "Port of the Dagster UI on 127.0.0.1."),
-    Setting("TIDEMARK_SANDBOX_PORT", "9100", "Port of the simulated exchanges on 127.0.0.1 (demo only)."),
+    Setting(
+        "TIDEMARK_API_HOST",
+        "127.0.0.1",
+        "Address on which the API listens: `0.0.0.0` or `::` for all of this machine's, which needs a reverse proxy.",
+    ),
+    Setting("TIDEMARK_API_PORT", "8080", "Port of the API."),
+    Setting(
+        "TIDEMARK_DAGSTER_HOST",
+        "127.0.0.1",
+        "Address on which the Dagster UI listens. It has no login: another address is for a container's own network.",
+    ),
+    Setting("TIDEMARK_DAGSTER_PORT", "3000", "Port of the Dagster UI."),
+    Setting("TIDEMARK_SANDBOX_HOST", "127.0.0.1", "Address on which the simulated exchanges listen (demo only)."),
+    Setting("TIDEMARK_SANDBOX_PORT", "9100", "Port of the simulated exchanges (demo only)."),
     Setting(
         "TIDEMARK_UNIVERSE",
         "small",
@@ -119,8 +130,11 @@ class Settings:
     warehouse: str
     build_threads: int
     build_memory: str
+    api_host: str
     api_port: int
+    dagster_host: str
     dagster_port: int
+    sandbox_host: str
     sandbox_port: int
     universe: str
     venues_url: str | None
@@ -132,6 +146,21 @@ class Settings:
     public_hosts: tuple[str, ...]
     mcp_revision: str
     log_format: str
+
+    @property
+    def api_url(self) -> str:
+        """The API as this machine finds it."""
+        return f"http://{reachable(self.api_host)}:{self.api_port}"
+
+    @property
+    def dagster_url(self) -> str:
+        """The Dagster UI as this machine finds it."""
+        return f"http://{reachable(self.dagster_host)}:{self.dagster_port}"
+
+    @property
+    def sandbox_url(self) -> str:
+        """The simulated exchanges as this machine finds them."""
+        return f"http://{reachable(self.sandbox_host)}:{self.sandbox_port}"
 
     @property
     def keys(self) -> Path:
@@ -219,8 +248,11 @@ class Settings:
             warehouse=warehouse,
             build_threads=_threads(env, "TIDEMARK_BUILD_THREADS"),
             build_memory=_memory(env, "TIDEMARK_BUILD_MEMORY"),
+            api_host=_address(env, "TIDEMARK_API_HOST"),
             api_port=ports[0],
+            dagster_host=_address(env, "TIDEMARK_DAGSTER_HOST"),
             dagster_port=ports[1],
+            sandbox_host=_address(env, "TIDEMARK_SANDBOX_HOST"),
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
             venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
@@ -243,8 +275,11 @@ class Settings:
             "TIDEMARK_WAREHOUSE": self.warehouse,
             "TIDEMARK_BUILD_THREADS": str(self.build_threads),
             "TIDEMARK_BUILD_MEMORY": self.build_memory,
+            "TIDEMARK_API_HOST": self.api_host,
             "TIDEMARK_API_PORT": str(self.api_port),
+            "TIDEMARK_DAGSTER_HOST": self.dagster_host,
             "TIDEMARK_DAGSTER_PORT": str(self.dagster_port),
+            "TIDEMARK_SANDBOX_HOST": self.sandbox_host,
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
             "TIDEMARK_UNIVERSE": self.universe,
             "TIDEMARK_VENUES_URL": self.venues_url or "",
@@ -268,6 +303,24 @@ def _api_folder(env: Mapping[str, str], name: str, usual: Path | None) -> Path |
 
 def _minutes(home: Path, warehouse: str) -> Path:
     return (Path(warehouse).parent if "/" in warehouse else home) / "minutes"
+
+
+def reachable(host: str) -> str:
+    """An address to listen on, as a URL of this machine has it."""
+    address = ipaddress.ip_address(host)
+    if address.is_unspecified:
+        address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+    return str(address) if address.version == 4 else f"[{address}]"
+
+
+def _address(env: Mapping[str, str], name: str) -> str:
+    text = text_of(env, name) or "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise SettingsError(
+            f"{name} is {text!r}, but it must be an address of this machine, such as '127.0.0.1' or '0.0.0.0'."
+        ) from None
 
 
 def _port(env: Mapping[str, str], name: str) -> int:

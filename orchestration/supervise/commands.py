@@ -58,7 +58,8 @@ def dagster(settings: Settings) -> list[Command]:
         "--location-name",
         "tidemark",
     )
-    ui = ("-m", "orchestration.code_location.ui", "-w", WORKSPACE, "-h", "127.0.0.1", "-p", str(settings.dagster_port))
+    at = ("-h", settings.dagster_host, "-p", str(settings.dagster_port))
+    ui = ("-m", "orchestration.code_location.ui", "-w", WORKSPACE, *at)
     form = ("--log-format", "json" if settings.log_format == "json" else "colored")
     return [
         Command(name, (str(PROGRAMS / program), *words, *form), environ(settings), settings.dagster_home)

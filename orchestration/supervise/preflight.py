@@ -47,16 +47,20 @@ def _prove_writable(folder: Path, variable: str) -> None:
         ) from None
 
 
-def check_ports(ports: Mapping[str, int]) -> None:
-    """Prove that every port (variable → number) can be bound."""
-    for variable, port in ports.items():
-        with socket.socket() as probe:
+def check_ports(ports: Mapping[str, tuple[str, int]]) -> None:
+    """Prove that every port can be bound: part of the variables' names → address and number."""
+    for part, (host, port) in ports.items():
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(("127.0.0.1", port))
+                probe.bind((host, port))
             except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    message = f"{host} is no address of this machine; set TIDEMARK_{part}_HOST to one."
+                    raise PreflightError(message) from None
                 why = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
-                raise PreflightError(f"Port {port} on 127.0.0.1 {why}; set {variable} to a free one.") from None
+                message = f"Port {port} on {host} {why}; set TIDEMARK_{part}_PORT to a free one."
+                raise PreflightError(message) from None
 
 
 def check_origin(settings: Settings) -> None:

@@ -6,6 +6,7 @@ import urllib.request
 from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any
+from urllib.parse import urlsplit
 
 from orchestration.config.settings import Settings
 
@@ -40,9 +41,10 @@ def clock(ms: int) -> str:
     return f"{datetime.fromtimestamp(ms / 1000, UTC):%H:%M:%S} UTC"
 
 
-def listens(port: int) -> bool:
+def listens(url: str) -> bool:
+    at = urlsplit(url)
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection((at.hostname, at.port or 80), timeout=1).close()
     except OSError:
         return False
     return True

@@ -47,12 +47,12 @@ ADDRESSES = """
 def run(settings: Settings, *, demo: bool) -> None:
     """Run everything until SIGINT or SIGTERM; raises PreflightError when something is in the way."""
     if demo:
-        settings = replace(settings, venues_url=f"http://127.0.0.1:{settings.sandbox_port}")
+        settings = replace(settings, venues_url=settings.sandbox_url)
     preflight.check_folders(settings)
     lock = preflight.lock_home(settings.home)
-    ports = {"TIDEMARK_API_PORT": settings.api_port, "TIDEMARK_DAGSTER_PORT": settings.dagster_port}
+    ports = {"API": (settings.api_host, settings.api_port), "DAGSTER": (settings.dagster_host, settings.dagster_port)}
     if demo:
-        ports["TIDEMARK_SANDBOX_PORT"] = settings.sandbox_port
+        ports["SANDBOX"] = (settings.sandbox_host, settings.sandbox_port)
     preflight.check_ports(ports)
     preflight.check_origin(settings)
     asyncio.run(Product(settings, demo, lock).run())
@@ -131,7 +131,7 @@ class Product:
         self.start(self.supervisor.keep_logs_short())
         if self.demo:
             self.last = {self.keep("sandbox", "sandbox", "--simulate")}
-            await self.wait_port(settings.sandbox_port, "simulated exchanges")
+            await self.wait_for(settings.sandbox_url, "simulated exchanges")
         landed = await asyncio.to_thread(probes.last_load, settings)
         self.keep("recorder", "record")
         self.keep("server", "serve")
@@ -144,7 +144,7 @@ class Product:
             self.start(self.add_history(history))
         await self.start_dagster()
         docs = self.start(self.make_docs())
-        await self.wait_port(settings.dagster_port, "Dagster")
+        await self.wait_for(settings.dagster_url, "Dagster")
         await docs
         self.print_addresses()
         self.start(self.check_quality())
@@ -213,7 +213,7 @@ class Product:
                 pause_s = min(2 * pause_s, LONGEST_HISTORY_PAUSE_S)
 
     async def first_answer(self) -> None:
-        url = f"http://127.0.0.1:{self.settings.api_port}/api/series/price?base=BTC"
+        url = f"{self.settings.api_url}/api/series/price?base=BTC"
         if await until(lambda: probes.first_number(url) is not None, ANSWER_S):
             price = await asyncio.to_thread(probes.first_number, url)
             self.report(f"the API serves data: BTC costs {price:,.2f} USD ({url})")
@@ -262,11 +262,11 @@ class Product:
                 self.report(f"no new edition for {QUIET_S / 60:.0f} minutes: see `tidemark status`")
                 warned = True
 
-    async def wait_port(self, port: int, what: str) -> None:
-        if await until(lambda: probes.listens(port)):
-            self.report(f"{what} ready on http://127.0.0.1:{port}")
+    async def wait_for(self, url: str, what: str) -> None:
+        if await until(lambda: probes.listens(url)):
+            self.report(f"{what} ready on {url}")
         else:
-            self.report(f"{what} not ready on port {port} after {READY_S:.0f} s, see {self.settings.logs}")
+            self.report(f"{what} not ready on {url} after {READY_S:.0f} s, see {self.settings.logs}")
 
     def keep(self, name: str, *words: str) -> "asyncio.Task[Any]":
         return self.start(self.supervisor.keep(commands.tidemark(self.settings, name, *words)))
@@ -277,8 +277,7 @@ class Product:
             self.report(f"    {line}")
 
     def print_addresses(self) -> None:
-        api = f"http://127.0.0.1:{self.settings.api_port}"
-        print(ADDRESSES.format(api=api, dagster=f"http://127.0.0.1:{self.settings.dagster_port}"), flush=True)
+        print(ADDRESSES.format(api=self.settings.api_url, dagster=self.settings.dagster_url), flush=True)
 
 
 def until_day_is_fetched_s(now_s: float) -> float:

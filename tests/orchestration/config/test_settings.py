@@ -17,6 +17,7 @@ def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.Mo
     assert settings.landing == str(tmp_path / "data" / "landing")
     assert settings.warehouse == str(tmp_path / "data" / "warehouse.duckdb")
     assert (settings.api_port, settings.dagster_port, settings.sandbox_port) == (8080, 3000, 9100)
+    assert (settings.api_host, settings.dagster_host, settings.sandbox_host) == ("127.0.0.1",) * 3
     assert settings.universe == "small"
     assert settings.venues_url is None
     assert settings.build_threads == len(os.sched_getaffinity(0))
@@ -70,6 +71,8 @@ def test_a_setting_that_is_empty_counts_as_unset() -> None:
         ("TIDEMARK_BUILD_MEMORY", "1.5GiB"),
         ("TIDEMARK_UNIVERSE", "full"),
         ("TIDEMARK_API_PORT", "65535"),
+        ("TIDEMARK_API_HOST", "::"),
+        ("TIDEMARK_LOG_FORMAT", "json"),
         ("TIDEMARK_PUBLIC_HOSTS", "API.example.org, mcp.example.org"),
         ("TIDEMARK_MCP_REVISION", "2026-07-28"),
     ],
@@ -84,6 +87,8 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
     [
         ("TIDEMARK_API_PORT", "eighty", "whole number from 1 to 65535"),
         ("TIDEMARK_API_PORT", "0", "whole number from 1 to 65535"),
+        ("TIDEMARK_API_HOST", "example.org", "an address of this machine, such as '127.0.0.1' or '0.0.0.0'"),
+        ("TIDEMARK_LOG_FORMAT", "xml", "text, json"),
         ("TIDEMARK_DAGSTER_PORT", "65536", "whole number from 1 to 65535"),
         ("TIDEMARK_SANDBOX_PORT", "-1", "whole number from 1 to 65535"),
         ("TIDEMARK_SANDBOX_PORT", "8080", "must differ"),
@@ -106,3 +111,17 @@ def test_a_wrong_value_is_one_sentence_with_name_value_and_what_is_allowed(name:
     assert allowed in sentence
     assert "\n" not in sentence
     assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:8080"),
+        ("10.0.0.5", "http://10.0.0.5:8080"),
+        ("::", "http://[::1]:8080"),
+        ("::1", "http://[::1]:8080"),
+    ],
+)
+def test_this_machine_finds_what_listens_on_an_address(host: str, url: str) -> None:
+    assert Settings.from_env({"TIDEMARK_API_HOST": host}).api_url == url

@@ -43,14 +43,19 @@ asyncio.run(main())
 
 
 def test_a_port_in_use_is_named_with_its_setting(free_port: int) -> None:
-    preflight.check_ports({"TIDEMARK_API_PORT": free_port})
+    preflight.check_ports({"API": ("127.0.0.1", free_port)})
     with (
         socket.create_server(("127.0.0.1", free_port)),
         pytest.raises(
             PreflightError, match=rf"^Port {free_port} .* already in use; set TIDEMARK_API_PORT to a free one"
         ),
     ):
-        preflight.check_ports({"TIDEMARK_API_PORT": free_port})
+        preflight.check_ports({"API": ("127.0.0.1", free_port)})
+
+
+def test_a_foreign_address_is_named_with_its_setting(free_port: int) -> None:
+    with pytest.raises(PreflightError, match=r"^192.0.2.7 is no address of this machine; set TIDEMARK_DAGSTER_HOST"):
+        preflight.check_ports({"DAGSTER": ("192.0.2.7", free_port)})
 
 
 def test_simulated_and_real_numbers_never_mix(tmp_path: Path) -> None:

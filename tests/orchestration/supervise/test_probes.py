@@ -48,9 +48,10 @@ def test_a_landing_error_counts_from_the_start_on(
 
 
 def test_a_port_listens_or_not(free_port: int) -> None:
-    assert not probes.listens(free_port)
+    url = f"http://127.0.0.1:{free_port}"
+    assert not probes.listens(url)
     with socket.create_server(("127.0.0.1", free_port)):
-        assert probes.listens(free_port)
+        assert probes.listens(url)
 
 
 @contextmanager

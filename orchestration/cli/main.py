@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed or unhealthy, 2 wrong usage or a wrong setting.
 """
 
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -271,6 +272,33 @@ def quality(
         for outcome in odd:
             typer.echo(f"{outcome['check']}: {in_words(outcome)}")
         typer.echo(f"{len(found)} checks, {len(found) - len(odd)} as expected")
+
+
+@app.command(short_help="Say whether this machine and its network can run it.")
+def doctor(
+    venue: Annotated[list[str] | None, typer.Option(help="Only this exchange; may be repeated.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """Ask each exchange once, listen to its streams for a while, let the models judge the answers, and look at disk,
+    memory, limits, ports and clock. Changes nothing. Exit code 1 if something is not as it should be."""
+    chosen = settings()
+    from ingest.venues import VENUES
+    from orchestration.cli.doctor import as_text, verdict
+    from orchestration.supervise.doctor import OK, examine
+
+    names = [one.name for one in VENUES]
+    logging.getLogger("ingest").setLevel(logging.ERROR)
+    if unknown := set(venue or ()) - set(names):
+        fail(f"--venue is '{min(unknown)}', but it must be one of: {', '.join(names)}", code=2)
+    with one_sentence():
+        machine, exchanges = examine(chosen, venue or (), lambda text: typer.echo(text, err=True))
+    good, sentence = verdict(machine, exchanges)
+    if as_json:
+        found = {"machine": [one._asdict() for one in machine], "exchanges": [one._asdict() for one in exchanges]}
+        typer.echo(json.dumps({"verdict": sentence, **found}, indent=2))
+    else:
+        typer.echo(as_text(machine, exchanges, sentence))
+    raise typer.Exit(0 if good and all(one.state == OK for one in exchanges) else 1)
 
 
 @app.command(short_help="Back a home up, while everything runs.")

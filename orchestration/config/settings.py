@@ -364,13 +364,13 @@ def _threads(env: Mapping[str, str], name: str) -> int:
 
 
 def _memory(env: Mapping[str, str], name: str) -> str:
-    text = text_of(env, name) or f"{max(1000, _machine_bytes() // 4_000_000)}MB"
+    text = text_of(env, name) or f"{max(1000, machine_bytes() // 4_000_000)}MB"
     if not MEMORY.fullmatch(text):
         raise SettingsError(f"{name} is {text!r}, but it must be a size such as '4GB' or '512MB'.")
     return text
 
 
-def _machine_bytes() -> int:
+def machine_bytes() -> int:
     """The memory of this machine, or of the container that this process runs in."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:

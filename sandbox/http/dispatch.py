@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -125,6 +126,7 @@ def http_route(sandbox: Sandbox, endpoint: Endpoint) -> Handler:
         response = endpoint.respond(Request(query, body, now_ms, request.headers))
         weight = endpoint.weight if response.weight is None else response.weight
         headers = venue.headers(endpoint.pool, sandbox.limits.charge(endpoint.pool, request.ip, now_ms, weight))
+        headers |= {"Date": formatdate(now_ms / 1000, usegmt=True)}
         return _spoiled(request, response, headers, faults) if faults else _response(response, headers)
 
     return route

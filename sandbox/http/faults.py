@@ -15,6 +15,7 @@ KINDS = {
     "slow": {"delay_s"},
     "429": {"retry_after"},
     "418": {"retry_after"},
+    "451": {"body"},
     "500": {"body"},
     "truncated": {"at", "cut"},
     "changed_field": {"field", "rename", "as", "times", "where"},
@@ -111,6 +112,9 @@ def refused(fault: Fault) -> Response | None:
     """The response of a fault that replaces the venue's, else None."""
     if fault.kind == "500":
         return Response(str(fault.options.get("body", '{"msg":"Internal error"}')).encode(), 500)
+    if fault.kind == "451":
+        body = '{"code":0,"msg":"Service unavailable from a restricted location according to the terms."}'
+        return Response(str(fault.options.get("body", body)).encode(), 451)
     if fault.kind not in ("429", "418"):
         return None
     wait = int(fault.options.get("retry_after", 5))

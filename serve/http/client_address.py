@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sanic import Request
 
+SCHEMES = ("http", "https")
 MAPPED = bytes(10) + b"\xff\xff"  # before an IPv4 address that is written as IPv6
 
 
@@ -20,6 +21,11 @@ class ClientAddresses:
             for size in (4, 16)
         }
         self._is_proxy = lru_cache(maxsize=1024)(self._trusts)
+
+    def scheme(self, request: Request) -> str:
+        """The scheme of the URL that the client asked: a trusted proxy says it in `X-Forwarded-Proto`."""
+        said = request.headers.get("x-forwarded-proto", "").lower()
+        return said if said in SCHEMES and self._is_proxy(request.ip) else request.scheme
 
     def name(self, request: Request) -> str:
         """The nearest address that is not a trusted proxy, normalized. An IPv6 client is its whole /64."""

@@ -224,7 +224,7 @@ class Mcp:
         """The response of this edition, computed at most twice: while it is fresh, and once it is stale. Only a call
         that computes takes a slot."""
         request, admission, cache = asked.request, self.service.admission, self.service.cache
-        origin = f"{request.scheme}://{request.headers['host']}"
+        origin = f"{admission.clients.scheme(request)}://{request.headers['host']}"
         key = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
 
         async def cached(stale: bool) -> StoredResponse:

@@ -7,6 +7,7 @@ import configparser
 import contextlib
 import http.client
 import json
+import re
 import shutil
 import socket
 import ssl
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestration.config.settings import SETTINGS
 from tests.support.replica.replica import publish
 from tests.support.servers.api_server import free_port, running, until
 from tests.support.servers.scrape import DEPLOY, expressions, used_names
@@ -183,3 +185,32 @@ def test_promtool_accepts_the_rules() -> None:
     if not promtool:
         pytest.skip("promtool is not installed here")
     subprocess.run([promtool, "check", "config", DEPLOY / "prometheus" / "prometheus.yml"], check=True)
+
+
+def test_containers_publish_ports_on_this_machine_alone() -> None:
+    compose = yaml.safe_load((DEPLOY / "docker" / "compose.yml").read_text())
+    profiles = {name: set(service["profiles"]) for name, service in compose["services"].items()}
+    assert {profile for named in profiles.values() for profile in named} == {"demo", "single", "several"}
+    for name, service in compose["services"].items():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
+        if service["image"] == "tidemark":
+            assert service["command"][0] in ("demo", "up", "serve")
+            assert service["cap_drop"] == ["ALL"]
+    assert compose["services"]["server-1"]["volumes"] == ["data:/data:ro"]
+
+
+def test_every_setting_that_is_named_exists() -> None:
+    known = {setting.name for setting in SETTINGS}
+    for file in DEPLOY.rglob("*"):
+        if file.is_file():
+            named = set(re.findall(r"\bTIDEMARK_[A-Z_]+\b", file.read_text()))
+            assert named <= known, file
+
+
+def test_the_image_takes_all_that_the_wheel_is_made_of() -> None:
+    taken = (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().splitlines()
+    for name in ("dbt_project", "docs", "ingest", "orchestration", "sandbox", "serve", "pyproject.toml", "LICENSE"):
+        assert f"!{name}" in taken, name
+    text = (DEPLOY / "docker" / "Dockerfile").read_text()
+    assert "--require-hashes" in text
+    assert re.search(r"^USER tidemark$", text, re.M), "not root"

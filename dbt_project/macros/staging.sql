@@ -274,6 +274,11 @@ from (
 {#- Kinds that come over a WebSocket: a row is a period of listening and not a response. -#}
 {% macro stream_kinds() %}('liquidations', 'liquidator_fills'){% endmacro %}
 
+{#- The key of a stream's row is `connection@recorder`: several recorders may listen to the same. Rows of before have no
+    recorder. -#}
+{% macro connection_of(key="key") -%}split_part({{ key }}, '@', 1){%- endmacro %}
+{% macro recorder_of(key="key") -%}split_part({{ key }}, '@', 2){%- endmacro %}
+
 {#- True for backfilled endpoints: `history_<kind>` has bodies in the format of `<kind>`, `<kind>_history` has bodies in
     a format of its own. The names are made in ingest/declaration/history.py; a test compares the two. -#}
 {% macro is_backfilled(endpoint="endpoint") -%}
@@ -287,8 +292,7 @@ case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
 
 {#- One row `r` per element of `rows`, a list that SQL extracts from `body`, recorded or backfilled. TRY keeps a broken
     body from failing the whole query: it becomes one row with r null, as does an empty list if the venue's list is
-    never empty. If a minute has several responses to the same request (the recorder restarted within the minute), the
-    newest counts. -#}
+    never empty. If a minute has several backfilled responses to the same request, the newest counts. -#}
 {% macro recorded(venue, kind, rows, may_be_empty=false) %}
     select
         tick_ms, endpoint, key, params, requested_ms, received_ms,

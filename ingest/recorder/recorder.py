@@ -21,7 +21,7 @@ from ingest.recorder.metrics import Metrics
 from ingest.recorder.minute import Progress, record_minute
 from ingest.recorder.schedule import Schedule
 from ingest.recorder.shares import Shares
-from ingest.recorder.state import RecorderBusy, State, VenueState, lock
+from ingest.recorder.state import RecorderBusy, State, VenueState, lock, name_of
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues import VENUES
 
@@ -60,6 +60,7 @@ class Recorder:
         """`metrics`: the folder for the file that Prometheus reads."""
         self.pace = pace or Pace()
         self.metrics = Metrics(metrics)
+        self.name = name_of(home)
         self.venues = tuple(venues)
         self.schedules = {venue.name: Schedule(venue, self.pace.minute_ms) for venue in venues}
         self.outbox = Outbox(home, landing)
@@ -106,7 +107,15 @@ class Recorder:
                 shares = Shares(stream.connections, stream.topics_each)
                 recorders += [
                     StreamRecorder(
-                        venue, stream, self._venues_url, catalogue, self.pace.minute_ms, self._emit, shares, connection
+                        venue,
+                        stream,
+                        self._venues_url,
+                        catalogue,
+                        self.pace.minute_ms,
+                        self._emit,
+                        shares,
+                        connection,
+                        self.name,
                     )
                     for connection in range(stream.connections)
                 ]

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -72,3 +73,17 @@ def lock(home: Path, who: str = "recorder") -> TextIO:
     holder.write(str(os.getpid()))
     holder.flush()
     return holder
+
+
+def name_of(home: Path) -> str:
+    """The name of a folder's recorder, made once at random: what two recorders heard of one stream is kept apart by it.
+    A disk that is full gives a name that lasts as long as the process."""
+    file = home / "name"
+    with suppress(OSError):
+        if name := file.read_text().strip():
+            return name
+    name = secrets.token_hex(4)
+    with suppress(OSError):
+        home.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    return name

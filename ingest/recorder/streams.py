@@ -43,12 +43,15 @@ class StreamRecorder:
         emit: Callable[[Row], None],
         shares: Shares | None = None,
         connection: int = 0,
+        recorder: str = "",
     ) -> None:
+        """`recorder` names the process that listens: the key of its rows is `connection@recorder`."""
         self.venue, self.stream = venue, stream
         self.connected = False
         self._shares = shares or Shares(1, stream.topics_each)
         self._connection = connection
         self._key = str(connection + 1) if stream.connections > 1 else stream.key
+        self._row_key = f"{self._key}@{recorder}" if recorder else self._key
         self._url = url_of(stream.host, stream.path, venues_url, websocket=True)
         self._catalogue = catalogue
         self._minute_ms = minute_ms
@@ -158,7 +161,7 @@ class StreamRecorder:
             self._early.append(frame)
 
     def _open(self) -> None:
-        self._span = Span(self.venue.name, self.stream.name, self._key, self._minute_ms, self._emit)
+        self._span = Span(self.venue.name, self.stream.name, self._row_key, self._minute_ms, self._emit)
         for frame in self._early:
             self._span.message(frame)
         self._early.clear()
@@ -225,4 +228,4 @@ class StreamRecorder:
         at_ms = now_ms()
         tick_ms = minute_start(at_ms, self._minute_ms)
         name = self.stream.name
-        self._emit(Row(tick_ms, self.venue.name, name, self._key, "{}", None, at_ms, at_ms, 1, reason, None))
+        self._emit(Row(tick_ms, self.venue.name, name, self._row_key, "{}", None, at_ms, at_ms, 1, reason, None))

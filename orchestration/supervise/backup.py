@@ -28,8 +28,9 @@ FORMAT = 1
 KEPT = 3
 # Longer than any build: the minutes that are landed meanwhile are built afterwards.
 LOCK_WAIT_S = 900.0
-# A locked file of a running process, and dlt's own state, which it makes again from the landing.
-LEFT_OUT = ("lock", "dlt")
+# A locked file of a running process, dlt's own state, which it makes again from the landing, and the recorder's name,
+# which no two have.
+LEFT_OUT = ("lock", "dlt", "name")
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,17 @@
 {{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
+-- Two recorders may ask the same of a key in other words (for fewer bars, as one has just started): one request, which
+-- is good if either is.
 with responses as (
     select
-        *,
-        status between 200 and 299 and error is null and body is not null as succeeded,
+        tick_ms, venue, endpoint, status, requested_ms, received_ms, error,
+        coalesce(status between 200 and 299 and error is null and body is not null, false) as succeeded,
         coalesce(error, 'HTTP ' || status, 'no response') as reason
     from {{ ref('raw_window') }}
     where endpoint not in {{ stream_kinds() }}
+    qualify row_number() over (
+        partition by tick_ms, venue, endpoint, key, case when {{ is_backfilled() }} then (params, requested_ms) end
+        order by succeeded desc, status is not null desc, requested_ms
+    ) = 1
 ),
 
 counts as (

@@ -24,9 +24,15 @@ with recorded as (
         body::varchar as body
     from read_parquet([{% for file in files %}'{{ file | replace("'", "''") }}'{{ ", " if not loop.last }}{% endfor %}], union_by_name = true)
     where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w) and not ({{ is_built() }})
+    -- Of a request that was recorded twice in its minute, by two recorders or by one that started again, the better
+    -- answer counts, and of two good ones the earlier. Periods of listening and backfilled responses count each.
     qualify row_number() over (
-        partition by tick_ms, venue, endpoint, key, params, requested_ms
-        order by received_ms desc nulls last
+        partition by
+            tick_ms, venue, endpoint, key, params,
+            case when endpoint in {{ stream_kinds() }} or {{ is_backfilled() }} then requested_ms end
+        order by
+            coalesce(status between 200 and 299 and error is null and body is not null, false) desc,
+            status is not null desc, requested_ms, received_ms desc nulls last
     ) = 1
 )
 

@@ -19,7 +19,7 @@ FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/
 .DEFAULT_GOAL := help
 # Bytecode is kept, whatever the caller's environment says: tests start hundreds of processes, each would compile ours.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance pictures bench wheel lock clean
+.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance pictures bench soak wheel lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
@@ -31,6 +31,7 @@ help:
 	@echo "make conformance  the official MCP suites against the tools; needs npm"
 	@echo "make pictures  the pictures of the pages, of a demo that runs"
 	@echo "make bench  measurements, as a table"
+	@echo "make soak   hours of a demo with faults at random, compared with the simulated truth (HOURS=2)"
 	@echo "make wheel  dist/: the package, and the versions that it is tested with"
 	@echo "make lock   resolve the requirements again"
 
@@ -81,6 +82,9 @@ pictures: .venv/installed-dev
 
 bench: .venv/installed-dev
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+soak: .venv/installed
+	@$(BIN)/python -m benchmarks.soak --hours $(or $(HOURS),2) $(ARGS)
 
 # The package, and its requirements as pip's constraints: without hashes, which pip would ask of the package too.
 wheel: .venv/installed

@@ -15,9 +15,10 @@ from ingest.declaration.history import is_history
 from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching, is_running
-from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
+from orchestration.warehouse.dbt_runner.process import PARSED, fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
+from orchestration.warehouse.upgrade import adapt_tables, check_version, this_version
 from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
 from orchestration.warehouse.windows import (
     AFTER_HISTORY,
@@ -126,19 +127,23 @@ def windows_to_build(
                 close_window(con, window)
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
+            check_version(built)
             endpoints = endpoints_of(con, window)
             triggers = triggers_of(con, window, endpoints, fetched=not is_running(settings))
             open_window(con, window, triggers, fetching=is_fetching(settings))
             if waits:
                 set_aside_unread(con, window, report)
             changed = built.get("project") != project
+            if changed:
+                adapt_tables(con, settings.dbt_target / PARSED[0], report)
             idle = [] if changed else idle_models(settings, endpoints | triggers)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, idle, arguments)
         yield opened
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             history = "landed" if any(map(is_history, endpoints)) and AFTER_HISTORY not in triggers else "none"
-            opened.build = close_window(con, window, {"project": project, "seeds": seeds, "history": history})
+            state = {"project": project, "seeds": seeds, "history": history, "version": this_version()}
+            opened.build = close_window(con, window, state)
             forget_retried(con, window)
             more = window.more or bool(minutes_to_retry(con, project, 1))
         if not more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):

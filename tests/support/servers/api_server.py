@@ -157,7 +157,11 @@ def running(
         until(answers, bool)
         yield api
         process.terminate()
-        assert process.wait(timeout=30) == 0, log.read_text()
+        try:
+            code = process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the server does not stop:\n{log.read_text()}") from None
+        assert code == 0, log.read_text()
     finally:
         if process.poll() is None:
             process.kill()

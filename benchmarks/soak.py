@@ -88,7 +88,7 @@ class Soak:
     def processes(self) -> dict[str, int]:
         """Name → process id of the product's processes."""
         mark = f"TIDEMARK_HOME={self.product.home}".encode()
-        found = {}
+        found: dict[str, int] = {}
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if mark not in (folder / "environ").read_bytes().split(b"\0"):
@@ -96,7 +96,8 @@ class Soak:
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 for name in PROCESSES:
                     if name in command:
-                        found[name] = int(folder.name)
+                        # The first: a run of dbt is a fork of its server.
+                        found[name] = min(int(folder.name), found.get(name, int(folder.name)))
         return found
 
 
@@ -288,8 +289,8 @@ def main() -> None:
 
 
 def _report(soak: Soak, compared: list[dict[str, Any]], ended: Counter[str]) -> int:
-    print(table([{"what happened": name, "times": count} for name, count in sorted(soak.done.items())]))
-    print(table([{"status": status, "responses": count} for status, count in sorted(soak.statuses.items())]))
+    print("\n" + table([{"what happened": name, "times": count} for name, count in sorted(soak.done.items())]))
+    print("\n" + table([{"status": status, "responses": count} for status, count in sorted(soak.statuses.items())]))
     rows = [
         {
             "process": name,
@@ -301,8 +302,8 @@ def _report(soak: Soak, compared: list[dict[str, Any]], ended: Counter[str]) -> 
         }
         for name, sizes in sorted(soak.sizes.items())
     ]
-    print(table(rows))
-    print(table(compared))
+    print("\n" + table(rows))
+    print("\n" + table(compared))
     by_themselves = sum(ended.values()) - sum(soak.killed.values())
     print(f"ended: {dict(ended)}; killed: {dict(soak.killed)}; by themselves: {max(0, by_themselves)}")
     for line in soak.unnamed[:10]:

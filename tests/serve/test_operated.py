@@ -90,10 +90,10 @@ def test_workers_count_together(tmp_path: Path) -> None:
         redis_server(tmp_path) as redis,
         running(tmp_path / "serving", free_port(), redis_url=redis.url, workers=2) as api,
     ):
-        # The workers open their replicas one after the other.
-        until(lambda: [api.get(SERIES).status for _ in range(20)], lambda statuses: set(statuses) == {200})
+        # Each worker began to serve at a time of its own. Sanic never ends if it is stopped before all have begun.
+        served = ("tidemark_edition_served_timestamp_seconds", ())
+        until(lambda: {counted(api).get(served) for _ in range(20)}, lambda seen: len(seen - {None}) == 2)
         key = ("tidemark_http_requests_total", (("endpoint", "/api/series/{metric}"), ("status", "200")))
-        before = counted(api)[key]
-        for _ in range(40):
-            api.get(SERIES)
+        before = counted(api).get(key, 0)
+        assert [api.get(SERIES).status for _ in range(40)] == [200] * 40
         assert counted(api)[key] - before == 40

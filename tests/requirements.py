@@ -222,6 +222,9 @@ SNAPSHOTS = {
     "status:quarantine": Requirement(
         "interface 4.25", "a body that a model fails with is set aside, named, and costs nothing else"
     ),
+    "status:upgrade": Requirement(
+        "interface 4.25", "how far what an earlier version built is built again, null without an upgrade"
+    ),
     "status:fresh": Requirement("interface 4.25", "ages are never cached"),
 }
 

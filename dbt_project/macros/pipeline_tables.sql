@@ -21,6 +21,10 @@ create table if not exists pipeline.quarantine (
 create table if not exists pipeline.test_results (
     test varchar primary key, status varchar, failures bigint, message varchar, tested_ms bigint);
 create table if not exists pipeline.settings (name varchar primary key, value varchar);
+create table if not exists pipeline.built_by (project varchar, version varchar, manifest blob);
+create table if not exists pipeline.upgrade_days (
+    day_ms bigint, begin_ms bigint, next_ms bigint, end_ms bigint, models varchar[], from_version varchar,
+    started_ms bigint, finished_ms bigint, error varchar);
 create schema if not exists quality;
 create table if not exists quality.suspect_rows (
     "check" varchar, market_id varchar, venue varchar, from_ms bigint, to_ms bigint, value varchar, expected varchar,

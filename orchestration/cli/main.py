@@ -151,6 +151,23 @@ def build(
         report(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
 
 
+@app.command(short_help="Build again what an earlier version built.")
+def upgrade() -> None:
+    """Adapt the warehouse to the models of this version, and build again the days whose rows they change, the newest
+    first. `demo` and `up` do it by themselves, between the minutes. It can be stopped at any time; the next run
+    continues."""
+    chosen = settings()
+    from orchestration.config.clock import as_utc
+    from orchestration.warehouse.upgrade import rebuild
+
+    with one_sentence():
+        report = reporter(chosen.log_format)
+        for done in rebuild(chosen, report=report):
+            day = as_utc(done.day_ms, "%Y-%m-%d")
+            report(f"{day}: {done.minutes} minutes in {done.seconds:.1f} s, {done.left} days are left")
+        report("nothing is left to be built again: `tidemark publish` serves it")
+
+
 @app.command(short_help="Publish what is built as a new edition.")
 def publish() -> None:
     """Publish the built data as a new edition, which a running API serves within a second."""

@@ -99,6 +99,8 @@ def as_text(found: State) -> str:
     if history := found.get("backfill"):
         lines.append(f"  history    {_bar(history['share'])} {_history(history)}")
         lines += [f"  archive    {kind}: {_absent(files)}" for kind, files in history.get("absent_files", {}).items()]
+    if (upgraded := found.get("upgrade")) and upgraded["state"] != "done":
+        lines.append(f"  upgrade    {_bar(upgraded['share'])} {_upgrade(upgraded)}")
     error = found.get("recorder", {}).get("landing_error")
     if error:
         lines.append(f"  landing    {error}")
@@ -131,6 +133,14 @@ def _history(found: State) -> str:
     if found["state"] == "running" and behind:
         words += f"; {', '.join(f'{name} {share:.0%}' for share, name in behind[:4])}"
     return words
+
+
+def _upgrade(found: State) -> str:
+    version = f" by version {found['from_version']}" if found["from_version"] else ""
+    words = (
+        f"{found['state']}: {found['finished_days']} of {found['days']} days that were built{version} are built again"
+    )
+    return words + (f"; {found['failed_days']} failed: {found['last_error']}" if found["failed_days"] else "")
 
 
 def _absent(files: State) -> str:

@@ -1,4 +1,5 @@
-"""Dagster's entry point: assets, asset checks, the minute, hourly and daily jobs, their sensor and schedules.
+"""Dagster's entry point: assets, asset checks, the minute, hourly, daily and upgrade jobs, their sensors and
+schedules.
 
 The recorder and the API are separate processes, which Dagster does not start.
 """
@@ -12,6 +13,7 @@ from orchestration.code_location.minute import minute_job, minute_sensor
 from orchestration.code_location.models import dbt_resource, model_assets, read_manifest
 from orchestration.code_location.quality_checks import quality_checks, quality_schedule, report_asset
 from orchestration.code_location.serving import docs_asset, edition_asset
+from orchestration.code_location.upgrade import upgrade_job, upgrade_sensor
 from orchestration.code_location.upkeep import upkeep_job
 from orchestration.config.settings import Settings
 from orchestration.quality.suites import PERIODS
@@ -31,6 +33,8 @@ hourly = dg.define_asset_job(
 )
 daily = upkeep_job(settings)
 every_minute = minute_sensor(settings, minute)
+upgrade = upgrade_job(settings)
+days_to_rebuild = upgrade_sensor(settings, upgrade)
 
 defs = dg.Definitions(
     assets=[
@@ -44,8 +48,8 @@ defs = dg.Definitions(
         *lineage.exposures(manifest, settings.api_url),
     ],
     asset_checks=[freshness_check(settings), *quality.values()],
-    jobs=[minute, hourly, daily, *(schedule.job for schedule in quality_schedules)],
-    sensors=[every_minute, history_sensor(settings)],
+    jobs=[minute, hourly, daily, upgrade, *(schedule.job for schedule in quality_schedules)],
+    sensors=[every_minute, history_sensor(settings), days_to_rebuild],
     schedules=[
         dg.ScheduleDefinition(
             name="every_hour", cron_schedule="7 * * * *", job=hourly, default_status=dg.DefaultScheduleStatus.RUNNING

@@ -57,6 +57,7 @@ def landing() -> list[dg.AssetSpec]:
         "loads": "The landed files that are built.",
         "builds": "The minutes that each build made and touched: the watermark.",
         "quarantine": "The bodies that are set aside because a model failed with them.",
+        "upgrade_days": "The days that are built again because the models have changed since they were built.",
         "settings": "What the pipeline remembers between builds, by name.",
     }
     pipeline = [

@@ -15,10 +15,10 @@ from ingest.declaration.history import is_history
 from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.backfill_state import is_fetching, is_running
-from orchestration.warehouse.dbt_runner.process import PARSED, fingerprint, idle_models, prepare_manifest, run_dbt
+from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
-from orchestration.warehouse.upgrade import adapt_tables, check_version, this_version
+from orchestration.warehouse.upgrade import adapt, this_version
 from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
 from orchestration.warehouse.windows import (
     AFTER_HISTORY,
@@ -116,6 +116,7 @@ def windows_to_build(
     while True:
         with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
             prepare(con)
+            adapt(con, settings, project, report)
             window = next_window(con, settings.landing, max_minutes, max_bytes)
             waits = window is not None
             if window is None:
@@ -127,15 +128,12 @@ def windows_to_build(
                 close_window(con, window)
                 continue
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
-            check_version(built)
             endpoints = endpoints_of(con, window)
             triggers = triggers_of(con, window, endpoints, fetched=not is_running(settings))
             open_window(con, window, triggers, fetching=is_fetching(settings))
             if waits:
                 set_aside_unread(con, window, report)
             changed = built.get("project") != project
-            if changed:
-                adapt_tables(con, settings.dbt_target / PARSED[0], report)
             idle = [] if changed else idle_models(settings, endpoints | triggers)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, idle, arguments)

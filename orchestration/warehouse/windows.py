@@ -183,6 +183,18 @@ def built_minutes(con: duckdb.DuckDBPyConnection, landing: str, begin_ms: int, e
     return sorted({part.tick_ms for part in held if begin_ms <= part.tick_ms < end_ms})
 
 
+def oldest_minutes(con: duckdb.DuckDBPyConnection, landing: str, begin_ms: int, end_ms: int, most: int) -> list[int]:
+    """The oldest built minutes of a span [begin, end), at most so many and within a window's bounds."""
+    # Files are looked into for the minutes that are likely, and for all of the span only after a gap.
+    for until_ms in (begin_ms + most * MINUTE_MS, end_ms):
+        span = range(begin_ms, min(until_ms, end_ms), MINUTE_MS)
+        held = file_minutes(con, [Load(load_id="", files=tuple(_older_files(con, landing, span)))])
+        parts = [part for part in held if span.start <= part.tick_ms < span.stop]
+        if parts:
+            return _bounded(parts, min(most, MAX_MINUTES), MAX_BYTES)
+    return []
+
+
 def window_again(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence[int]) -> Window:
     """A window that builds minutes again and finishes no load."""
     started, widened = now_ms(), sorted(set(minutes) | _trimmed_days(con, landing, minutes))

@@ -85,17 +85,21 @@ def start_dbt(
 
 def run_dbt(
     settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
-) -> None:
-    """Run dbt until it ends; raises DbtError with dbt's error for each failed model."""
+) -> list[str]:
+    """Run dbt until it ends, and return what it printed as its result; raises DbtError with dbt's error for each failed
+    model."""
     process = start_dbt(settings, arguments, lock=lock, target=target)
     assert process.stdout is not None
     errors: list[str] = []
     tail: list[str] = []
+    printed: list[str] = []
     try:
-        for level, message in _messages(process.stdout):
+        for event, level, message in _messages(process.stdout):
             tail = [*tail[-19:], message]
             if level == "error":
                 errors.append(message)
+            elif event == "PrintEvent":
+                printed.append(message)
         code = process.wait()
     finally:
         if process.poll() is None:
@@ -104,17 +108,24 @@ def run_dbt(
     if code != 0:
         said = "\n".join(errors or tail)
         raise DbtError(f"dbt {' '.join(arguments)} failed with exit code {code}:\n{said}")
+    return printed
 
 
-def _messages(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    """Level and text of each line of dbt's log."""
+def list_models(settings: Settings, selection: Sequence[str], *, state: Path) -> list[str]:
+    """The names of the models that dbt selects, compared with the manifest in the folder `state`."""
+    arguments = ["ls", "--resource-type", "model", "--output", "name", "--state", str(state), "--select", *selection]
+    return run_dbt(settings, arguments)
+
+
+def _messages(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Event, level and text of each line of dbt's log."""
     for line in lines:
         text = line.decode(errors="replace").strip()
         try:
             info = json.loads(text)["info"]
-            yield info["level"], info["msg"]
+            yield info["name"], info["level"], info["msg"]
         except (ValueError, KeyError, TypeError):
-            yield "info", text
+            yield "", "info", text
 
 
 def prepare_manifest(settings: Settings, report: Report = print) -> Path:

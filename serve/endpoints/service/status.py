@@ -1,5 +1,5 @@
 """GET /api/status: the age of the served state, the outcome of each venue's last recording, the progress of the
-backfill."""
+backfill and of an upgrade."""
 
 import time
 from functools import lru_cache
@@ -32,6 +32,18 @@ select venue, string_agg(printf('%s: %d of %d %s markets without %s since %s UTC
     endpoint, missing, markets, type, if(family = 'oi', 'open interest', family),
     strftime(make_timestamp_ms(start_ms), '%Y-%m-%d %H:%M')), '; ' order by start_ms, family) as reason
 from market_losses where end_ms is null group by venue
+"""
+UPGRADE = """
+select
+    case when count(*) = count(finished_ms) then 'done' when count(*) = count(finished_ms) + count(error) then 'partly'
+        else 'running' end as state,
+    min(from_version) as from_version, max(started_ms) as started_ms,
+    case when count(*) = count(finished_ms) then max(finished_ms) end as finished_ms,
+    sum(next_ms - begin_ms) / sum(end_ms - begin_ms) as share,
+    count(*) as days, count(finished_ms) as finished_days, count(error) as failed_days,
+    max(day_ms) filter (where finished_ms is null) as newest_left_ms,
+    len(list_distinct(flatten(list(models)))) as models, max_by(error, day_ms) as last_error
+from upgrade_days having count(*) > 0
 """
 SECONDS_OR_NULL = {"type": ["number", "null"]}
 MS_OR_NULL = {"type": ["integer", "null"]}
@@ -106,9 +118,38 @@ BACKFILL: Schema = {
         },
     },
 }
+UPGRADED: Schema = {
+    "type": ["object", "null"],
+    "description": "How far the days that were built before the models changed are built again, the newest first; null "
+    "if none are. Until then a day is served as it was built.",
+    "required": ["state", "from_version", "started_ms", "finished_ms", "share", "days", "finished_days", "models"],
+    "properties": {
+        "state": {"enum": ["running", "done", "partly"], "description": "partly: the days that are left have failed."},
+        "from_version": {"type": "string", "description": "Version that built them; empty where it is not known."},
+        "started_ms": {"type": "integer"},
+        "finished_ms": MS_OR_NULL,
+        "share": {"type": "number", "minimum": 0, "maximum": 1, "description": "Part of their minutes that is done."},
+        "days": {"type": "integer"},
+        "finished_days": {"type": "integer"},
+        "failed_days": {"type": "integer"},
+        "newest_left_ms": {**MS_OR_NULL, "description": "Start of the newest day that is not finished."},
+        "models": {"type": "integer", "description": "How many models are built again."},
+        "last_error": {"type": ["string", "null"]},
+    },
+}
 SCHEMA: Schema = {
     "type": "object",
-    "required": ["state", "edition", "as_of", "age_s", "recorder_lag_s", "build_lag_s", "venues", "backfill"],
+    "required": [
+        "state",
+        "edition",
+        "as_of",
+        "age_s",
+        "recorder_lag_s",
+        "build_lag_s",
+        "venues",
+        "backfill",
+        "upgrade",
+    ],
     "properties": {
         "state": {"enum": ["healthy", "unhealthy"], "description": f"unhealthy when older than {UNHEALTHY_AFTER_S} s."},
         "edition": MS_OR_NULL,
@@ -145,6 +186,7 @@ SCHEMA: Schema = {
             "items": {"type": "object", "required": ["venue", "bodies", "last_ms", "endpoint", "error"]},
         },
         "backfill": BACKFILL,
+        "upgrade": UPGRADED,
         "db": {"const": False},
         "error": {"type": "string", "description": "Why nothing can be read."},
     },
@@ -160,6 +202,7 @@ def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) ->
         "suspects": [],
         "quarantine": [],
         "backfill": _backfill(fallback.serving),
+        "upgrade": None,
     }
     return json_body({"state": "unhealthy", **nothing, "db": False, "error": str(outage)}, degraded=True)
 
@@ -168,7 +211,7 @@ def nothing_readable(values: Values, outage: Unavailable, fallback: Fallback) ->
 def status(query: Values, db: Reader) -> Body:
     """State of the service: edition, its age, recorder and build lag, each venue's last good minute, error and missing
     markets, the rows that quality checks marked as suspect, the responses in quarantine, and the progress of the
-    backfill."""
+    backfill and of an upgrade."""
     now = time.time() * 1000
     edition = db.edition
     lost = _losses(db)
@@ -193,6 +236,7 @@ def status(query: Values, db: Reader) -> Body:
             "suspects": _suspects(db),
             "quarantine": _quarantine(db),
             "backfill": _backfill(edition.path.parent),
+            "upgrade": _upgrade(db),
         }
     )
 
@@ -231,6 +275,10 @@ def _suspects(db: Reader) -> list[dict[str, Any]]:
 
 def _quarantine(db: Reader) -> list[dict[str, Any]]:
     return db.rows(QUARANTINE) if _has(db, "quarantined_bodies") else []
+
+
+def _upgrade(db: Reader) -> dict[str, Any] | None:
+    return next(iter(db.rows(UPGRADE)), None) if _has(db, "upgrade_days") else None
 
 
 def _has(db: Reader, table: str) -> bool:

@@ -20,6 +20,7 @@ export function View() {
     venue.ok_endpoints, venue.failed_endpoints, [venue.reason, venue.last_error && `${format.stamp(venue.last_error_ms)}: ${venue.last_error}`].filter(Boolean).join("; ") || format.NONE]);
   const fetched = Object.entries(data.backfill?.venues ?? {}).map(([venue, one]) => [venue, html`<${Bar} share=${one.share} />${format.percent(one.share, 0)}`,
     format.count(one.requests), format.count(one.rows), format.count(one.failed), one.last_error ?? format.NONE]);
+  const again = data.upgrade;
   return html`<div class="coinhead"><h1>Status <small>${data.state}</small></h1>
     <dl class="facts"><${Fact} title="Edition">${data.edition ?? format.NONE}<//><${Fact} title="As of">${format.clockSeconds(data.as_of)}<//>
       <${Fact} title="Age of the newest minute">${format.duration(data.recorder_lag_s)}<//><${Fact} title="Built and published in">${format.duration(data.build_lag_s)}<//>
@@ -27,6 +28,9 @@ export function View() {
     ${data.error && html`<p class="notice"><b>Nothing to show yet:</b> ${data.error}</p>`}
     <${Table} title="Exchanges" note=${`newest minute, ${format.zoneName()}`} rows=${venues} none="No exchange has been recorded yet."
       heads=${[["Exchange"], ["State", "left"], ["Last good minute", "left"], ["Requests that answer"], ["That fail"], ["Why, and the last error", "text"]]} />
+    ${again && html`<${Table} title="Built again after an upgrade" note=${again.state} none=""
+      heads=${[["Days"], ["Done", "left share"], ["Finished days"], ["Newest day left", "left"], ["Failed"], ["Last error", "text"]]}
+      rows=${[[format.count(again.days), html`<${Bar} share=${again.share} />${format.percent(again.share, 0)}`, format.count(again.finished_days), format.stamp(again.newest_left_ms), format.count(again.failed_days), again.last_error ?? format.NONE]]} />`}
     <${Table} title="Fetched history" note=${data.backfill?.state ?? "not begun"} rows=${fetched} none="No history is fetched yet."
       heads=${[["Exchange"], ["Done", "left share"], ["Requests"], ["Rows"], ["Failed"], ["Last error", "text"]]} />
     ${!data.error && html`<${Table} title="Found suspect in 24 hours" note=${html`<a href="/quality/">Report of the checks</a>`} none="The quality checks have found nothing."

@@ -121,3 +121,12 @@ def test_status_reports_problems_of_the_recorder(tmp_path: Path) -> None:
     assert found["recorder_lag_s"] >= 10
     assert found["build_lag_s"] == 50
     assert "no space left on device" in in_this_process(env, "status").stdout
+
+
+def test_what_an_upgrade_builds_again_has_a_line(tmp_path: Path) -> None:
+    replica.publish(tmp_path / "serving", 7, as_of_ms=now_ms(), max_days=1)
+    text = in_this_process(environment(tmp_path), "status").stdout
+    words = (
+        "running: 1 of 3 days that were built by version 0.1.0 are built again; 1 failed: the committed landing file"
+    )
+    assert re.search(rf"  upgrade    \[#{{12}}\.{{12}}\]  50% {words}", text), text

@@ -37,6 +37,7 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
         ("quality_daily_schedule", "47 4 * * *", "RUNNING"),
     }
     assert [(sensor.name, sensor.default_status.value) for sensor in repository.sensor_defs] == [
+        ("days_to_rebuild", "RUNNING"),
         ("every_minute", "RUNNING"),
         ("history_progress", "RUNNING"),
     ]
@@ -45,15 +46,22 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
 
 
 def test_nothing_keeps_a_minutes_run_waiting(definitions: ModuleType, instance: dg.DagsterInstance) -> None:
-    """Minutes, upkeep and the fetching of history are pools of one place each, which may all be taken at once."""
-    jobs = {"minute": "minutes", "hourly": "upkeep", "daily": "upkeep", "quality_hourly": "upkeep"}
+    """Minutes, upkeep, upgrades and the fetching of history are pools of one place each, which may all be taken at
+    once."""
+    jobs = {
+        "minute": "minutes",
+        "hourly": "upkeep",
+        "daily": "upkeep",
+        "quality_hourly": "upkeep",
+        "upgrade": "upgrade",
+    }
     for name, pool in jobs.items():
         nodes = definitions.defs.resolve_job_def(name).nodes
         assert {node.definition.pool for node in nodes} - {None} == {pool}, name
     assert definitions.defs.get_assets_def(["landing", "history"]).op.pool == "history"
     config = yaml.safe_load((REPOSITORY / "orchestration/code_location/dagster.yaml").read_text())
     assert config["concurrency"]["pools"] == {"default_limit": 1, "granularity": "run"}
-    assert config["concurrency"]["runs"]["max_concurrent_runs"] > 3
+    assert config["concurrency"]["runs"]["max_concurrent_runs"] > 4
     assert config["telemetry"] == {"enabled": False}
     assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
 

@@ -234,6 +234,8 @@ create table suspect_rows ("check" text, market_id text, venue text, from_ms big
 create table quarantined_bodies (quarantine_id bigint, state text, tick_ms bigint, venue text, endpoint text,
     key text, requested_ms bigint, load_id text, bytes bigint, models text, error text, alone bool,
     set_aside_ms bigint);
+create table upgrade_days (day_ms bigint, begin_ms bigint, next_ms bigint, end_ms bigint, models text[],
+    from_version text, started_ms bigint, finished_ms bigint, error text);
 create table landed_files (load_id text, file text, first_ms bigint, last_ms bigint);
 create table edition (edition_id bigint, as_of_ms bigint, published_ms bigint, recorded_since_ms bigint,
     build_id bigint);
@@ -326,6 +328,18 @@ def _build(path: Path, as_of_ms: int, max_days: int) -> None:
             [
                 (number, state, minute, symbol, minute, f"Conversion Error: {symbol}", minute + number)
                 for number, state, symbol in ((1, "set aside", "XBT"), (2, "retrying", "ETH"), (3, "dropped", "X"))
+            ],
+        )
+        today = as_of_ms - as_of_ms % DAY
+        con.executemany(
+            "insert into upgrade_days values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (day, day, next_ms, day + DAY, ["int_market_minutes", "series_market_1m"], "0.1.0", minute, done, error)
+                for day, next_ms, done, error in (
+                    (today - DAY, today, minute, None),
+                    (today - 2 * DAY, today - 2 * DAY + DAY // 2, None, None),
+                    (today - 3 * DAY, today - 3 * DAY, None, "the committed landing file a.parquet is missing"),
+                )
             ],
         )
         con.execute("insert into landed_files values ('1.5', '2026-06-15/1.5.x.parquet', 0, ?)", [as_of_ms])

@@ -107,3 +107,15 @@ def test_responses_in_quarantine_are_counted_by_venue_and_dropped_ones_are_not(a
         "venue": "kucoin", "bodies": 2, "endpoint": "perp_bars", "error": "Conversion Error: ETH",
     }  # fmt: skip
     assert held["last_ms"] % 60_000 == 0
+
+
+@pytest.mark.requirement("status:upgrade")
+def test_days_that_are_built_again_after_an_upgrade_are_counted(api: Api) -> None:
+    """Of three days one is finished, one half done, one has failed."""
+    found = api.get("/api/status").json["upgrade"]
+    day = AS_OF_MS - AS_OF_MS % DAY
+    assert found == {
+        "state": "running", "from_version": "0.1.0", "started_ms": AS_OF_MS - AS_OF_MS % MINUTE, "finished_ms": None,
+        "share": 0.5, "days": 3, "finished_days": 1, "failed_days": 1, "newest_left_ms": day - 2 * DAY, "models": 2,
+        "last_error": "the committed landing file a.parquet is missing",
+    }  # fmt: skip

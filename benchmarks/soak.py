@@ -1,9 +1,13 @@
 """Hours of the whole product with faults at random: `make soak HOURS=2`.
 
 A demo runs on a disk of its own while, in an order that the seed draws, exchanges fail in every way that the simulator
-knows, processes are killed or stopped for a while, and the disk is full; clients ask four times what an address may. At
-the end the served minutes are compared with the simulated truth. The exit code is 0 if nothing was lost, doubled or
-wrong, every 5xx had a name, and no process ended but the killed; memory and open files are in a table, for judging.
+knows and send what no model expects, each process in turn is killed or stopped for a while, the clock jumps, and the
+disk is full once; clients ask four times what an address may. At the end the served minutes are compared with the
+simulated truth. The exit code is 0 if nothing was lost, doubled or wrong, every 5xx had a name, and no process ended
+but the killed; memory and open files are in a table, for judging. SIGINT or SIGTERM ends it early, with its tables.
+
+All processes of the demo see a clock that libfaketime (Debian: faketime) moves, as that of a machine whose clock is
+set: monotonic clocks go on. Without the library the clock stays. A disk of its own needs the right to mount one.
 """
 
 import argparse
@@ -23,6 +27,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +40,9 @@ DISK_GB = 8  # of memory: what two hours of the full universe need, and no more 
 # What a fault lasts, and how long it is quiet until the next one, s.
 SHORTEST_S, LONGEST_S, QUIET_S = 20.0, 90.0, 30.0
 FULL_DISK_S = 300.0
+# By how much the clock jumps, s: as a time server sets it, and as it is after a machine has slept.
+JUMPS_S = (-90.0, -20.0, -3.0, 3.0, 20.0, 90.0, 120.0)
+FAKETIME = "libfaketimeMT.so.1"
 VENUES = ("binance", "bybit", "okx", "gate", "bitget", "mexc", "kucoin", "aster", "hyperliquid", "lighter", "upbit")
 FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "outage"},
@@ -46,7 +54,10 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "truncated"},
     {"kind": "truncated", "cut": True},
     {"kind": "ws_drop", "refuse": True},
-    {"kind": "changed_field", "field": "symbol", "as": "number"},
+    {"kind": "500", "body": "<html>" + "x" * 1_000_000},
+    {"kind": "truncated", "at": 1},
+    *({"kind": "changed_field", "field": "symbol", "as": kind} for kind in ("string", "number", "null", "removed")),
+    *({"kind": "changed_field", "field": field, "times": 1e300} for field in ("lastPrice", "last", "price24hPcnt")),
 )
 # The processes that are killed, by a part of their command lines; the sandbox is the world and not the product.
 PROCESSES = ("cli record", "cli serve", "cli dbt-server", "dagster-daemon", "api grpc", "code_location.ui")
@@ -69,9 +80,11 @@ class Soak:
     draw: random.Random
     ends: float
     own_disk: bool
+    clock: "Clock"
     done: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
     unnamed: list[str] = field(default_factory=list)
+    unlike: list[str] = field(default_factory=list)
     killed: Counter[str] = field(default_factory=Counter)
     sizes: dict[str, list[tuple[float, int, int]]] = field(default_factory=dict)
 
@@ -101,16 +114,58 @@ class Soak:
         return found
 
 
-async def _venue_fails(soak: Soak) -> None:
-    fault = {**soak.draw.choice(FAULTS), "venue": soak.draw.choice(VENUES)}
+@dataclass
+class Clock:
+    """The clock of the demo's processes: this machine's, plus an offset that a file holds."""
+
+    file: Path
+    library: str | None
+    offset_s: float = 0.0
+    jumps: list[tuple[int, int]] = field(default_factory=list)
+
+    def env(self) -> dict[str, str]:
+        self.file.write_text("+0\n")
+        if self.library is None:
+            return {}
+        return {
+            "LD_PRELOAD": self.library, "FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1",
+        }  # fmt: skip
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + round(self.offset_s * 1000)
+
+    def jump(self, seconds: float) -> None:
+        before = self.now_ms()
+        self.offset_s += seconds
+        moved = self.file.with_suffix(".new")
+        moved.write_text(f"{self.offset_s:+.3f}\n")
+        moved.replace(self.file)
+        self.jumps.append((before, self.now_ms()))
+
+    def jumped_near(self, minute_ms: int) -> bool:
+        """Whether a minute is one of those in which the clock stood when it jumped, or that it jumped over: what was
+        asked in one and answered in another is of either."""
+        return any(min(jump) - 2 * MINUTE_MS <= minute_ms <= max(jump) + 2 * MINUTE_MS for jump in self.jumps)
+
+
+def clock_of(folder: Path) -> Clock:
+    """The clock for a demo, which cannot be moved without libfaketime."""
+    found = sorted(str(file) for file in Path("/usr/lib").glob(f"*/faketime/{FAKETIME}"))
+    if not found:
+        print(f"{FAKETIME} is not installed (Debian: faketime): the clock does not jump", flush=True)
+    return Clock(folder / "clock", next(iter(found), None))
+
+
+async def _venue_fails(soak: Soak, fault: dict[str, Any]) -> None:
+    fault = {**fault, "venue": soak.draw.choice(VENUES)}
     soak.done[f"exchange: {fault['kind']}"] += 1
     soak.post("faults", fault)
     await asyncio.sleep(soak.draw.uniform(SHORTEST_S, LONGEST_S))
     soak.post("faults", method="DELETE")
 
 
-async def _process_ends(soak: Soak) -> None:
-    name = soak.draw.choice(PROCESSES)
+async def _process_ends(soak: Soak, name: str) -> None:
     if pid := soak.processes().get(name):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -118,15 +173,22 @@ async def _process_ends(soak: Soak) -> None:
             soak.done["kill -9"] += 1
 
 
-async def _process_stands_still(soak: Soak) -> None:
-    """As a disk or a machine that hangs does."""
-    found = soak.processes()
-    if pid := found.get(soak.draw.choice(PROCESSES)):
+async def _process_stands_still(soak: Soak, name: str) -> None:
+    """As on a disk or a machine that hangs."""
+    if pid := soak.processes().get(name):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
             soak.done["stopped for a while"] += 1
             await asyncio.sleep(soak.draw.uniform(2, 15))
             os.kill(pid, signal.SIGCONT)
+
+
+async def _clock_jumps(soak: Soak, seconds: float) -> None:
+    if soak.clock.library is not None:
+        # Not further from the true time than it jumps at once.
+        seconds = -seconds if abs(soak.clock.offset_s + seconds) > max(JUMPS_S) else seconds
+        soak.clock.jump(seconds)
+        soak.done[f"clock jumps {'forward' if seconds > 0 else 'back'}"] += 1
 
 
 async def _disk_is_full(soak: Soak) -> None:
@@ -143,19 +205,31 @@ async def _disk_is_full(soak: Soak) -> None:
         fill.unlink(missing_ok=True)
 
 
-HAPPENINGS: tuple[tuple[Callable[[Soak], Awaitable[None]], int], ...] = (
-    (_venue_fails, 6),
-    (_process_ends, 3),
-    (_process_stands_still, 2),
-    (_disk_is_full, 1),
-)
+Happening = Callable[[Soak], Awaitable[None]]
+
+
+def happenings(soak: Soak) -> Iterator[Happening]:
+    """Everything that can happen, in a drawn order, again and again; the full disk is among the first, and once."""
+    full_disk = [_disk_is_full]
+    while True:
+        deck: list[Happening] = [
+            *(partial(_venue_fails, fault=fault) for fault in FAULTS),
+            *(partial(_process_ends, name=name) for name in PROCESSES),
+            *(partial(_process_stands_still, name=name) for name in soak.draw.sample(PROCESSES, 2)),
+            *(partial(_clock_jumps, seconds=seconds) for seconds in soak.draw.sample(JUMPS_S, 3)),
+        ]
+        soak.draw.shuffle(deck)
+        deck[2:2] = full_disk
+        full_disk = []
+        yield from deck
 
 
 async def trouble(soak: Soak) -> None:
-    """One fault after the other, until shortly before the end, so that the last ones are over."""
-    kinds, weights = zip(*HAPPENINGS, strict=True)
-    while soak.ends - time.monotonic() > LONGEST_S + QUIET_S:
-        await soak.draw.choices(kinds, weights)[0](soak)
+    """One after the other, until shortly before the end, so that the last ones are over."""
+    for happening in happenings(soak):
+        if soak.ends - time.monotonic() < LONGEST_S + QUIET_S:
+            return
+        await happening(soak)
         await asyncio.sleep(soak.draw.uniform(5, QUIET_S))
 
 
@@ -207,7 +281,7 @@ def compare(soak: Soak, from_ms: int, to_ms: int) -> list[dict[str, Any]]:
     price is asked within its minute; the volume is the closed bar's, which is asked for again after an outage."""
     rows = []
     for metric in ("price", "volume"):
-        counts: Counter[str] = Counter(right=0, in_gaps=0, wrong=0, lost=0, doubled=0)
+        counts: Counter[str] = Counter(right=0, in_gaps=0, wrong=0, lost=0, doubled=0, at_jumps=0)
         for venue, kind, symbol in CHECKED:
             span = {"market": f"{venue}:{kind}:{symbol}", "start": from_ms, "end": to_ms, "step": "1m"}
             served = get(f"{soak.product.api}/api/series/{metric}?{urllib.parse.urlencode(span)}")
@@ -216,7 +290,13 @@ def compare(soak: Soak, from_ms: int, to_ms: int) -> list[dict[str, Any]]:
             values = dict(zip(served["t"], served["v"], strict=True))
             counts["doubled"] += len(served["t"]) - len(values)
             for true in truth["minutes"]:
-                counts[_judged(metric, true, values.get(true["minute_ms"]), served["gaps"])] += 1
+                judged = _judged(metric, true, values.get(true["minute_ms"]), served["gaps"])
+                near = judged in ("wrong", "lost") and soak.clock.jumped_near(true["minute_ms"])
+                counts["at_jumps" if near else judged] += 1
+                if judged in ("wrong", "lost"):
+                    soak.unlike.append(
+                        f"{metric} of {span['market']} at {true['minute_ms']}: {judged}{', at a jump' * near}"
+                    )
         rows.append({"metric": metric, **counts})
     return rows
 
@@ -244,7 +324,13 @@ def disk(folder: Path) -> Iterator[Path]:
 
 
 async def run(soak: Soak) -> None:
-    """All of it at the same time, until the end."""
+    """All of it at the same time, until the end, or until somebody ends it."""
+
+    def end() -> None:
+        soak.ends = min(soak.ends, time.monotonic())
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end)
     await asyncio.gather(trouble(soak), watch(soak), *(ask(soak, path, rate) for path, rate in ASKED.items()))
 
 
@@ -266,19 +352,22 @@ def main() -> None:
     seed = chosen.seed if chosen.seed is not None else random.randrange(10**6)
     print(f"seed {seed}, {chosen.hours:g} hours, universe {chosen.universe}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tidemark-soak-") as folder, disk(Path(folder)) as place:
-        product = Product(place / "home", chosen.universe)
+        product, clock = Product(place / "home", chosen.universe), clock_of(Path(folder))
         output = (Path(folder) / "demo.log").open("w+")
-        demo = subprocess.Popen([TIDEMARK, "demo"], env=product.env(), stdout=output, stderr=output)
+        # A session of its own: Ctrl-C ends the soak, which then ends the demo.
+        demo = subprocess.Popen(
+            [TIDEMARK, "demo"], env=product.env() | clock.env(), stdout=output, stderr=output, start_new_session=True
+        )
         try:
             wait_for(f"{product.api}/api/series/price?base=BTC", 300)
-            from_ms = (time.time_ns() // 1_000_000 // MINUTE_MS + 1) * MINUTE_MS
+            from_ms = (clock.now_ms() // MINUTE_MS + 1) * MINUTE_MS
             ends = time.monotonic() + chosen.hours * 3600
-            soak = Soak(product, random.Random(seed), ends, own_disk=os.path.ismount(place))
+            soak = Soak(product, random.Random(seed), ends, own_disk=os.path.ismount(place), clock=clock)
             asyncio.run(run(soak))
             soak.post("faults", method="DELETE")
             # The last minutes are built, and what waited is landed.
             time.sleep(150)
-            to_ms = (time.time_ns() // 1_000_000 // MINUTE_MS - 3) * MINUTE_MS
+            to_ms = (clock.now_ms() // MINUTE_MS - 3) * MINUTE_MS
             compared = compare(soak, from_ms, to_ms)
         finally:
             demo.terminate()
@@ -308,6 +397,8 @@ def _report(soak: Soak, compared: list[dict[str, Any]], ended: Counter[str]) -> 
     print(f"ended: {dict(ended)}; killed: {dict(soak.killed)}; by themselves: {max(0, by_themselves)}")
     for line in soak.unnamed[:10]:
         print(f"unnamed: {line}")
+    for line in soak.unlike[:20]:
+        print(f"unlike the truth: {line}")
     bad = (
         sum(row["lost"] + row["doubled"] + row["wrong"] for row in compared) + len(soak.unnamed) + max(0, by_themselves)
     )

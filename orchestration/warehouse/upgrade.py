@@ -204,7 +204,10 @@ def _plan(con: duckdb.DuckDBPyConnection, models: Sequence[str], from_version: s
         """
     )
     [(days,)] = con.execute("select count(*) from pipeline.upgrade_days").fetchall()
-    report(f"{len(models)} models have changed: {days} days are built again in the background, the newest first")
+    report(
+        f"{len(models)} models have changed: {days} days are to be built again, the newest first, by Dagster between the "
+        "minutes or by `tidemark upgrade`"
+    )
 
 
 def days_left(con: duckdb.DuckDBPyConnection) -> int:

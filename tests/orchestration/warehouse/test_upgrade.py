@@ -123,7 +123,7 @@ def test_the_first_releases_home_goes_on_and_is_built_again_day_by_day(
     day, and a minute that is recorded meanwhile."""
     said = upgraded[1]
     assert "series_market_1m has the new columns candle_n, close, high, low, open: unknown until" in "\n".join(said)
-    assert any(line.endswith("2 days are built again in the background, the newest first") for line in said)
+    assert any("models have changed: 2 days are to be built again, the newest first" in line for line in said)
     before = candles(home)
     # Its minutes are served as they were built.
     assert [(t, known > 0, new) for t, known, new in before] == [(T0 + n * MINUTE, True, 0) for n in range(-4, 3)]

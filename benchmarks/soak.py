@@ -6,8 +6,8 @@ disk is full once; clients ask four times what an address may. At the end the se
 simulated truth. The exit code is 0 if nothing was lost, doubled or wrong, every 5xx had a name, and no process ended
 but the killed; memory and open files are in a table, for judging. SIGINT or SIGTERM ends it early, with its tables.
 
-All processes of the demo see a clock that libfaketime (Debian: faketime) moves, as that of a machine whose clock is
-set: monotonic clocks go on. Without the library the clock stays. A disk of its own needs the right to mount one.
+All processes of the demo see a clock that the soak moves (`clock.c`, compiled here), as that of a machine whose clock
+is set: monotonic clocks go on. Without a C compiler the clock stays. A disk of its own needs the right to mount one.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,6 @@ SHORTEST_S, LONGEST_S, QUIET_S = 20.0, 90.0, 30.0
 FULL_DISK_S = 300.0
 # By how much the clock jumps, s: as a time server sets it, and as it is after a machine has slept.
 JUMPS_S = (-90.0, -20.0, -3.0, 3.0, 20.0, 90.0, 120.0)
-FAKETIME = "libfaketimeMT.so.1"
 VENUES = ("binance", "bybit", "okx", "gate", "bitget", "mexc", "kucoin", "aster", "hyperliquid", "lighter", "upbit")
 FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "outage"},
@@ -119,18 +119,17 @@ class Clock:
     """The clock of the demo's processes: this machine's, plus an offset that a file holds."""
 
     file: Path
-    library: str | None
+    library: Path | None
     offset_s: float = 0.0
     jumps: list[tuple[int, int]] = field(default_factory=list)
 
     def env(self) -> dict[str, str]:
-        self.file.write_text("+0\n")
-        if self.library is None:
-            return {}
-        return {
-            "LD_PRELOAD": self.library, "FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_CACHE_DURATION": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1",
-        }  # fmt: skip
+        self._write()
+        return {} if self.library is None else {"LD_PRELOAD": str(self.library), "SOAK_CLOCK": str(self.file)}
+
+    def _write(self) -> None:
+        with self.file.open("r+b" if self.file.exists() else "wb") as file:
+            file.write(struct.pack("=q", round(self.offset_s * 1e9)))
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000 + round(self.offset_s * 1000)
@@ -138,9 +137,7 @@ class Clock:
     def jump(self, seconds: float) -> None:
         before = self.now_ms()
         self.offset_s += seconds
-        moved = self.file.with_suffix(".new")
-        moved.write_text(f"{self.offset_s:+.3f}\n")
-        moved.replace(self.file)
+        self._write()
         self.jumps.append((before, self.now_ms()))
 
     def jumped_near(self, minute_ms: int) -> bool:
@@ -150,11 +147,15 @@ class Clock:
 
 
 def clock_of(folder: Path) -> Clock:
-    """The clock for a demo, which cannot be moved without libfaketime."""
-    found = sorted(str(file) for file in Path("/usr/lib").glob(f"*/faketime/{FAKETIME}"))
-    if not found:
-        print(f"{FAKETIME} is not installed (Debian: faketime): the clock does not jump", flush=True)
-    return Clock(folder / "clock", next(iter(found), None))
+    """The clock for a demo, which cannot be moved without a C compiler."""
+    library = folder / "clock.so"
+    words = ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("clock.c")), "-ldl"]
+    try:
+        subprocess.run(words, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"the clock does not jump: {error}", flush=True)
+        return Clock(folder / "clock", None)
+    return Clock(folder / "clock", library)
 
 
 async def _venue_fails(soak: Soak, fault: dict[str, Any]) -> None:

@@ -18,12 +18,13 @@ from orchestration.publish.edition import Edition
 from orchestration.warehouse.writer import PipelineError, connection
 
 STAGES = ("minute", "landed", "build_started", "built", "published")
-# The newest build: when its parts were done, and how many rows it read. The id of a load is its time.
+# The newest build of what had landed (not one that built older minutes again): when its parts were done, and how many
+# rows it read. The id of a load is its time.
 BUILT = """
 select max(list_max(built_minutes)) as minute_ms, max(started_ms) as started_ms, max(finished_ms) as finished_ms,
     max(try_cast(load_id as double)) as landed_s, sum(loads.rows) as rows
 from pipeline.builds left join pipeline.loads using (build_id)
-where build_id = (select max(build_id) from pipeline.builds)
+where build_id = (select max(build_id) from pipeline.loads)
 """
 REJECTED = """
 select venue, sum(broken_bodies), sum(dropped_rows), sum(outside_values) from main.int_rejected
@@ -31,6 +32,10 @@ where tick_ms > {after_ms} group by venue
 """
 KINDS = ("broken_bodies", "dropped_rows", "outside_values")
 QUARANTINED = "select venue, count(*) from pipeline.quarantine where state <> 'dropped' group by venue"
+UPGRADE = """
+select count(*) filter (finished_ms is null and error is null), count(*) filter (finished_ms is null and error is not null)
+from pipeline.upgrade_days
+"""
 # The disk is measured so often, and its growth over so long at most and at least.
 DISK_EVERY_S, GROWTH_S, LEAST_GROWTH_S = 600.0, 86_400.0, 3600.0
 DAY_S = 86_400.0
@@ -59,6 +64,7 @@ def _pipeline(settings: Settings, edition: Edition, seconds: float, cpu_seconds:
         [(minute_ms, started_ms, finished_ms, landed_s, rows)] = con.execute(BUILT).fetchall()
         rejected = con.execute(REJECTED.format(after_ms=edition.as_of_ms - HOUR_MS)).fetchall()
         quarantined = con.execute(QUARANTINED).fetchall()
+        [days] = con.execute(UPGRADE).fetchall()
     gauge("published_edition", "The newest edition.", edition.edition_id)
     gauge(
         "build_seconds", "Seconds from opening the newest build's window to closing it.", _s(finished_ms - started_ms)
@@ -88,6 +94,14 @@ def _pipeline(settings: Settings, edition: Edition, seconds: float, cpu_seconds:
     )
     for venue, count in quarantined:
         waiting.labels(venue).set(count)
+    left = Gauge(
+        "tidemark_upgrade_days",
+        "Days that the models of an earlier version built and that wait for being built again, or could not be.",
+        ("state",),
+        registry=registry,
+    )
+    for state, count in zip(("waiting", "failed"), days, strict=True):
+        left.labels(state).set(count)
     return registry
 
 

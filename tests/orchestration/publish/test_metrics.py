@@ -36,6 +36,12 @@ def test_the_way_of_the_newest_minute(tmp_path: Path) -> None:
             "insert into pipeline.loads values ('131.5', 'a', 60000, 120000, 30, 2), ('99.25', 'b', 0, 0, 5, 2)"
         )
         con.execute("insert into pipeline.loads values ('9999', 'c', 0, 0, 1000, 1)")
+        # An older minute that was built again since.
+        con.execute("insert into pipeline.builds values (3, 149000, 149500, 130000, [0], [0])")
+        con.execute(
+            "insert into pipeline.upgrade_days select n * 86400000, 0, 0, 1, [], '', 1, case n when 0 then 2 end, "
+            "case n when 3 then 'gone' end from range(4) r(n)"
+        )
         con.execute(
             "create table int_rejected as select 120000 as tick_ms, 'okx' as venue, 2 as broken_bodies, "
             "3 as dropped_rows, 0 as outside_values union all select -9000000, 'okx', 100, 100, 100"
@@ -52,6 +58,8 @@ def test_the_way_of_the_newest_minute(tmp_path: Path) -> None:
     assert (found["tidemark_publish_seconds", ()], found["tidemark_publish_cpu_seconds", ()]) == (3.5, 2.25)
     assert found["tidemark_rejected", (("kind", "dropped_rows"), ("venue", "okx"))] == 3
     assert found["tidemark_quarantined_responses", (("venue", "gate"),)] == 2
+    days = {state: found["tidemark_upgrade_days", (("state", state),)] for state in ("waiting", "failed")}
+    assert days == {"waiting": 2, "failed": 1}
     assert found["tidemark_published_edition", ()] == 9
 
 

@@ -33,7 +33,7 @@ where tick_ms > {after_ms} group by venue
 KINDS = ("broken_bodies", "dropped_rows", "outside_values")
 QUARANTINED = "select venue, count(*) from pipeline.quarantine where state <> 'dropped' group by venue"
 UPGRADE = """
-select count(*) filter (finished_ms is null and error is null), count(*) filter (finished_ms is null and error is not null)
+select count(*) filter (finished_ms is null and error is null), count(*) filter (finished_ms is null and error > '')
 from pipeline.upgrade_days
 """
 # The disk is measured so often, and its growth over so long at most and at least.

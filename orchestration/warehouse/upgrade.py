@@ -3,7 +3,7 @@
 The warehouse keeps the manifest of the project that built it. When the project has changed, dbt compares both. A
 column that a model has and its table has not is added at once: null, which is to say unknown, until its rows are built
 again. A column that the model no longer has is dropped. What the changed models and their descendants have stored is
-built again from the landing, day by day, the newest first, in windows between the minutes: until a day's turn comes it
+built again, from the landing or from stored facts, day by day, the newest first, in windows between the minutes: until a day's turn comes it
 is served as the earlier version built it. What a later version built is refused, before anything is changed.
 
 What a model decides once stays as it was decided: spikes, scores of frozen maps, the coin of a market.
@@ -14,7 +14,7 @@ import json
 import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,6 +47,14 @@ CHANGED = (
 BUILD = ("build", "--resource-type", "model")
 # What a build notes of its window when it is closed.
 NOTED = ("int_touched_minutes", "touched_markets")
+# What holds the window's responses, and the facts from which its minutes and endpoints are known without them.
+WINDOW = "raw_window"
+TYPED = """
+(select tick_ms, endpoint from main.int_response_minutes union all
+ select tick_ms, endpoint from main.int_stream_minutes)
+"""
+TYPED_MINUTES = f"select distinct tick_ms from {TYPED} where tick_ms >= {{}} and tick_ms < {{}} order by 1 limit {{}}"
+TYPED_ENDPOINTS = f"select distinct endpoint from {TYPED} where tick_ms in ({{}})"
 DAY = "%Y-%m-%d"
 LOCK_WAIT_S = 600.0
 # A window is as long as the rest of a minute allows. It begins after the minute's own build has had its chance, and
@@ -108,14 +116,15 @@ def adapt(con: duckdb.DuckDBPyConnection, settings: Settings, project: str, repo
     con.execute("commit")
 
 
+def _models(manifest: bytes) -> dict[str, dict[str, Any]]:
+    """Name → node, of each model."""
+    nodes = json.loads(manifest)["nodes"].values()
+    return {node["name"]: node for node in nodes if node["resource_type"] == "model"}
+
+
 def _windowed(manifest: bytes) -> dict[str, dict[str, Any]]:
     """Table → node, of each model whose table the builds go on with."""
-    nodes = json.loads(manifest)["nodes"].values()
-    return {
-        node["alias"]: node
-        for node in nodes
-        if node["resource_type"] == "model" and node["config"]["materialized"] == WINDOWED
-    }
+    return {name: node for name, node in _models(manifest).items() if node["config"]["materialized"] == WINDOWED}
 
 
 def _changed(
@@ -205,8 +214,8 @@ def _plan(con: duckdb.DuckDBPyConnection, models: Sequence[str], from_version: s
     )
     [(days,)] = con.execute("select count(*) from pipeline.upgrade_days").fetchall()
     report(
-        f"{len(models)} models have changed: {days} days are to be built again, the newest first, by Dagster between the "
-        "minutes or by `tidemark upgrade`"
+        f"{len(models)} models have changed: {days} days are to be built again, the newest first, by Dagster between "
+        "the minutes or by `tidemark upgrade`"
     )
 
 
@@ -253,7 +262,7 @@ def _left_of_minute() -> float:
 def _rebuild_window(settings: Settings, most: int, lock: int, report: Report) -> Rebuilt | None:
     """Build the next minutes again, at most so many; None if nothing is left. What fails of a day is noted with it."""
     started = time.monotonic()
-    nodes = _windowed(prepare_manifest(settings, report).read_bytes())
+    nodes = _models(prepare_manifest(settings, report).read_bytes())
     with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
         prepare(con)
         adapt(con, settings, fingerprint(), report)
@@ -293,31 +302,46 @@ def _build_again(
     day_ms, next_ms, end_ms = span
     state = {"project": fingerprint(), "seeds": fingerprint("seeds"), "version": this_version()}
     with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
-        minutes = oldest_minutes(con, settings.landing, next_ms, end_ms, most)
+        built = dict(con.execute("select name, value from pipeline.settings").fetchall())
+        # The project's first build makes its views, seeds and new tables too. Beside a recorder, a minute's was that.
+        first = any(built.get(name) != state[name] for name in ("project", "seeds"))
+        # Coarse tiers are made from finer ones, which are not kept so long: these are made again for that.
+        trimmed = day_ms < int(built.get("trimmed_before_ms", 0))
+        wanted = [name for name in models if name in nodes]
+        read = _tables_above(wanted, nodes, stored=trimmed)
+        from_landing = first or WINDOW in read
+        if from_landing:
+            minutes = oldest_minutes(con, settings.landing, next_ms, end_ms, most)
+        else:
+            minutes = [minute for (minute,) in con.execute(TYPED_MINUTES.format(next_ms, end_ms, most)).fetchall()]
         if not minutes:
             return 0, end_ms
         # The minute before too: the bars of its end came with the first of these.
         window = window_again(con, settings.landing, [max(minutes[0] - MINUTE_MS, day_ms), *minutes])
+        if from_landing:
+            triggers = endpoints_of(con, window)
+        else:
+            window = replace(window, files=())
+            rows = con.execute(TYPED_ENDPOINTS.format(literals(*window.minutes))).fetchall()
+            triggers = {endpoint for (endpoint,) in rows}
         next_ms = min(window.minutes[-1] + MINUTE_MS, end_ms)
         # Statistics of hours and days are made once a day.
-        triggers = endpoints_of(con, window) | (set(EVERY) if next_ms == end_ms else set())
+        triggers |= set(EVERY) if next_ms == end_ms else set()
         open_window(con, window, triggers)
-        wanted = [name for name in models if name in nodes]
         _forget_answers(con, wanted, nodes)
-        built = dict(con.execute("select name, value from pipeline.settings").fetchall())
     idle = idle_models(settings, triggers)
-    # The project's first build makes its views, seeds and new tables too. Beside a recorder, a minute's build was that.
-    first = any(built.get(name) != state[name] for name in ("project", "seeds"))
-    selected = [
-        "--select",
-        *sorted({*wanted, *_window_tables([*wanted, *NOTED], nodes)}),
-        *(idle and ["--exclude", *idle]),
-    ]
+    selected = sorted({*wanted, *read, *NOTED, *_tables_above(NOTED, nodes)})
+    excluded = ["--exclude", *idle] if idle else []
     try:
-        run_dbt(settings, [*BUILD, *(["--resource-type", "seed"] if first else selected)], lock=lock)
+        run_dbt(
+            settings,
+            [*BUILD, *(["--resource-type", "seed"] if first else ["--select", *selected, *excluded])],
+            lock=lock,
+        )
     except DbtError as error:
-        # All models again, among which the response is found that is the cause.
-        report(f"a model failed, so the whole window is built: {error}")
+        if not from_landing:
+            raise  # No response is the cause.
+        report(f"a model failed, so the whole window is built, and the response is found that is the cause: {error}")
         for attempt in attempts(settings, idle, lock, report):
             with attempt:
                 run_dbt(settings, [*BUILD, "--exclude", "config.materialized:view_in_place", *idle], lock=lock)
@@ -326,15 +350,22 @@ def _build_again(
     return len(window.minutes), next_ms
 
 
-def _window_tables(models: Collection[str], nodes: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """The tables among these models, and above them, that hold the rows of one window."""
-    by_id = {node["unique_id"]: name for name, node in nodes.items()}
-    found, left = set(models), list(models)
+def _tables_above(models: Collection[str], nodes: Mapping[str, Mapping[str, Any]], *, stored: bool = False) -> set[str]:
+    """The tables that these models read, directly and through views, and that hold the rows of one window; or all that
+    they are made from, `stored` facts included."""
+    named = {node["unique_id"]: name for name, node in nodes.items()}
+    found, seen, left = set[str](), set(models), list(models)
     while left:
-        parents = {by_id[parent] for parent in nodes[left.pop()]["depends_on"]["nodes"] if parent in by_id}
-        left.extend(parents - found)
-        found |= parents
-    return {name for name in found if _is_of_window(nodes[name]["config"])}
+        for name in {named[parent] for parent in nodes[left.pop()]["depends_on"]["nodes"] if parent in named} - seen:
+            seen.add(name)
+            config = nodes[name]["config"]
+            is_table = config["materialized"] == WINDOWED
+            if is_table and not stored and not _is_of_window(config):
+                continue
+            left.append(name)
+            if is_table:
+                found.add(name)
+    return found
 
 
 def _is_of_window(config: Mapping[str, Any]) -> bool:

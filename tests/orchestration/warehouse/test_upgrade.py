@@ -186,6 +186,30 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings
 
 
+@pytest.fixture
+def copy(own: Settings, tmp_path: Path) -> Settings:
+    """A copy of it as it is now."""
+    shutil.copytree(own.home, tmp_path / "home", symlinks=True)
+    return settings_for(tmp_path / "home")
+
+
+def plan(settings: Settings, *models: str) -> None:
+    """Plan these models of the only day, after a minute's build with the project as it is."""
+    with connection(settings.warehouse) as con:
+        con.execute("update pipeline.settings set value = ? where name = 'project'", [fingerprint()])
+        con.execute("delete from pipeline.upgrade_days")
+        con.execute(
+            f"insert into pipeline.upgrade_days values (?, ?, ?, ?, {list(models)}, '', ?, null, null)",
+            [T0, T0, T0, T0 + MINUTE, T0],
+        )
+
+
+def rows(settings: Settings, table: str) -> list[tuple[Any, ...]]:
+    """All rows of a table, without when they were known."""
+    with connection(settings.warehouse) as con:
+        return con.execute(f"select columns(c -> c not in {STAMPS}) from {table} order by all").fetchall()
+
+
 def change(settings: Settings, alter: Callable[[dict[str, Any]], None]) -> None:
     """Make the manifest that built the warehouse one that differs from the project's."""
     with connection(settings.warehouse) as con:
@@ -279,6 +303,38 @@ def test_types_are_converted_and_columns_that_are_gone_are_dropped(own: Settings
     with connection(own.warehouse) as con:
         assert con.execute(count, [T0]).fetchall() == before
         assert con.execute("select distinct typeof(funding_n) from series_market_1m").fetchall() == [("INTEGER",)]
+
+
+def test_what_reads_only_facts_is_built_again_without_the_landing(copy: Settings) -> None:
+    before = rows(copy, "series_market_1h")
+    with connection(copy.warehouse) as con:
+        con.execute("update series_market_1h set oi_usd = -1, price = null")
+    shutil.rmtree(copy.landing)
+    plan(copy, "series_market_1h")
+    [done] = rebuild(copy, report=quiet)
+    assert (done.minutes, left(copy)) == (1, [])
+    assert rows(copy, "series_market_1h") == before
+
+
+def test_a_staging_view_is_read_from_the_landing_and_rows_that_it_no_longer_has_go(copy: Settings) -> None:
+    before = rows(copy, "int_market_bars")
+    with connection(copy.warehouse) as con:
+        con.execute("delete from int_market_bars where symbol = 'BTCUSDT'")
+        con.execute("insert into int_market_bars by name select * replace ('GONE' as market_id) from int_market_bars")
+    plan(copy, "int_market_bars")
+    list(rebuild(copy, report=quiet))
+    assert rows(copy, "int_market_bars") == before
+
+
+def test_the_finer_tiers_of_a_trimmed_day_are_made_again_for_the_coarser(copy: Settings) -> None:
+    before = rows(copy, "series_market_1h")
+    with connection(copy.warehouse) as con:
+        for table in ("series_market_1m", "series_market_5m", "series_market_15m", "int_market_minutes"):
+            con.execute(f"delete from {table}")
+        con.execute(f"insert or replace into pipeline.settings values ('trimmed_before_ms', '{T0 + DAY}')")
+    plan(copy, "series_market_1h")
+    list(rebuild(copy, report=quiet))
+    assert rows(copy, "series_market_1h") == before
 
 
 def test_the_warehouse_of_a_later_version_is_refused_and_can_be_made_again(own: Settings) -> None:

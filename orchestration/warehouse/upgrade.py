@@ -3,8 +3,9 @@
 The warehouse keeps the manifest of the project that built it. When the project has changed, dbt compares both. A
 column that a model has and its table has not is added at once: null, which is to say unknown, until its rows are built
 again. A column that the model no longer has is dropped. What the changed models and their descendants have stored is
-built again, from the landing or from stored facts, day by day, the newest first, in windows between the minutes: until a day's turn comes it
-is served as the earlier version built it. What a later version built is refused, before anything is changed.
+built again, from the landing or from stored facts, day by day, the newest first, in windows between the minutes: until
+a day's turn comes it is served as the earlier version built it. What a later version built is refused, before anything
+is changed.
 
 What a model decides once stays as it was decided: spikes, scores of frozen maps, the coin of a market.
 """

@@ -311,14 +311,17 @@ def _build_again(
         wanted = [name for name in models if name in nodes]
         read = _tables_above(wanted, nodes, stored=trimmed)
         from_landing = first or WINDOW in read
-        if from_landing:
-            minutes = oldest_minutes(con, settings.landing, next_ms, end_ms, most)
-        else:
-            minutes = [minute for (minute,) in con.execute(TYPED_MINUTES.format(next_ms, end_ms, most)).fetchall()]
-        if not minutes:
+
+        def recorded(begin_ms: int, until_ms: int) -> list[int]:
+            if from_landing:
+                return oldest_minutes(con, settings.landing, begin_ms, until_ms, most)
+            return [minute for (minute,) in con.execute(TYPED_MINUTES.format(begin_ms, until_ms, most)).fetchall()]
+
+        if not (minutes := recorded(next_ms, end_ms)):
             return 0, end_ms
         # The minute before too: the bars of its end came with the first of these.
-        window = window_again(con, settings.landing, [max(minutes[0] - MINUTE_MS, day_ms), *minutes])
+        before = recorded(max(next_ms - MINUTE_MS, day_ms), next_ms)
+        window = window_again(con, settings.landing, [*before, *minutes])
         if from_landing:
             triggers = endpoints_of(con, window)
         else:

@@ -1,13 +1,15 @@
 """Hours of the whole product with faults at random: `make soak HOURS=2`.
 
 A demo runs on a disk of its own while, in an order that the seed draws, exchanges fail in every way that the simulator
-knows and send what no model expects, each process in turn is killed or stopped for a while, the clock jumps, and the
-disk is full once; clients ask four times what an address may. At the end the served minutes are compared with the
-simulated truth. The exit code is 0 if nothing was lost, doubled or wrong, every 5xx had a name, and no process ended
-but the killed; memory and open files are in a table, for judging. SIGINT or SIGTERM ends it early, with its tables.
+knows and send what no model expects, each process in turn is killed or stopped for a while, the clock jumps, the disk
+is slow, and full once; clients ask four times what an address may. Everything happens at least once: a run too short
+for that has shorter faults. At the end the served minutes are compared with the simulated truth. The exit code is 0 if
+nothing was lost, doubled or wrong, every 5xx had a name, and no process ended but the killed; memory and open files
+are in a table, for judging. SIGINT or SIGTERM ends it early, with its tables.
 
-All processes of the demo see a clock that the soak moves (`clock.c`, compiled here), as that of a machine whose clock
-is set: monotonic clocks go on. Without a C compiler the clock stays. A disk of its own needs the right to mount one.
+All processes of the demo see a clock and a disk that the soak changes (`machine.c`, compiled here): as that of a
+machine whose clock is set, while monotonic clocks go on, and whose writes take long. Without a C compiler the clock
+stays and the disk is fast. A disk of its own needs the right to mount one; without it the disk is not full.
 """
 
 import argparse
@@ -21,7 +23,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
@@ -34,13 +38,18 @@ from typing import Any
 
 import aiohttp
 
-from benchmarks.product import TIDEMARK, Product, get, table, wait_for
+from benchmarks.product import TIDEMARK, Product, get, table, wait_until
 
 MINUTE_MS = 60_000
+STARTED = "Ctrl-C stops everything"  # the end of what the demo prints once all of it runs
 DISK_GB = 8  # of memory: what two hours of the full universe need, and no more than a machine has to spare
 # What a fault lasts, and how long it is quiet until the next one, s.
 SHORTEST_S, LONGEST_S, QUIET_S = 20.0, 90.0, 30.0
 FULL_DISK_S = 300.0
+# On a slow disk a write takes so much longer, ms, and a flush ten times as much.
+SLOW_WRITES_MS = (5, 20, 60)
+# From the end of faults until the last minutes are built, and what waited is landed.
+SETTLED_S = 180.0
 # By how much the clock jumps, s: as a time server sets it, and as it is after a machine has slept.
 JUMPS_S = (-90.0, -20.0, -3.0, 3.0, 20.0, 90.0, 120.0)
 VENUES = ("binance", "bybit", "okx", "gate", "bitget", "mexc", "kucoin", "aster", "hyperliquid", "lighter", "upbit")
@@ -55,7 +64,9 @@ FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "truncated", "cut": True},
     {"kind": "ws_drop", "refuse": True},
     {"kind": "500", "body": "<html>" + "x" * 1_000_000},
-    {"kind": "truncated", "at": 1},
+    {"kind": "truncated", "at": 0},
+    *({"kind": "hostile", "form": form} for form in ("deep", "numbers", "zeros", "bytes", "empty", "nulls")),
+    {"kind": "hostile", "form": "huge", "count": 8},
     *({"kind": "changed_field", "field": "symbol", "as": kind} for kind in ("string", "number", "null", "removed")),
     *({"kind": "changed_field", "field": field, "times": 1e300} for field in ("lastPrice", "last", "price24hPcnt")),
 )
@@ -80,17 +91,34 @@ class Soak:
     draw: random.Random
     ends: float
     own_disk: bool
-    clock: "Clock"
+    machine: "Machine"
+    lasts_s: float
+    started: float = field(default_factory=time.monotonic)
     done: Counter[str] = field(default_factory=Counter)
-    statuses: Counter[int] = field(default_factory=Counter)
+    statuses: Counter[tuple[str, str]] = field(default_factory=Counter)
     unnamed: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
     killed: Counter[str] = field(default_factory=Counter)
-    sizes: dict[str, list[tuple[float, int, int]]] = field(default_factory=dict)
+    sizes: dict[str, list["Size"]] = field(default_factory=dict)
 
     @property
     def over(self) -> bool:
         return time.monotonic() >= self.ends
+
+    def happens(self, what: str, detail: str = "") -> None:
+        """Count it, and print it with the time of the demo's clock, which its logs have too."""
+        self.done[what] += 1
+        at = time.strftime("%H:%M:%S", time.gmtime(self.machine.now_ms() / 1000))
+        print(f"{at}  {what}{': ' if detail else ''}{detail}", flush=True)
+
+    def drawn_s(self, shortest: float, longest: float) -> float:
+        """How long something lasts."""
+        return self.draw.uniform(shortest, longest) * self.pace
+
+    @property
+    def pace(self) -> float:
+        """Less than 1 in a run in which not everything would have the time to happen."""
+        return min(1.0, self.lasts_s / ONE_ROUND_S)
 
     def post(self, path: str, body: Any = None, method: str = "POST") -> None:
         data = None if body is None else json.dumps(body).encode()
@@ -114,22 +142,33 @@ class Soak:
         return found
 
 
+@dataclass(frozen=True)
+class Size:
+    """One process at one time: memory in kB, and open files."""
+
+    pid: int
+    memory: int
+    files: int
+
+
 @dataclass
-class Clock:
-    """The clock of the demo's processes: this machine's, plus an offset that a file holds."""
+class Machine:
+    """Clock and disk of the demo's processes: this machine's clock plus an offset, its disk with a delay; a file holds
+    both."""
 
     file: Path
     library: Path | None
     offset_s: float = 0.0
+    delay_ms: float = 0.0
     jumps: list[tuple[int, int]] = field(default_factory=list)
 
     def env(self) -> dict[str, str]:
         self._write()
-        return {} if self.library is None else {"LD_PRELOAD": str(self.library), "SOAK_CLOCK": str(self.file)}
+        return {} if self.library is None else {"LD_PRELOAD": str(self.library), "SOAK_MACHINE": str(self.file)}
 
     def _write(self) -> None:
         with self.file.open("r+b" if self.file.exists() else "wb") as file:
-            file.write(struct.pack("=q", round(self.offset_s * 1e9)))
+            file.write(struct.pack("=qq", round(self.offset_s * 1e9), round(self.delay_ms * 1e6)))
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000 + round(self.offset_s * 1000)
@@ -140,29 +179,35 @@ class Clock:
         self._write()
         self.jumps.append((before, self.now_ms()))
 
+    def delay_writes(self, ms: float) -> None:
+        self.delay_ms = ms
+        self._write()
+
     def jumped_near(self, minute_ms: int) -> bool:
         """Whether a minute is one of those in which the clock stood when it jumped, or that it jumped over: what was
         asked in one and answered in another is of either."""
         return any(min(jump) - 2 * MINUTE_MS <= minute_ms <= max(jump) + 2 * MINUTE_MS for jump in self.jumps)
 
 
-def clock_of(folder: Path) -> Clock:
-    """The clock for a demo, which cannot be moved without a C compiler."""
-    library = folder / "clock.so"
-    words = ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("clock.c")), "-ldl"]
+def machine_of(folder: Path) -> Machine:
+    """Clock and disk for a demo, which cannot be changed without a C compiler."""
+    library = folder / "machine.so"
+    words = ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("machine.c")), "-ldl"]
     try:
         subprocess.run(words, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"the clock does not jump: {error}", flush=True)
-        return Clock(folder / "clock", None)
-    return Clock(folder / "clock", library)
+        print(f"the clock does not jump, and the disk is not slow: {error}", flush=True)
+        return Machine(folder / "machine", None)
+    return Machine(folder / "machine", library)
 
 
 async def _venue_fails(soak: Soak, fault: dict[str, Any]) -> None:
-    fault = {**fault, "venue": soak.draw.choice(VENUES)}
-    soak.done[f"exchange: {fault['kind']}"] += 1
+    lasts = soak.drawn_s(SHORTEST_S, LONGEST_S)
+    fault = {**fault, "venue": soak.draw.choice(VENUES), "seconds": lasts}
+    form = f" {fault['form']}" if "form" in fault else ""
+    soak.happens(f"exchange: {fault['kind']}{form}", json.dumps(fault)[:160])
     soak.post("faults", fault)
-    await asyncio.sleep(soak.draw.uniform(SHORTEST_S, LONGEST_S))
+    await asyncio.sleep(lasts)
     soak.post("faults", method="DELETE")
 
 
@@ -171,7 +216,7 @@ async def _process_ends(soak: Soak, name: str) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             soak.killed[name] += 1
-            soak.done["kill -9"] += 1
+            soak.happens(f"kill -9: {name}", f"process {pid}")
 
 
 async def _process_stands_still(soak: Soak, name: str) -> None:
@@ -179,17 +224,26 @@ async def _process_stands_still(soak: Soak, name: str) -> None:
     if pid := soak.processes().get(name):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
-            soak.done["stopped for a while"] += 1
-            await asyncio.sleep(soak.draw.uniform(2, 15))
+            soak.happens("stopped for a while", name)
+            await asyncio.sleep(soak.drawn_s(2, 15))
             os.kill(pid, signal.SIGCONT)
 
 
 async def _clock_jumps(soak: Soak, seconds: float) -> None:
-    if soak.clock.library is not None:
+    if soak.machine.library is not None:
         # Not further from the true time than it jumps at once.
-        seconds = -seconds if abs(soak.clock.offset_s + seconds) > max(JUMPS_S) else seconds
-        soak.clock.jump(seconds)
-        soak.done[f"clock jumps {'forward' if seconds > 0 else 'back'}"] += 1
+        seconds = -seconds if abs(soak.machine.offset_s + seconds) > max(JUMPS_S) else seconds
+        soak.machine.jump(seconds)
+        soak.happens(f"clock jumps {'forward' if seconds > 0 else 'back'}", f"{seconds:+g} s")
+
+
+async def _disk_is_slow(soak: Soak, ms: float) -> None:
+    if soak.machine.library is None:
+        return
+    soak.happens("slow disk", f"a write takes {ms:g} ms longer, a flush {10 * ms:g} ms")
+    soak.machine.delay_writes(ms)
+    await asyncio.sleep(soak.drawn_s(SHORTEST_S, LONGEST_S))
+    soak.machine.delay_writes(0)
 
 
 async def _disk_is_full(soak: Soak) -> None:
@@ -197,16 +251,23 @@ async def _disk_is_full(soak: Soak) -> None:
     if not soak.own_disk:
         return
     fill = soak.product.home.parent / "fill"
-    soak.done["full disk"] += 1
+    lasts = FULL_DISK_S * soak.pace
+    soak.happens("full disk", f"for {lasts:.0f} s")
     try:
         with suppress(OSError), fill.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(fill.parent).free)
-        await asyncio.sleep(min(FULL_DISK_S, max(30.0, (soak.ends - time.monotonic()) / 8)))
+        await asyncio.sleep(lasts)
     finally:
         fill.unlink(missing_ok=True)
 
 
 Happening = Callable[[Soak], Awaitable[None]]
+# What everything once and the quiet end take: the average, and a tenth for what the draw adds.
+ONE_ROUND_S = 1.1 * (
+    (len(FAULTS) + len(SLOW_WRITES_MS)) * (SHORTEST_S + LONGEST_S) / 2
+    + FULL_DISK_S + (len(FAULTS) + len(SLOW_WRITES_MS) + len(PROCESSES) + 7) * (QUIET_S + 5) / 2
+    + LONGEST_S + QUIET_S
+)  # fmt: skip
 
 
 def happenings(soak: Soak) -> Iterator[Happening]:
@@ -217,7 +278,9 @@ def happenings(soak: Soak) -> Iterator[Happening]:
             *(partial(_venue_fails, fault=fault) for fault in FAULTS),
             *(partial(_process_ends, name=name) for name in PROCESSES),
             *(partial(_process_stands_still, name=name) for name in soak.draw.sample(PROCESSES, 2)),
-            *(partial(_clock_jumps, seconds=seconds) for seconds in soak.draw.sample(JUMPS_S, 3)),
+            *(partial(_clock_jumps, seconds=seconds) for seconds in soak.draw.sample(JUMPS_S[:3], 2)),
+            *(partial(_clock_jumps, seconds=seconds) for seconds in soak.draw.sample(JUMPS_S[3:], 2)),
+            *(partial(_disk_is_slow, ms=ms) for ms in SLOW_WRITES_MS),
         ]
         soak.draw.shuffle(deck)
         deck[2:2] = full_disk
@@ -228,52 +291,63 @@ def happenings(soak: Soak) -> Iterator[Happening]:
 async def trouble(soak: Soak) -> None:
     """One after the other, until shortly before the end, so that the last ones are over."""
     for happening in happenings(soak):
-        if soak.ends - time.monotonic() < LONGEST_S + QUIET_S:
+        if soak.ends - time.monotonic() < (LONGEST_S + QUIET_S) * soak.pace:
             return
-        await happening(soak)
-        await asyncio.sleep(soak.draw.uniform(5, QUIET_S))
+        try:
+            await happening(soak)
+        except OSError as error:
+            print(f"could not be done: {error}", flush=True)
+        await asyncio.sleep(soak.drawn_s(5, QUIET_S))
 
 
 async def ask(soak: Soak, path: str, per_minute: int) -> None:
     """Ask one address's worth four times over, and look at each answer."""
     call = {"name": "market_snapshot", "arguments": {"base": "BTC"}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    due = time.monotonic()
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
         while not soak.over:
-            await asyncio.sleep(60 / per_minute)
+            # Late requests are made up for, but not those of more than a second.
+            due = max(due + 60 / per_minute, time.monotonic() - 1)
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
             metric = soak.draw.choice(("price", "oi", "funding", "volume"))
             values = {"metric": metric, "base": soak.draw.choice(("BTC", "ETH")), "hours": soak.draw.randrange(1, 48)}
             url = f"{soak.product.api}{'/mcp' if path == 'mcp' else path.format(**values)}"
-            with suppress(aiohttp.ClientError, TimeoutError):
+            try:
                 asked = session.post(url, json=message) if path == "mcp" else session.get(url)
                 async with asked as response:
                     body = await response.read()
-                    soak.statuses[response.status] += 1
-                    if response.status >= 500 and not _named(body):
-                        soak.unnamed.append(f"{response.status} {path} {body[:100]!r}")
+            except (aiohttp.ClientError, TimeoutError) as error:
+                soak.statuses["no response", type(error).__name__] += 1
+                continue
+            name = _name_of(body) if response.status >= 400 else ""
+            soak.statuses[str(response.status), name] += 1
+            if response.status >= 500 and name in ("", "internal error"):
+                soak.unnamed.append(f"{response.status} {path} {body[:100]!r}")
 
 
-def _named(body: bytes) -> bool:
+def _name_of(body: bytes) -> str:
+    """What an error says that it is."""
     try:
         found = json.loads(body)
     except ValueError:
-        return False
-    return bool(found.get("error")) and found.get("error") != "internal error"
+        return ""
+    name = found.get("error") if isinstance(found, dict) else None
+    return str(name.get("message", "") if isinstance(name, dict) else name or "")[:60]
 
 
-def _size(pid: int) -> tuple[int, int]:
-    """Memory (kB) and open files of a process."""
+def _size(pid: int) -> Size:
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     memory = int(next(line for line in status if line.startswith("VmRSS")).split()[1])
-    return memory, len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return Size(pid, memory, len(list(Path(f"/proc/{pid}/fd").iterdir())))
 
 
 async def watch(soak: Soak) -> None:
-    """Memory (kB) and open files of each process, twice a minute."""
+    """The size of each process, twice a minute."""
     while not soak.over:
         for name, pid in soak.processes().items():
             with suppress(OSError, StopIteration):
-                soak.sizes.setdefault(name, []).append((time.monotonic(), *_size(pid)))
+                soak.sizes.setdefault(name, []).append(_size(pid))
         await asyncio.sleep(30)
 
 
@@ -285,14 +359,19 @@ def compare(soak: Soak, from_ms: int, to_ms: int) -> list[dict[str, Any]]:
         counts: Counter[str] = Counter(right=0, in_gaps=0, wrong=0, lost=0, doubled=0, at_jumps=0)
         for venue, kind, symbol in CHECKED:
             span = {"market": f"{venue}:{kind}:{symbol}", "start": from_ms, "end": to_ms, "step": "1m"}
-            served = get(f"{soak.product.api}/api/series/{metric}?{urllib.parse.urlencode(span)}")
+            try:
+                served = get(f"{soak.product.api}/api/series/{metric}?{urllib.parse.urlencode(span)}")
+            except urllib.error.HTTPError as error:
+                soak.unlike.append(f"{metric} of {span['market']}: {error} {error.read()[:300]!r}")
+                counts["lost"] += (to_ms - from_ms) // MINUTE_MS
+                continue
             asked = {"venue": venue, "type": kind, "symbol": symbol, "from": from_ms, "to": to_ms}
             truth = get(f"{soak.product.sandbox}/_sandbox/truth?{urllib.parse.urlencode(asked)}")
             values = dict(zip(served["t"], served["v"], strict=True))
             counts["doubled"] += len(served["t"]) - len(values)
             for true in truth["minutes"]:
                 judged = _judged(metric, true, values.get(true["minute_ms"]), served["gaps"])
-                near = judged in ("wrong", "lost") and soak.clock.jumped_near(true["minute_ms"])
+                near = judged in ("wrong", "lost") and soak.machine.jumped_near(true["minute_ms"])
                 counts["at_jumps" if near else judged] += 1
                 if judged in ("wrong", "lost"):
                     soak.unlike.append(
@@ -332,15 +411,24 @@ async def run(soak: Soak) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end)
-    await asyncio.gather(trouble(soak), watch(soak), *(ask(soak, path, rate) for path, rate in ASKED.items()))
+    doing = asyncio.create_task(trouble(soak))
+    await asyncio.gather(watch(soak), *(ask(soak, path, rate) for path, rate in ASKED.items()))
+    doing.cancel()
+    with suppress(asyncio.CancelledError):
+        await doing
 
 
-def growth(sizes: list[tuple[float, int, int]], of: int) -> float:
-    """By how much the mean of the last quarter is above that of the second: the first is the start's."""
-    quarter = max(1, len(sizes) // 4)
-    early, late = sizes[quarter : 2 * quarter] or sizes, sizes[-quarter:]
-    mean = [sum(row[of] for row in rows) / len(rows) for rows in (early, late)]
-    return mean[1] / mean[0] - 1
+def growth(sizes: list[Size], of: Callable[[Size], int]) -> str:
+    """By how much the longest life of a process grew: the mean of its last quarter above that of the second, because
+    the first is the start's."""
+    lives = [[size for size in sizes if size.pid == pid] for pid in {size.pid for size in sizes}]
+    life = max(lives, key=len)
+    quarter = len(life) // 4
+    if not quarter:
+        return "-"
+    early, late = life[quarter : 2 * quarter], life[-quarter:]
+    mean = [sum(of(size) for size in part) / len(part) for part in (early, late)]
+    return f"{mean[1] / mean[0] - 1:+.0%} ({len(life) // 2} min)"
 
 
 def main() -> None:
@@ -349,60 +437,81 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=2.0)
     parser.add_argument("--universe", choices=("small", "full"), default="full")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--logs", type=Path, default=None, help="a new folder that the demo's logs are copied to")
     chosen = parser.parse_args()
     seed = chosen.seed if chosen.seed is not None else random.randrange(10**6)
     print(f"seed {seed}, {chosen.hours:g} hours, universe {chosen.universe}", flush=True)
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Before the demo runs, nothing is to be told; after, the tables are.
+        signal.signal(number, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="tidemark-soak-") as folder, disk(Path(folder)) as place:
-        product, clock = Product(place / "home", chosen.universe), clock_of(Path(folder))
-        output = (Path(folder) / "demo.log").open("w+")
-        # A session of its own: Ctrl-C ends the soak, which then ends the demo.
-        demo = subprocess.Popen(
-            [TIDEMARK, "demo"], env=product.env() | clock.env(), stdout=output, stderr=output, start_new_session=True
-        )
+        product, machine = Product(place / "home", chosen.universe), machine_of(Path(folder))
+        print(f"home {product.home}, API {product.api}", flush=True)
+        log, began = Path(folder) / "demo.log", time.monotonic()
+        with log.open("w") as output:
+            # A session of its own: Ctrl-C ends the soak, which then ends the demo.
+            demo = subprocess.Popen(
+                [TIDEMARK, "demo"], env=product.env() | machine.env(), stdout=output, stderr=output,
+                start_new_session=True,
+            )  # fmt: skip
         try:
-            wait_for(f"{product.api}/api/series/price?base=BTC", 300)
-            from_ms = (clock.now_ms() // MINUTE_MS + 1) * MINUTE_MS
-            ends = time.monotonic() + chosen.hours * 3600
-            soak = Soak(product, random.Random(seed), ends, own_disk=os.path.ismount(place), clock=clock)
+            # An API without an edition answers too: what starts is not to be disturbed before all of it runs.
+            wait_until(lambda: STARTED in log.read_text(), 1200)
+            print(f"started after {time.monotonic() - began:.0f} s", flush=True)
+            from_ms = (machine.now_ms() // MINUTE_MS + 1) * MINUTE_MS
+            lasts = chosen.hours * 3600
+            soak = Soak(
+                product, random.Random(seed), time.monotonic() + lasts, os.path.ismount(place), machine, lasts
+            )  # fmt: skip
             asyncio.run(run(soak))
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: ended.set())
+            machine.delay_writes(0)
             soak.post("faults", method="DELETE")
-            # The last minutes are built, and what waited is landed.
-            time.sleep(150)
-            to_ms = (clock.now_ms() // MINUTE_MS - 3) * MINUTE_MS
+            to_ms = (machine.now_ms() // MINUTE_MS - 1) * MINUTE_MS
+            ended.wait(SETTLED_S)
             compared = compare(soak, from_ms, to_ms)
         finally:
             demo.terminate()
             demo.wait(120)
-        output.seek(0)
-        ended = Counter(line.split("s  ", 1)[1].split(" stopped")[0] for line in output if " stopped (" in line)
-    sys.exit(_report(soak, compared, ended))
+            if chosen.logs:
+                shutil.copytree(product.home / "logs", chosen.logs, dirs_exist_ok=True)
+                shutil.copy(log, chosen.logs)
+        lines = log.read_text().splitlines()
+    stopped = [line for line in lines if " stopped (" in line]
+    sys.exit(_report(soak, compared, stopped))
 
 
-def _report(soak: Soak, compared: list[dict[str, Any]], ended: Counter[str]) -> int:
+def _report(soak: Soak, compared: list[dict[str, Any]], stopped: list[str]) -> int:
     print("\n" + table([{"what happened": name, "times": count} for name, count in sorted(soak.done.items())]))
-    print("\n" + table([{"status": status, "responses": count} for status, count in sorted(soak.statuses.items())]))
+    answers = sorted(soak.statuses.items())
+    print("\n" + table([{"status": status, "error": name, "responses": count} for (status, name), count in answers]))
     rows = [
         {
             "process": name,
             "killed": soak.killed[name],
-            "MB at the end": sizes[-1][1] // 1024,
-            "memory grew by": f"{growth(sizes, 1):+.0%}",
-            "open files at the end": sizes[-1][2],
-            "files grew by": f"{growth(sizes, 2):+.0%}",
+            "MB, median": sorted(size.memory for size in sizes)[len(sizes) // 2] // 1024,
+            "MB, most": max(size.memory for size in sizes) // 1024,
+            "MB at the end": sizes[-1].memory // 1024,
+            "memory of the longest life": growth(sizes, lambda size: size.memory),
+            "open files at the end": sizes[-1].files,
+            "files of the longest life": growth(sizes, lambda size: size.files),
         }
         for name, sizes in sorted(soak.sizes.items())
     ]
     print("\n" + table(rows))
     print("\n" + table(compared))
-    by_themselves = sum(ended.values()) - sum(soak.killed.values())
-    print(f"ended: {dict(ended)}; killed: {dict(soak.killed)}; by themselves: {max(0, by_themselves)}")
+    ended = Counter(line.split("s  ", 1)[1].split(" stopped")[0] for line in stopped)
+    by_themselves = max(0, sum(ended.values()) - sum(soak.killed.values()))
+    print(f"ended: {dict(ended)}; killed: {dict(soak.killed)}; by themselves: {by_themselves}")
+    if by_themselves:
+        print("\n".join(stopped))
     for line in soak.unnamed[:10]:
         print(f"unnamed: {line}")
-    for line in soak.unlike[:20]:
+    for line in soak.unlike[:40]:
         print(f"unlike the truth: {line}")
-    bad = (
-        sum(row["lost"] + row["doubled"] + row["wrong"] for row in compared) + len(soak.unnamed) + max(0, by_themselves)
-    )
+    bad = sum(row["lost"] + row["doubled"] + row["wrong"] for row in compared) + len(soak.unnamed) + by_themselves
     print("as it must be" if not bad else "NOT as it must be")
     return 1 if bad else 0
 

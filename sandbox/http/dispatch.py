@@ -11,7 +11,7 @@ import orjson
 from sanic.request import Request as SanicRequest
 from sanic.response import HTTPResponse
 
-from sandbox.http.faults import Fault, Faults, changed_field, refused
+from sandbox.http.faults import Fault, Faults, changed_field, hostile, refused
 from sandbox.http.limits import Limits
 from sandbox.http.replay import Replay
 from sandbox.http.simulated_venue import SimulatedVenue
@@ -97,6 +97,8 @@ def _spoiled(
     for fault in faults:
         if fault.kind == "changed_field":
             body = changed_field(fault, body)
+        if fault.kind == "hostile":
+            body = hostile(fault, body)
         if fault.kind == "truncated":
             kept = body[: int(len(body) * float(fault.options.get("at", 0.5)))]
             if fault.options.get("cut"):

@@ -19,10 +19,13 @@ KINDS = {
     "500": {"body"},
     "truncated": {"at", "cut"},
     "changed_field": {"field", "rename", "as", "times", "where"},
+    "hostile": {"form"},
     "ws_drop": {"refuse"},
 }
 CHANGES = ("rename", "as", "times")
 TYPES = ("string", "number", "null", "removed")
+# What a hostile body is: arrays in arrays, 80 MB, numbers beyond any type, zero characters, no UTF-8, nothing, nulls.
+FORMS = ("deep", "huge", "numbers", "zeros", "bytes", "empty", "nulls")
 _COMMON = {"kind", "venue", "host", "path", "count", "seconds"}
 
 
@@ -82,6 +85,8 @@ class Faults:
             raise ValueError(f"where must be an object of fields and their values, not {wanted['where']!r}")
         if wanted.get("as", "null") not in TYPES:
             raise ValueError(f"as must be one of {', '.join(TYPES)}, not {wanted['as']!r}")
+        if kind == "hostile" and wanted.get("form") not in FORMS:
+            raise ValueError(f"form must be one of {', '.join(FORMS)}, not {wanted.get('form')!r}")
         seconds = wanted.get("seconds")
         fault = Fault(
             next(self._ids), kind, venue, wanted.get("host", ""), wanted.get("path", ""),
@@ -167,3 +172,37 @@ def changed_field(fault: Fault, body: bytes) -> bytes:
     except orjson.JSONDecodeError:
         return body
     return orjson.dumps(_changed(value, str(fault.options["field"]), fault.options))
+
+
+def hostile(fault: Fault, body: bytes) -> bytes:
+    """A body that no venue sends, with a status of 200: the venue's own with other values where the form says so."""
+    form = fault.options["form"]
+    if form == "deep":
+        return b"[" * 100_000 + b"]" * 100_000
+    if form == "huge":
+        return b'{"data":"' + b"x" * 80_000_000 + b'"}'
+    if form == "empty":
+        return b""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    if form == "bytes":
+        return orjson.dumps(_replaced(value, form)).replace(b"hostile", b"\xff\xfe\xc0")
+    return orjson.dumps(_replaced(value, form)).replace(b'"hostile"', b"1e999")
+
+
+def _replaced(value: Any, form: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _replaced(one, form) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_replaced(one, form) for one in value]
+    if form == "nulls":
+        return None
+    if form == "numbers":
+        if isinstance(value, str):
+            return "1e999" if value[-1:].isdigit() else value
+        return "hostile" if isinstance(value, int | float) else value
+    if not isinstance(value, str):
+        return value
+    return f"{value}hostile" if form == "bytes" else f"\0{value}\0"

@@ -64,6 +64,28 @@ async def test_a_number_of_one_contract_is_multiplied(client: SandboxClient) -> 
     assert changed["funding_interval"] == before["ETH_USDT"]["funding_interval"] * 2
 
 
+async def test_a_hostile_body_has_a_good_status(client: SandboxClient) -> None:
+    true = (await client.get(BINANCE)).text
+    forms = {
+        "deep": "[" * 100_000 + "]" * 100_000,
+        "empty": "",
+        "numbers": '{"symbol":"BTCUSDT","openInterest":"1e999","time":1e999}',
+        "nulls": '{"symbol":null,"openInterest":null,"time":null}',
+        "zeros": r'{"symbol":"\u0000BTCUSDT\u0000","openInterest":"\u0000',
+        "bytes": '{"symbol":"BTCUSDT\udcff\udcfe\udcc0","openInterest":"',
+    }
+    for form, expected in forms.items():
+        identity = await client.switch_on(kind="hostile", venue="binance", form=form)
+        async with client.session.get(client.url + BINANCE) as response:
+            assert response.status == 200
+            body = (await response.read()).decode(errors="surrogateescape")
+        assert body.startswith(expected)
+        assert body != true
+        await client.delete(f"/_sandbox/faults?id={identity}")
+    await client.switch_on(kind="hostile", venue="binance", form="huge")
+    assert len((await client.get(BINANCE)).text) > 64_000_000
+
+
 async def test_a_ws_drop_cuts_the_stream_and_lets_it_return(client: SandboxClient) -> None:
     ws = await client.session.ws_connect(client.url + STREAM)
     identity = await client.switch_on(kind="ws_drop", venue="binance")

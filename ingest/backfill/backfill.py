@@ -41,6 +41,7 @@ from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive, Bucket
 from ingest.declaration.endpoint import DAY_MS, HOUR_MS, MINUTE_MS, Endpoint, FanOut, Request
 from ingest.declaration.history import History, Piece
 from ingest.declaration.venue import Venue
+from ingest.landing.journal import RETRY_S
 from ingest.landing.outbox import Outbox
 from ingest.landing.rows import Row, canonical
 from ingest.recorder.client import Client
@@ -290,6 +291,10 @@ class Backfill:
             await self._room.wait()
         self.outbox.put(row)
         self._unlanded += size
+        # What only memory has may be lost yet, and what counts as fetched is not asked for again.
+        while self.outbox.journal.waiting:
+            await asyncio.sleep(RETRY_S)
+            self.outbox.journal.append([])
 
     async def _archive(self, client: Client, archive: Archive, catalogue: Catalogue) -> None:
         """Fetch the files that are new or were replaced: the newest first, of each period the highest ranked market

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import duckdb
 import pytest
 from aiohttp import web
 
-from ingest.backfill.backfill import Pace, backfill
+from ingest.backfill.backfill import AT_ONCE, Pace, backfill
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.endpoint import DAY_MS
 from ingest.declaration.history import STEPS_MS
@@ -249,6 +251,33 @@ def test_a_kill_loses_nothing_and_the_next_start_continues(tmp_path: Path, reque
     assert sum(count - 1 for count in asked.values()) <= 2
     assert all(row["tick_ms"] % 1000 == 0 for row in rows)
     assert json.loads((tmp_path / "home" / "state.json").read_bytes())["state"] == "done"
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_the_disk_refuses_is_not_taken_for_fetched(tiny_disk: Path, tmp_path: Path, killed: bool) -> None:
+    """The journal's disk is full, that of the progress is not: a kill loses nothing, and later rows are whole."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "journal").symlink_to(tiny_disk)
+    ballast = tiny_disk / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    with loopback(loopback_past.answer) as server:
+        process = start(tmp_path, server.url)
+        state = tmp_path / "home" / "state.json"
+        until(lambda: state.exists() and "cannot be written" in (json.loads(state.read_bytes())["landing_error"] or ""))
+        with sqlite3.connect(tmp_path / "home" / "covered.sqlite") as covered:
+            assert covered.execute("select * from covered").fetchall() == []
+        assert server.count("/bars") <= AT_ONCE
+        if killed:
+            process.kill()
+            process.wait(30)
+        ballast.unlink()
+        if killed:
+            process = start(tmp_path, server.url)
+        assert process.wait(60) == 0
+    there = {(row["key"], at) for row in landed(tmp_path / "landing") for at in json.loads(row["body"])}
+    assert there == {(key, at) for key in loopback_past.KEYS for at in loopback_past.times()}
 
 
 def test_failures_of_a_venue_are_retried_and_then_reported(tmp_path: Path) -> None:

@@ -92,8 +92,7 @@ class Soak:
     ends: float
     own_disk: bool
     machine: "Machine"
-    lasts_s: float
-    started: float = field(default_factory=time.monotonic)
+    pace: float = 1.0
     done: Counter[str] = field(default_factory=Counter)
     statuses: Counter[tuple[str, str]] = field(default_factory=Counter)
     unnamed: list[str] = field(default_factory=list)
@@ -115,10 +114,10 @@ class Soak:
         """How long something lasts."""
         return self.draw.uniform(shortest, longest) * self.pace
 
-    @property
-    def pace(self) -> float:
-        """Less than 1 in a run in which not everything would have the time to happen."""
-        return min(1.0, self.lasts_s / ONE_ROUND_S)
+    def keep_pace(self, happened: int) -> None:
+        """Make what is to come shorter if not everything would have the time to happen once."""
+        share = max(ONE_ROUND - happened, 1) / ONE_ROUND
+        self.pace = min(1.0, max(0.05, (self.ends - time.monotonic()) / (ONE_ROUND_S * share)))
 
     def post(self, path: str, body: Any = None, method: str = "POST") -> None:
         data = None if body is None else json.dumps(body).encode()
@@ -206,9 +205,9 @@ async def _venue_fails(soak: Soak, fault: dict[str, Any]) -> None:
     fault = {**fault, "venue": soak.draw.choice(VENUES), "seconds": lasts}
     form = f" {fault['form']}" if "form" in fault else ""
     soak.happens(f"exchange: {fault['kind']}{form}", json.dumps(fault)[:160])
-    soak.post("faults", fault)
+    await asyncio.to_thread(soak.post, "faults", fault)
     await asyncio.sleep(lasts)
-    soak.post("faults", method="DELETE")
+    await asyncio.to_thread(soak.post, "faults", method="DELETE")
 
 
 async def _process_ends(soak: Soak, name: str) -> None:
@@ -266,11 +265,12 @@ async def _disk_is_full(soak: Soak) -> None:
 
 
 Happening = Callable[[Soak], Awaitable[None]]
-# What everything once and the quiet end take: the average, and a tenth for what the draw adds.
+# How many things a round has, of which the last seven are the full disk, what stands still and the clock's jumps, and
+# what they and a quiet end take: the average, and a tenth for what the draw adds.
+ONE_ROUND = len(FAULTS) + len(SLOW_WRITES_MS) + len(PROCESSES) + 7
 ONE_ROUND_S = 1.1 * (
     (len(FAULTS) + len(SLOW_WRITES_MS)) * (SHORTEST_S + LONGEST_S) / 2
-    + FULL_DISK_S + (len(FAULTS) + len(SLOW_WRITES_MS) + len(PROCESSES) + 7) * (QUIET_S + 5) / 2
-    + LONGEST_S + QUIET_S
+    + FULL_DISK_S + ONE_ROUND * (QUIET_S + 5) / 2 + LONGEST_S + QUIET_S
 )  # fmt: skip
 
 
@@ -294,7 +294,8 @@ def happenings(soak: Soak) -> Iterator[Happening]:
 
 async def trouble(soak: Soak) -> None:
     """One after the other, until shortly before the end, so that the last ones are over."""
-    for happening in happenings(soak):
+    for number, happening in enumerate(happenings(soak)):
+        soak.keep_pace(number)
         if soak.ends - time.monotonic() < (LONGEST_S + QUIET_S) * soak.pace:
             return
         try:
@@ -484,9 +485,8 @@ def main() -> None:
             wait_until(lambda: STARTED in log.read_text(), 1200)
             print(f"started after {time.monotonic() - began:.0f} s", flush=True)
             from_ms = (machine.now_ms() // MINUTE_MS + 1) * MINUTE_MS
-            lasts = chosen.hours * 3600
             soak = Soak(
-                product, random.Random(seed), time.monotonic() + lasts, os.path.ismount(place), machine, lasts
+                product, random.Random(seed), time.monotonic() + chosen.hours * 3600, os.path.ismount(place), machine
             )  # fmt: skip
             asyncio.run(run(soak))
             for number in (signal.SIGINT, signal.SIGTERM):

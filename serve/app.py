@@ -19,7 +19,7 @@ from serve.contract.errors import quote, suggestion
 from serve.endpoints import all_endpoints
 from serve.http.metrics import UNKNOWN, share
 from serve.http.responses import METHODS, error_response, on_exception, wants_page
-from serve.http.sanic import NormalizedRequest
+from serve.http.sanic import NormalizedRequest, end_aside
 from serve.http.service import Service, Setup
 from serve.operated import alive, metrics, ready
 from serve.pages.pages import FILES_AT, FORMS, VIEWS
@@ -202,5 +202,10 @@ def run_server(setup: Setup, host: str, port: int) -> None:
     share()
     loader = AppLoader(factory=partial(create_app, setup))
     app = loader.load()
+
+    @app.main_process_ready
+    async def ready(app: Sanic[Any, Any]) -> None:
+        end_aside(app.manager)
+
     app.prepare(host=host, port=port, workers=setup.workers, access_log=False, motd=False)
     Sanic.serve(primary=app, app_loader=loader)

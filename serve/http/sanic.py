@@ -4,6 +4,9 @@
 """
 
 import re
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -11,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 from sanic import Request
 from sanic.exceptions import BadURL
 from sanic.response import HTTPResponse
+from sanic.worker.manager import WorkerManager
 
 # Percent-encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
 UNRESERVED = re.compile(rb"%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
@@ -61,3 +65,25 @@ class PreparedResponse(HTTPResponse):
     def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
         """The connection header, which Sanic decides, then the lines."""
         yield b"connection", self.headers["connection"].encode() + self.lines
+
+
+def end_aside(manager: WorkerManager) -> None:
+    """End several workers at SIGTERM or SIGINT, whatever Sanic's main process is doing then.
+
+    Its own handler asks the process that knows the workers' states, and may interrupt such a question half-way, so
+    that the answers are mixed up. A thread asks through a connection of its own. While workers are starting, Sanic
+    would wait without end for those that were told to end.
+    """
+
+    def end() -> None:
+        while not all(process.pid for worker in manager.workers for process in worker.processes):
+            time.sleep(0.05)
+        manager.shutdown()  # type: ignore[no-untyped-call]
+        manager._all_workers_ack = lambda: True  # type: ignore[method-assign]
+        manager.monitor_publisher.send(None)
+
+    def handle(*_: Any) -> None:
+        threading.Thread(target=end).start()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)

@@ -90,7 +90,7 @@ def test_workers_count_together(tmp_path: Path) -> None:
         redis_server(tmp_path) as redis,
         running(tmp_path / "serving", free_port(), redis_url=redis.url, workers=2) as api,
     ):
-        # Each worker began to serve at a time of its own. Sanic never ends if it is stopped before all have begun.
+        # Each worker began to serve at a time of its own.
         served = ("tidemark_edition_served_timestamp_seconds", ())
         until(lambda: {counted(api).get(served) for _ in range(20)}, lambda seen: len(seen - {None}) == 2)
         key = ("tidemark_http_requests_total", (("endpoint", "/api/series/{metric}"), ("status", "200")))

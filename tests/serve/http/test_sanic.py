@@ -3,12 +3,15 @@
 import multiprocessing
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import orjson
 import pytest
 
-from tests.support.servers.api_server import Api, free_port, until
+from tests.support.servers.api_server import RUN, Api, free_port, until
 
 BODY = b'{"a":1}'
 HEADERS = {
@@ -127,3 +130,18 @@ def test_bytes_that_are_hardly_http(api: Api, request_bytes: bytes) -> None:
         status = connection.recv(64)
     assert re.match(rb"HTTP/1.1 (200|4\d\d) ", status), status
     assert "Traceback" not in api.log.read_text()
+
+
+@pytest.mark.parametrize("processes", [3, 4])
+def test_workers_that_are_starting_end_at_sigterm(tmp_path: Path, processes: int) -> None:
+    """Told to end when so many of the main process's four children exist: two of Sanic's own, then the workers."""
+    (tmp_path / "serving").mkdir()
+    log = tmp_path / "log"
+    rest = ["", str(tmp_path / "keys.json"), "redis://127.0.0.1:1/0", "2", "", "", "", ""]
+    with log.open("wb") as out:
+        words = [sys.executable, "-c", RUN, str(tmp_path / "serving"), str(free_port()), *rest]
+        server = subprocess.Popen(words, stdout=out, stderr=out, cwd=Path(__file__).parents[3])
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    until(lambda: len(children.read_text().split()), lambda found: found >= processes)
+    server.terminate()
+    assert server.wait(60) == 0, log.read_text()

@@ -20,7 +20,6 @@ from ingest.declaration.venue import Venue
 from ingest.recorder.recorder import Pace, Recorder, record
 from tests.support.servers.loopback_market import BARS, POOL, TICKERS, market, volumes
 from tests.support.servers.loopback_venue import (
-    FAST,
     Seen,
     identity,
     landed,
@@ -108,6 +107,10 @@ async def test_an_unusable_landing_is_reported_and_rows_are_kept(
     assert len({identity(row) for row in landed(tmp_path / "file" / "landing")}) == 2
 
 
+# A minute that a busy machine does not sleep through.
+UNHURRIED_MS = 4000
+
+
 def start(tmp_path: Path, url: str, **options: Any) -> subprocess.Popen[bytes]:
     args = [
         sys.executable,
@@ -150,9 +153,9 @@ def test_kill_at_any_time_loses_nothing_received(tmp_path: Path, requests: int) 
 
 def test_minutes_follow_each_other_without_a_hole(tmp_path: Path) -> None:
     with serving(numbered) as server:
-        process = start(tmp_path, server.url)
-        until(lambda: len({row["tick_ms"] for row in landed(tmp_path / "landing")}) >= 4)
+        process = start(tmp_path, server.url, minute_ms=UNHURRIED_MS)
+        until(lambda: len({row["tick_ms"] for row in landed(tmp_path / "landing")}) >= 3)
         process.terminate()
         process.wait(30)
     minutes = sorted({row["tick_ms"] for row in landed(tmp_path / "landing")})
-    assert minutes == list(range(minutes[0], minutes[-1] + 1, FAST.minute_ms))
+    assert minutes == list(range(minutes[0], minutes[-1] + 1, UNHURRIED_MS))

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -170,4 +170,5 @@ if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     home, landing, url = sys.argv[1:4]
     options = json.loads(sys.argv[4]) if len(sys.argv) > 4 else {}
-    asyncio.run(record(Path(home), landing, url, once=options.get("once", False), venues=(NUMBERED,), pace=FAST))
+    pace = replace(FAST, minute_ms=options.get("minute_ms", FAST.minute_ms))
+    asyncio.run(record(Path(home), landing, url, once=options.get("once", False), venues=(NUMBERED,), pace=pace))

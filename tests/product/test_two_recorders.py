@@ -12,9 +12,10 @@ from ingest.landing.rows import SCHEMA, Row, to_batch
 from orchestration.config.settings import Settings
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import connection
-from tests.support.pipeline.dbt_project import give_parsed
+from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import quiet
 from tests.support.pipeline.pipeline_home import MINUTE, T0, minute_rows, settings_for, tables
+from tests.support.pipeline.warehouse import give_built
 
 SERVED = ("int_market_minutes", "int_market_bars", "series_market_1m", "series_base_1m", "series_market_1h", "gaps")
 
@@ -61,7 +62,8 @@ def test_two_recorders_are_as_one_that_never_failed(tmp_path: Path) -> None:
     shared, alone = settings_for(tmp_path / "shared"), settings_for(tmp_path / "alone")
     turn, twice = T0 + MINUTE - 5, T0 + 90_000
     for settings in (shared, alone):
-        give_parsed(settings)
+        give_dbt(settings)
+        give_built(settings)
     first, second, third, fourth = (T0 + n * MINUTE for n in range(4))
 
     # Both are up; an event at the turn of the minute reaches b in the next one. It is built when b's load comes.

@@ -15,16 +15,18 @@ from orchestration.publish.publish import publish
 from orchestration.supervise.backup import MANIFEST, PARTIAL, backup, backups, restore
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import PipelineError, connection
-from tests.support.pipeline.dbt_project import give_parsed
+from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import quiet
 from tests.support.pipeline.pipeline_home import COINS, MINUTE, T0, land_minutes, settings_for, tables
+from tests.support.pipeline.warehouse import give_built
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A home of two built minutes and a third that is landed, with a key and the progress of a backfill."""
     settings = settings_for(tmp_path_factory.mktemp("original") / "home")
-    give_parsed(settings)
+    give_dbt(settings)
+    give_built(settings)
     land_minutes(settings, (T0, T0 + MINUTE))
     build(settings, report=quiet)
     publish(settings, report=quiet)
@@ -44,7 +46,7 @@ def test_a_home_that_is_lost_comes_back_and_goes_on(original: Settings, tmp_path
     made = backup(original, tmp_path / "backups", report=quiet)
     assert (made.folder / MANIFEST).is_file()
     home = settings_for(tmp_path / "another" / "home")
-    give_parsed(home)
+    give_dbt(home)
     folder, files = restore(home, tmp_path / "backups")
     assert (folder, files) == (made.folder, made.files)
     for name in ("keys.json", "origin", "recorder/journal/1.arrow"):
@@ -105,7 +107,8 @@ def test_an_interrupted_backup_is_not_taken_for_one(
 def test_backups_while_minutes_are_landed_and_built(tmp_path: Path) -> None:
     """Whatever moment a backup is of, it restores to minutes that the landing has, each whole."""
     settings = settings_for(tmp_path / "home")
-    give_parsed(settings)
+    give_dbt(settings)
+    give_built(settings)
     land_minutes(settings, (T0,))
     build(settings, report=quiet)
     begun = threading.Event()
@@ -124,7 +127,7 @@ def test_backups_while_minutes_are_landed_and_built(tmp_path: Path) -> None:
         made.append(backup(settings, tmp_path / "backups", keep=100, report=quiet).folder)
     thread.join()
     restored = settings_for(tmp_path / "restored")
-    give_parsed(restored)
+    give_dbt(restored)
     restore(restored, made[len(made) // 2])
     build(restored, report=quiet)
     with connection(restored.warehouse, read_only=True) as con:

@@ -24,7 +24,7 @@ from orchestration.warehouse.writer import PipelineError, connection
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import quiet
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
-from tests.support.pipeline.warehouse import STAMPS
+from tests.support.pipeline.warehouse import STAMPS, give_built
 
 RELEASE = Path(__file__).parents[2] / "support" / "pipeline" / "releases" / "0.1.0.tar.xz"
 DAY = 86_400_000
@@ -181,6 +181,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A home with one minute that the current tree has built."""
     settings = settings_for(tmp_path_factory.mktemp("upgrade") / "home")
     give_dbt(settings)
+    give_built(settings)
     land_minutes(settings, (T0,))
     build(settings, report=quiet)
     return settings

@@ -253,10 +253,8 @@ class Product:
             edition = probes.edition(self.settings)
             if edition and edition != last:
                 age = edition["published_ms"] - edition["as_of_ms"]
-                self.report(
-                    f"edition {edition['edition_id']}: data of {probes.clock(edition['as_of_ms'])}, "
-                    f"served {age / 1000:.1f} s later"
-                )
+                later = f"served {age / 1000:.1f} s later" if age >= 0 else "served since the clock was set back"
+                self.report(f"edition {edition['edition_id']}: data of {probes.clock(edition['as_of_ms'])}, {later}")
                 last, since, warned = edition, time.monotonic(), False
             elif time.monotonic() - since > QUIET_S and not warned:
                 self.report(f"no new edition for {QUIET_S / 60:.0f} minutes: see `tidemark status`")

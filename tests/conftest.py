@@ -20,6 +20,8 @@ from tests.support.start import VARIABLE, start_ms, to_text
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from tests.support.servers.s3_server import S3Server
+
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
     "test_by_hand", "test_upgrade", "test_marts", "test_quarantine", "test_minute", "test_main", "test_transform",
@@ -77,6 +79,15 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A server of the small replica, shared by tests that only read. Tests that change the replica start their own."""
     with replica_server(tmp_path_factory.mktemp("api")) as served:
         yield served
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator["S3Server"]:
+    """An object store for the tests of a worker, each of which has a folder of its own in the bucket."""
+    from tests.support.servers.s3_server import s3_server
+
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 
 from ingest.landing.dlt_files import (
@@ -24,6 +24,16 @@ from ingest.landing.dlt_files import (
     finished_packages,
 )
 from ingest.landing.rows import SCHEMA, Row, to_batch
+from ingest.landing.store import (
+    StoreDown,
+    StoreFault,
+    destination,
+    is_no_bucket,
+    is_remote,
+    open_store,
+    prove_writable,
+    reason_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +51,28 @@ class Load:
     files: tuple[str, ...]
 
 
+class LandingFault(StoreFault):
+    """Rows could not be landed or listed; the message names the path and the reason."""
+
+
 def committed_loads(landing: str, after: str | None = None) -> list[Load]:
     """The committed loads by ascending load id; with `after`, those above it.
 
     A load is committed when dlt has written its row into `_dlt_loads` with status 0. With `after`, only the day
-    folders since that load's day are listed, so that the cost does not grow with what was landed before.
+    folders since that load's day are listed, so that the cost does not grow with what was landed before. LandingFault
+    if the landing cannot be listed.
     """
-    filesystem, root = fsspec.core.url_to_fs(landing)
+    try:
+        return _committed_loads(landing, after)
+    except Exception as error:
+        if not is_remote(landing):
+            raise
+        # An object store's client has exceptions of several kinds.
+        raise LandingFault(f"{landing} cannot be listed: {reason_of(error)}") from error
+
+
+def _committed_loads(landing: str, after: str | None) -> list[Load]:
+    filesystem, root = open_store(landing)
     filesystem.invalidate_cache()
     first_day = ""
     if after is not None:
@@ -63,14 +88,12 @@ def committed_loads(landing: str, after: str | None = None) -> list[Load]:
                 files.setdefault(load_id, []).append(f"{root}/{TABLE}/{day}/{name}")
     if not files:
         return []
-    rows = {
-        committed_id(name): f"{root}/{LOADS}/{name}"
-        for name in (_commits_of(files, filesystem, root) if after else _names(filesystem, f"{root}/{LOADS}"))
-    }
+    names = map(commit_file, files) if after else _names(filesystem, f"{root}/{LOADS}")
+    committed = _committed(filesystem, {committed_id(name): f"{root}/{LOADS}/{name}" for name in names}, files.keys())
     return [
         Load(load_id, tuple(_readable(filesystem, path) for path in sorted(files[load_id])))
         for load_id in sorted(files)
-        if load_id in rows and _is_committed(filesystem, rows[load_id])
+        if load_id in committed
     ]
 
 
@@ -79,37 +102,62 @@ def in_landing(landing: str, file: str) -> str:
 
     The landing may have moved since the path was stored: with its home, or to another store.
     """
-    filesystem, root = fsspec.core.url_to_fs(landing)
+    filesystem, root = open_store(landing)
     return _readable(filesystem, f"{root}/{TABLE}/{file.rpartition(f'/{TABLE}/')[2]}")
 
 
-def _commits_of(load_ids: Iterable[str], filesystem: Any, root: str) -> list[str]:
-    names = map(commit_file, load_ids)
-    return [name for name in names if filesystem.exists(f"{root}/{LOADS}/{name}")]
+def check_landing(landing: str) -> None:
+    """Raise LandingFault if an object store will take no rows as it is set up; one that is down may work later."""
+    _parts(landing)
+    try:
+        with suppress(StoreDown):
+            prove_writable(landing)
+    except StoreFault as fault:
+        raise LandingFault(f"{landing} takes no rows: {fault}") from fault
 
 
 def _names(filesystem: Any, folder: str) -> list[str]:
     try:
         return [path.rstrip("/").rpartition("/")[2] for path in filesystem.ls(folder, detail=False)]
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if is_no_bucket(error):
+            raise
         return []
 
 
-def _is_committed(filesystem: Any, path: str) -> bool:
+def _committed(filesystem: Any, rows: Mapping[str, str], wanted: Collection[str]) -> set[str]:
+    """Those of the wanted load ids whose row says so: load id → path of its row."""
+    paths = [path for load_id, path in rows.items() if load_id in wanted]
+    # At once: an object store takes some ten milliseconds for each.
+    contents: dict[str, Any] = filesystem.cat(paths, on_error="return") if paths else {}
+    if isinstance(contents, bytes):
+        contents = {paths[0]: contents}
+    return {load_id for load_id, path in rows.items() if path in contents and _is_committed(contents[path])}
+
+
+def _is_committed(content: bytes | Exception) -> bool:
+    if isinstance(content, FileNotFoundError):
+        return False
+    if isinstance(content, Exception):
+        raise content
     try:
-        return bool(json.loads(filesystem.cat_file(path)).get("status") == 0)
-    except (ValueError, FileNotFoundError):
+        return bool(json.loads(content).get("status") == 0)
+    except ValueError:
         # Truncated by a crash or a full disk: dlt writes it again when it finishes the package.
         return False
+
+
+def _parts(landing: str) -> tuple[str, str]:
+    """The folder or bucket of a landing, and its name in that."""
+    parent, _, name = landing.rstrip("/").rpartition("/")
+    if not name or parent.endswith(":/"):
+        raise LandingFault(f"{landing} is no folder: give a folder in the bucket, such as s3://bucket/landing")
+    return parent, name
 
 
 def _readable(filesystem: Any, path: str) -> str:
     local = "file" in ((filesystem.protocol,) if isinstance(filesystem.protocol, str) else filesystem.protocol)
     return str(path) if local else str(filesystem.unstrip_protocol(path))
-
-
-class LandingFault(Exception):
-    """Rows could not be landed; the message names the path and the reason."""
 
 
 class Landing:
@@ -147,6 +195,8 @@ class Landing:
             pipeline.run(None if tables is None else self._source(tables))
             self.delete_finished()
         except Exception as error:
+            if is_remote(self.landing):
+                self._pipeline = None  # The keys of a role expire: the next attempt takes those of then.
             # dlt wraps whatever the filesystem or the object store raises in exceptions of its own.
             raise LandingFault(self._blame(error)) from error
         if pipeline.has_pending_data:
@@ -154,12 +204,15 @@ class Landing:
 
     def _blame(self, error: BaseException) -> str:
         """One line: the place that could not be written, and the innermost reason."""
+        reason = reason_of(error)
         while error.__cause__ is not None:
             error = error.__cause__
-        if not isinstance(error, OSError):
-            return f"{self.landing} takes no rows: {(str(error) or repr(error)).strip().splitlines()[-1]}"
-        at_home = error.filename2 is None and str(error.filename).startswith(str(self._state_dir))
-        return f"{self._state_dir if at_home else self.landing} takes no rows: {error.strerror or error}"
+        at_home = (
+            isinstance(error, OSError)
+            and error.filename2 is None
+            and str(error.filename).startswith(str(self._state_dir))
+        )
+        return f"{self._state_dir if at_home else self.landing} takes no rows: {reason}"
 
     def pipeline(self) -> Any:
         """The dlt pipeline, opened at the first use."""
@@ -190,19 +243,16 @@ class Landing:
         os.environ["DATA_WRITER__BUFFER_MAX_ITEMS"] = "1"
         import dlt
 
-        parent, _, name = self.landing.rstrip("/").rpartition("/")
-        if not name or parent.endswith(":/"):
-            raise LandingFault(f"{self.landing} is no folder: give a folder in the bucket, such as s3://bucket/landing")
-        destination = dlt.destinations.filesystem(
-            bucket_url=parent or "/",
-            layout=LAYOUT,
-            enable_dataset_name_normalization=False,
-            max_state_files=1,
-        )
+        parent, name = _parts(self.landing)
         self._state_dir.mkdir(parents=True, exist_ok=True)
         self._mark()
+        layout = {"layout": LAYOUT, "enable_dataset_name_normalization": False, "max_state_files": 1}
         return dlt.pipeline(
-            self._name, pipelines_dir=str(self._state_dir), destination=destination, dataset_name=name, dev_mode=False
+            self._name,
+            pipelines_dir=str(self._state_dir),
+            destination=destination(parent, **layout),
+            dataset_name=name,
+            dev_mode=False,
         )
 
     def _mark(self) -> None:
@@ -212,13 +262,16 @@ class Landing:
         mounted volume, a start that was killed in between, a full disk.
         """
         try:
-            filesystem, root = fsspec.core.url_to_fs(self.landing)
-            filesystem.makedirs(root, exist_ok=True)
+            filesystem, root = open_store(self.landing)
+            if not is_remote(self.landing):  # where it would make the bucket
+                filesystem.makedirs(root, exist_ok=True)
             try:
                 json.loads(filesystem.cat_file(f"{root}/{MARKER}") or b"null")
             except (FileNotFoundError, ValueError):
                 filesystem.pipe_file(f"{root}/{MARKER}", b"")
-        except OSError as error:
+        except Exception as error:
+            if not (is_remote(self.landing) or isinstance(error, OSError)):
+                raise
             raise LandingFault(self._blame(error)) from error
 
     def _source(self, tables: Iterable[pa.Table]) -> Any:

@@ -43,6 +43,7 @@ def one_sentence() -> AbstractContextManager[None]:
     """Print a pipeline failure that a person can act on as its message, without a traceback."""
     from duckdb import IOException
 
+    from ingest.landing.store import StoreFault
     from orchestration.warehouse.writer import PipelineError
 
-    return in_a_sentence(PipelineError, IOException)
+    return in_a_sentence(PipelineError, StoreFault, IOException)

@@ -26,9 +26,11 @@ def location(env: Mapping[str, str], name: str, default: Path) -> str:
     text = text_of(env, name)
     if "://" not in text:
         return str(_path(name, text or default))
-    if not all(_split(text)[:2]) and not text.startswith("file:///"):
+    if text.startswith("file:///"):
+        return str(_path(name, text.removeprefix("file://")))
+    if _split(text).scheme != "s3" or not _split(text).netloc:
         raise SettingsError(f"{name} is {text!r}, but it must be a folder or a URL such as 's3://bucket/folder'.")
-    return text
+    return text.rstrip("/")
 
 
 def warehouse(env: Mapping[str, str], name: str, default: Path) -> str:

@@ -57,7 +57,7 @@ SETTINGS = (
     Setting(
         "TIDEMARK_LANDING",
         "<home>/landing",
-        "Where raw responses land: a folder or an fsspec URL such as `s3://bucket/tidemark`.",
+        "Where raw responses land: a folder, or one in an object store, such as `s3://bucket/tidemark`.",
     ),
     Setting(
         "TIDEMARK_WAREHOUSE",

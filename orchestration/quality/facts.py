@@ -12,6 +12,7 @@ import duckdb
 
 from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
+from ingest.landing.store import give_access
 from orchestration.config import clock
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
@@ -202,6 +203,7 @@ def _copy_responses(con: duckdb.DuckDBPyConnection, landing: str, span: Span) ->
     )
     con.execute("create table answered_before (venue varchar, endpoint varchar, minutes bigint)")
     loads = [(float(load.load_id), load.files) for load in committed_loads(landing, f"{span.day_ms / 1000:.7f}")]
+    give_access(con, [landing])
     now = [file for made, files in loads if made * 1000 >= span.from_ms for file in files]
     if now:
         con.execute(

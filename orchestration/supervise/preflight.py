@@ -26,12 +26,25 @@ def check_folders(settings: Settings) -> None:
     folders += [settings.docs, settings.dagster_home, settings.logs]
     for folder in folders:
         _prove_writable(folder, "TIDEMARK_HOME")
-    if "://" not in settings.landing:
+    if "://" in settings.landing:
+        _prove_object_store(settings.landing)
+    else:
         # dlt creates the landing itself, and refuses an empty folder that it did not create.
         landing = Path(settings.landing)
         _prove_writable(landing if landing.exists() else landing.parent, "TIDEMARK_LANDING")
     if not settings.warehouse.startswith("md:"):
         _prove_writable(Path(settings.warehouse).parent, "TIDEMARK_WAREHOUSE")
+
+
+def _prove_object_store(landing: str) -> None:
+    from ingest.landing.landing import LandingFault, check_landing
+
+    try:
+        check_landing(landing)
+    except LandingFault as fault:
+        raise PreflightError(
+            f"{fault}. TIDEMARK_LANDING names it, and AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or AWS_PROFILE its keys."
+        ) from None
 
 
 def _prove_writable(folder: Path, variable: str) -> None:

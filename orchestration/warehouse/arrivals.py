@@ -8,6 +8,7 @@ import duckdb
 
 from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
+from ingest.landing.store import give_access
 from orchestration.warehouse.windows import Window
 from orchestration.warehouse.writer import Report
 
@@ -44,6 +45,7 @@ def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) 
     """Whether the files hold rows of the minute that are not backfilled."""
     if not files:
         return False
+    give_access(con, files)
     query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not {HISTORY_SQL}"
     found = con.execute(query, {"files": files, "ms": minute_ms}).fetchone()
     return found is not None and found[0] > 0
@@ -57,6 +59,7 @@ def new_arrivals(landing: str, windows: Sequence[Window]) -> Arrival:
         return Arrival(newest[-1].load_id if newest else None, None, {})
     files = [row[1] for row in rows if row[1] is not None]
     with duckdb.connect() as con:
+        give_access(con, files)
         query = "select venue, count(*) from read_parquet($files) group by 1 order by 1"
         per_venue = dict(con.execute(query, {"files": files}).fetchall()) if files else {}
     as_of_ms = max(window.as_of_ms for window in windows)

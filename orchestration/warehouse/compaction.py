@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import fsspec
 
 from ingest.landing.dlt_files import LOADS, commit_file
 from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
+from ingest.landing.store import give_access, open_store
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.writer import Report, connection, writer_lock
@@ -37,7 +37,7 @@ def compact_landing(settings: Settings, before_day: str | None = None, report: R
     days: dict[str, list[Load]] = defaultdict(list)
     for load in committed_loads(settings.landing):
         days[load.files[0].split("/")[-2]].append(load)
-    filesystem, root = fsspec.core.url_to_fs(settings.landing)
+    filesystem, root = open_store(settings.landing)
     return sum(
         _compact(settings, filesystem, f"{root}/{LOADS}", loads, report)
         for day, loads in sorted(days.items())
@@ -135,6 +135,7 @@ def _write(sources: list[str], target: str, filesystem: Any) -> None:
     partial = f"{target}{PARTIAL}"
     quoted = partial.replace("'", "''")
     with duckdb.connect(config={"threads": 1, "preserve_insertion_order": True}) as con:
+        give_access(con, [target])
         con.execute(
             f"copy (select * from read_parquet($files, union_by_name = true)) to '{quoted}' "
             f"(format parquet, compression zstd, compression_level 1, row_group_size {ROW_GROUP})",

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import duckdb
 
+from ingest.landing.store import give_access
 from orchestration.config.clock import HOUR_MS, MINUTE_MS, as_utc, now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.process import DbtError, fingerprint, run_dbt
@@ -34,7 +35,7 @@ VENUES_S = 90.0
 UNREAD_MS, IN_DOUBT_MS, WHOLE_ENDPOINT = HOUR_MS, 10 * MINUTE_MS, 10
 FAILED_MODEL = re.compile(r"\b(?:in|model|Failure in) (?:sql |python )?model (?:main\.)?(\w+)")
 # Failures of the machine, which no body causes.
-MACHINE = re.compile(r"No space left|IO Error|Could not set lock|Read-only file system")
+MACHINE = re.compile(r"No space left|IO Error|HTTP Error|Could not set lock|Read-only file system")
 # The load in the name of a landed file, as dlt writes it.
 LOAD_ID = r"(\d+\.\d+)\.[^/]*$"
 WINDOW = "main.raw_window"
@@ -196,6 +197,7 @@ def _insert(con: duckdb.DuckDBPyConnection, bodies: str, facts: str) -> None:
     same = "and ".join(
         f"coalesce(f.{name}::varchar, '') = coalesce(b.{name}::varchar, '') " for name in BODY.split(", ")
     )
+    give_access(con, files)
     con.execute("begin")
     con.execute(f"create or replace temp table found as {bodies}")
     con.execute(f"delete from pipeline.quarantine as f using found as b where {same}")
@@ -227,6 +229,7 @@ def set_aside_unread(con: duckdb.DuckDBPyConnection, window: Window, report: Rep
     ).fetchall()
     if not failed or not window.files:
         return
+    give_access(con, window.files)
     for venue, endpoint, key, error in {row[:3]: row for row in failed}.values():
         same = f"venue = {literals(venue)} and endpoint = {literals(endpoint)}"
         same += "" if key is None else f" and coalesce(key, '') = {literals(key)}"

@@ -11,6 +11,7 @@ import duckdb
 
 from ingest.declaration.history import HISTORY_SQL, is_history
 from ingest.landing.landing import Load, committed_loads, in_landing
+from ingest.landing.store import give_access
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, now_ms
 from orchestration.warehouse.writer import PipelineError, literals
 
@@ -102,6 +103,7 @@ def file_minutes(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[
     if not load_of:
         return []
     files = f"[{literals(*load_of)}]"
+    give_access(con, load_of)
     try:
         rows = con.execute(
             f"""
@@ -213,6 +215,7 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
     """The endpoints that were requested in the window's minutes, of all venues, without what is `built` of them."""
     if not window.files:
         return set()
+    give_access(con, window.files)
     try:
         rows = con.execute(
             f"select distinct tick_ms, venue, endpoint from read_parquet([{literals(*window.files)}]) "
@@ -261,6 +264,7 @@ def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]
     files = [file for load in loads for file in load.files]
     if len(loads) == 1 or not files:
         return loads
+    give_access(con, files)
     try:
         query = f"select file_name, num_rows from parquet_file_metadata([{literals(*files)}])"
         rows: dict[str, int] = dict(con.execute(query).fetchall())

@@ -48,6 +48,7 @@ def dbt_environment(settings: Settings, target: Path) -> dict[str, str]:
     """The environment of a dbt child: the same for every caller, so that the parsed project stays valid."""
     return {
         **os.environ,
+        "TIDEMARK_LANDING": settings.landing,
         "TIDEMARK_WAREHOUSE": settings.warehouse,
         "TIDEMARK_BUILD_THREADS": str(settings.build_threads),
         "TIDEMARK_BUILD_MEMORY": settings.build_memory,

@@ -16,6 +16,7 @@ HERE = Path("/srv/tidemark")
     [
         ("TIDEMARK_HOME", "s3://bucket", "folder on this machine"),
         ("TIDEMARK_LANDING", "s3://", "URL such as"),
+        ("TIDEMARK_LANDING", "gs://bucket/folder", "URL such as"),
         ("TIDEMARK_WAREHOUSE", "postgres://host/db", "DuckDB file"),
         ("TIDEMARK_VENUES_URL", "127.0.0.1:9100", "http://127.0.0.1:9100"),
         ("TIDEMARK_VENUES_URL", "http://127.0.0.1:port", "http://127.0.0.1:9100"),
@@ -51,8 +52,8 @@ def test_a_place_that_is_not_set_is_the_default(monkeypatch: pytest.MonkeyPatch,
         assert places.folder({"PLACE": text}, "PLACE", HERE) == tmp_path / path
 
 
-def test_urls_are_kept_as_they_are() -> None:
-    for url in ("s3://bucket/folder", "gs://bucket", "file:///srv/landing"):
-        assert places.location({"PLACE": url}, "PLACE", HERE) == url
+def test_urls_name_their_places() -> None:
+    assert places.location({"PLACE": "s3://bucket/folder/"}, "PLACE", HERE) == "s3://bucket/folder"
+    assert places.location({"PLACE": "file:///srv/landing"}, "PLACE", HERE) == "/srv/landing"
     assert places.warehouse({"PLACE": "md:tidemark"}, "PLACE", HERE) == "md:tidemark"
     assert places.web({"PLACE": "https://venues.example.org:8443/"}, "PLACE") == "https://venues.example.org:8443"

@@ -93,7 +93,7 @@ def test_an_interrupted_compaction_loses_nothing(
 
     write = compaction._write
     with monkeypatch.context() as patch:
-        patch.setattr(fsspec.core, "url_to_fs", lambda url: (Landing(), url))
+        patch.setattr(compaction, "open_store", lambda url: (Landing(), url))
         if removals is None:
 
             def write_and_stop(*arguments: object) -> None:

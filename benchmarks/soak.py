@@ -468,7 +468,7 @@ def main() -> None:
     print(f"seed {seed}, {chosen.hours:g} hours, universe {chosen.universe}", flush=True)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Before the demo runs, nothing is to be told; after, the tables are.
+        # Before the demo runs there is nothing to print; after, the tables.
         signal.signal(number, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="tidemark-soak-") as folder, disk(Path(folder)) as place:
         product, machine = Product(place / "home", chosen.universe), machine_of(Path(folder))

@@ -486,6 +486,7 @@ HTTP = {
     "http:paths": Requirement("interface 10", "a trailing slash and percent-encoding do not matter"),
     "cache:bounded": Requirement("decisions 12", "kept answers stay within a bound of bytes; the oldest make room"),
     "operated:health": Requirement("interface 4.47", "a process is alive, its data is fresh, or 503 with the reason"),
+    "operated:stop": Requirement("decisions 8", "several workers end at SIGTERM, whenever it comes"),
     "operated:metrics": Requirement("interface 4.47", "what is counted is shown in Prometheus's text format"),
     "http:unwanted": Requirement("decisions 6", "what no client waits for any more is not computed"),
     "http:stampede": Requirement("decisions 6", "equal questions at once get one and the same answer"),

@@ -110,7 +110,7 @@ def destination(parent: str, **options: Any) -> Any:
     import dlt
 
     if is_remote(parent):
-        from dlt.sources.credentials import AwsCredentials
+        from dlt.common.configuration.specs import AwsCredentials
 
         store = object_store()
         keys = store.credentials()

@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -353,6 +355,38 @@ def restore(
         edition = run_publish(chosen, report=report)
         report(f"edition {edition.edition_id}" if edition else "nothing is built yet")
         os.close(lock)
+
+
+@app.command(short_help="Ask the newest edition in SQL: a shell, or one text.")
+def sql(
+    command: Annotated[str | None, typer.Option("-c", help="Run this text and end.", metavar="SQL")] = None,
+    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="How rows are written.")] = "table",
+    seconds: Annotated[float, typer.Option(help="How long a text may take: it holds up new editions.", min=1)] = 45,
+    copy: Annotated[bool, typer.Option("--copy", help="Ask a copy of the edition, for as long as it takes.")] = False,
+) -> None:
+    """Ask the newest edition in SQL, read-only and beside the server. Each text sees the edition that is newest then.
+
+    DuckDB's own statements work: `copy (…) to 'file.parquet'`, `create table mine as …`, which lives until the end.
+    """
+    chosen = settings()
+    from tempfile import TemporaryDirectory
+
+    import duckdb
+
+    from orchestration.cli.sql import run_shell
+    from orchestration.publish.session import Session, copied
+
+    with ExitStack() as stack:
+        stack.enter_context(one_sentence())
+        stack.enter_context(in_a_sentence(duckdb.Error))
+        serving = chosen.serving
+        if copy:
+            serving = copied(serving, Path(stack.enter_context(TemporaryDirectory(dir=chosen.home))))
+        session = Session(serving, threading.TIMEOUT_MAX if copy else seconds)
+        if command is None:
+            run_shell(session, form)
+        else:
+            session.run(command, sys.stdout, form)
 
 
 @app.command(short_help="Read the dbt project into its manifest.")

@@ -2,16 +2,19 @@
 
 import json
 import os
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from orchestration.warehouse.writer import PipelineError, connection
+from orchestration.warehouse.writer import PipelineError, connection, literals
 
 REPLICAS = ("replica_a.duckdb", "replica_b.duckdb")
+READ_WAIT_S = 30.0
 POINTER = ("replica", "edition_id", "as_of_ms", "published_ms")
 
 
@@ -27,6 +30,13 @@ class Edition:
     replica: str
 
 
+class NothingPublishedError(PipelineError):
+    """There is no edition yet."""
+
+    def __init__(self, serving: Path) -> None:
+        super().__init__(f"nothing has been published in {serving} yet")
+
+
 def read_current(serving: Path) -> dict[str, Any] | None:
     """The edition in `current.json`, even if its replica is gone; None before the first publish, or if the file is
     unreadable."""
@@ -35,6 +45,29 @@ def read_current(serving: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError):
         return None
     return current if isinstance(current, dict) and current.keys() >= set(POINTER) else None
+
+
+@contextmanager
+def attached(con: duckdb.DuckDBPyConnection, serving: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Attach the newest replica while the block runs; gives what `current.json` says of it."""
+    deadline = time.monotonic() + READ_WAIT_S
+    while True:
+        current = read_current(serving)
+        if current is None or not (serving / current["replica"]).exists():
+            raise NothingPublishedError(serving)
+        try:
+            con.execute(f"attach {literals(str(serving / current['replica']))} as {name} (read_only)")
+            break
+        except duckdb.IOException:
+            # The pointer has moved on, and the next publish already writes this file.
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+    try:
+        yield current
+    finally:
+        with suppress(duckdb.Error):
+            con.execute(f"detach {name}")
 
 
 def newest_replica(serving: Path) -> dict[str, Any] | None:

@@ -16,10 +16,9 @@ from ingest.landing.store import give_access
 from orchestration.config import clock
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.config.settings import Settings
-from orchestration.publish.edition import read_current
+from orchestration.publish.edition import attached
 from orchestration.quality.suites import Period
 from orchestration.quality.suites.check import LIQUID_USD, MISSING_MS
-from orchestration.warehouse.writer import PipelineError
 
 # An hourly run reads a little more than an hour, so that rows that arrived late are checked once too.
 LOOK_BACK_MS = {"hourly": 70 * MINUTE_MS, "daily": 2 * DAY_MS}
@@ -61,12 +60,8 @@ class Span:
         return self.from_ms - DAY_MS
 
 
-class NothingToCheckError(PipelineError):
-    """Nothing has been published yet."""
-
-
 def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tuple[Path, Span]:
-    """Copy the data of a period; returns the file and the period."""
+    """Copy the data of a period; returns the file and the period. NothingPublishedError before the first edition."""
     at_ms = clock.now_ms() if now_ms is None else now_ms
     settings.quality.mkdir(parents=True, exist_ok=True)
     for left in settings.quality.glob("facts_*.duckdb"):
@@ -75,19 +70,19 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
     path = settings.quality / f"facts_{period}_{time.time_ns()}.duckdb"
     with duckdb.connect(str(path), config=dict(settings.quality_resources)) as con:
         con.execute("set preserve_insertion_order = false")
-        newest_ms = _attach_replica(con, settings.serving)
-        step_ms = MINUTE_MS if period == "hourly" else HOUR_MS
-        to_ms = newest_ms - newest_ms % step_ms + (step_ms if period == "hourly" else 0)
-        span = Span(to_ms - LOOK_BACK_MS[period], to_ms, at_ms)
-        if period == "hourly":
-            _copy_minutes(con, span)
-            _copy(con, "market_losses", f"coalesce(end_ms > {span.from_ms}, true)")
-            _copy(con, "quarantined_bodies", f"tick_ms >= {span.from_ms} and state <> 'dropped'")
-        else:
-            _copy_hours(con, span)
-            _copy(con, "accuracy", f"t >= {span.from_ms}")
-            _copy(con, "market_register", "base <> named_base")
-        con.execute("detach served")
+        with attached(con, settings.serving, "served") as current:
+            newest_ms = int(current["as_of_ms"])
+            step_ms = MINUTE_MS if period == "hourly" else HOUR_MS
+            to_ms = newest_ms - newest_ms % step_ms + (step_ms if period == "hourly" else 0)
+            span = Span(to_ms - LOOK_BACK_MS[period], to_ms, at_ms)
+            if period == "hourly":
+                _copy_minutes(con, span)
+                _copy(con, "market_losses", f"coalesce(end_ms > {span.from_ms}, true)")
+                _copy(con, "quarantined_bodies", f"tick_ms >= {span.from_ms} and state <> 'dropped'")
+            else:
+                _copy_hours(con, span)
+                _copy(con, "accuracy", f"t >= {span.from_ms}")
+                _copy(con, "market_register", "base <> named_base")
         con.execute(
             f"create table span as select {span.from_ms}::bigint as from_ms, {span.to_ms}::bigint as to_ms, "
             f"{span.day_ms}::bigint as day_ms, {span.now_ms}::bigint as now_ms"
@@ -98,24 +93,6 @@ def collect(settings: Settings, period: Period, now_ms: int | None = None) -> tu
         else:
             _compare_days(con)
     return path, span
-
-
-def _attach_replica(con: duckdb.DuckDBPyConnection, serving: Path, wait_s: float = 30.0) -> int:
-    """Attach the served replica as `served`; returns the time of its newest data."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        current = read_current(serving)
-        if current is None or not (serving / current["replica"]).exists():
-            raise NothingToCheckError("nothing to check: nothing has been published yet")
-        try:
-            name = str(serving / current["replica"]).replace("'", "''")
-            con.execute(f"attach '{name}' as served (read_only)")
-            return int(current["as_of_ms"])
-        except duckdb.IOException:
-            # The pointer has moved on, and the next publish already writes this file.
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(0.1)
 
 
 def _copy_minutes(con: duckdb.DuckDBPyConnection, span: Span) -> None:

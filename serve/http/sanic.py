@@ -72,10 +72,11 @@ def end_aside(manager: WorkerManager) -> None:
 
     Its own handler asks the process that knows the workers' states, and may interrupt such a question half-way, so
     that the answers are mixed up. A thread asks through a connection of its own. While workers are starting, Sanic
-    would wait without end for those that were told to end.
+    would wait without end for those that have been asked to end.
     """
 
     def end() -> None:
+        # `_all_workers_ack` is what the main process waits for while workers start.
         while not all(process.pid for worker in manager.workers for process in worker.processes):
             time.sleep(0.05)
         manager.shutdown()  # type: ignore[no-untyped-call]

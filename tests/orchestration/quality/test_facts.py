@@ -7,7 +7,8 @@ import duckdb
 import pytest
 
 from orchestration.config.settings import Settings
-from orchestration.quality.facts import NothingToCheckError, collect
+from orchestration.publish.edition import NothingPublishedError
+from orchestration.quality.facts import collect
 from tests.support.pipeline.quality_faults import assert_reported_and_marked
 from tests.support.pipeline.quality_home import MINUTE, VENUES, QualityHome
 
@@ -25,7 +26,7 @@ def test_stale_data_fails_the_freshness_checks(clean: QualityHome, tmp_path: Pat
 
 def test_nothing_is_checked_before_the_first_publish(tmp_path: Path) -> None:
     settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path)})
-    with pytest.raises(NothingToCheckError, match="nothing has been published yet"):
+    with pytest.raises(NothingPublishedError, match="nothing has been published in"):
         collect(settings, "hourly")
 
 

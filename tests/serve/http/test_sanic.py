@@ -132,9 +132,10 @@ def test_bytes_that_are_hardly_http(api: Api, request_bytes: bytes) -> None:
     assert "Traceback" not in api.log.read_text()
 
 
+@pytest.mark.requirement("operated:stop")
 @pytest.mark.parametrize("processes", [3, 4])
 def test_workers_that_are_starting_end_at_sigterm(tmp_path: Path, processes: int) -> None:
-    """Told to end when so many of the main process's four children exist: two of Sanic's own, then the workers."""
+    """SIGTERM comes when so many of the main process's four children exist: two of Sanic's own, then the workers."""
     (tmp_path / "serving").mkdir()
     log = tmp_path / "log"
     rest = ["", str(tmp_path / "keys.json"), "redis://127.0.0.1:1/0", "2", "", "", "", ""]

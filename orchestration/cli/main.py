@@ -266,6 +266,21 @@ def status(
     raise typer.Exit(0 if found["state"] == "healthy" else 1)
 
 
+@app.command(short_help="Say what recording costs on disk, by exchange and endpoint.")
+def storage(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    minutes: Annotated[int, typer.Option(help="The newest recorded minutes to measure.", min=1, max=1440)] = 60,
+) -> None:
+    """Say how many bytes there are, and what a day and a year of recording cost, by exchange and endpoint."""
+    chosen = settings()
+    from orchestration.cli.storage import as_json as json_of
+    from orchestration.cli.storage import as_text, read_storage
+
+    with one_sentence():
+        found = read_storage(chosen, minutes)
+        typer.echo(json_of(found) if as_json else as_text(found))
+
+
 @app.command(short_help="Generate the dbt docs.")
 def docs() -> None:
     """Generate the dbt docs, which the API serves at /dbt/: the meaning of every table, column and metric."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import duckdb
 
+from orchestration.cli.storage import brief
 from orchestration.config.clock import SECONDS, as_utc
 from orchestration.config.settings import Settings
+from orchestration.publish.metrics import parts_of
 from serve.endpoints.service.status import UNHEALTHY_AFTER_S, nothing_readable, status
 from serve.replica.edition import Reader, open_edition
 from serve.replica.unavailable import Fallback, Unavailable
@@ -36,7 +38,7 @@ def read_status(settings: Settings) -> State:
             found["recorder_lag_s"] = _seconds(time.time() * 1000 - landed_ms)
             if found["as_of"] is not None:
                 found["build_lag_s"] = _seconds(max(0, landed_ms - found["as_of"]))
-    return {"home": str(settings.home), **found}
+    return {"home": str(settings.home), **found, "bytes": dict(parts_of(settings)) if settings.home.exists() else {}}
 
 
 def _from_api(settings: Settings) -> State | None:
@@ -92,6 +94,7 @@ def as_text(found: State) -> str:
     """The status as lines of text."""
     lines = [f"{found['state']}: {found['summary']} (read from {found['source']})"]
     lines.append(f"  home       {found['home']}")
+    lines.append(f"  storage    {brief(found['bytes'])}; `tidemark storage` says what recording costs")
     if found["edition"] is not None:
         lines.append(f"  edition    {found['edition']}, data of {_clock(found['as_of'])}, {_age(found['age_s'])} old")
     lines.append(f"  recorder   last landed {_age(found['recorder_lag_s'])} ago")

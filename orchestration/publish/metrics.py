@@ -115,7 +115,7 @@ def disk(settings: Settings, now_s: float) -> CollectorRegistry:
     registry = CollectorRegistry()
     used = Gauge("tidemark_disk_used_bytes", "Bytes of a part of the home.", ("part",), registry=registry)
     total = 0
-    for part, size in _parts(settings):
+    for part, size in parts_of(settings):
         used.labels(part).set(size)
         total += size
     free = shutil.disk_usage(settings.home).free
@@ -127,7 +127,7 @@ def disk(settings: Settings, now_s: float) -> CollectorRegistry:
     return registry
 
 
-def _parts(settings: Settings) -> Iterator[tuple[str, int]]:
+def parts_of(settings: Settings) -> Iterator[tuple[str, int]]:
     """Name and bytes of each part: the warehouse, and each folder of the home."""
     warehouse = Path(settings.warehouse)
     yield "warehouse", sum(_size(file) for file in (warehouse, warehouse.with_name(f"{warehouse.name}.wal")))

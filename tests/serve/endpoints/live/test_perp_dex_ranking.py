@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tests.support.replica.replica import AS_OF_MS, publish
-from tests.support.servers.api_server import free_port, running
+from tests.support.servers.api_server import free_port, running, until
 
 
 def dex(tmp_path: Path, age_s: int, changes: str = "") -> dict[str, Any]:
@@ -18,7 +18,8 @@ def dex(tmp_path: Path, age_s: int, changes: str = "") -> dict[str, Any]:
         with duckdb.connect(str(path)) as con:
             con.execute(changes)
     with running(tmp_path / "serving", free_port(), now_ms=AS_OF_MS + age_s * 1000) as api:
-        answer = api.get("/api/perp-dex-ranking")
+        # On a busy machine the first request may come before the edition is open.
+        answer = until(lambda: api.get("/api/perp-dex-ranking"), lambda answer: answer.status == 200)
         assert answer.headers["cache-control"] == "no-store"
         content: dict[str, Any] = answer.json
         return content

@@ -156,14 +156,14 @@ class Machine:
     both."""
 
     file: Path
-    library: Path | None
+    preloaded: Path | None
     offset_s: float = 0.0
     delay_ms: float = 0.0
     jumps: list[tuple[int, int]] = field(default_factory=list)
 
     def env(self) -> dict[str, str]:
         self._write()
-        return {} if self.library is None else {"LD_PRELOAD": str(self.library), "SOAK_MACHINE": str(self.file)}
+        return {} if self.preloaded is None else {"LD_PRELOAD": str(self.preloaded), "SOAK_MACHINE": str(self.file)}
 
     def _write(self) -> None:
         with self.file.open("r+b" if self.file.exists() else "wb") as file:
@@ -190,14 +190,14 @@ class Machine:
 
 def machine_of(folder: Path) -> Machine:
     """Clock and disk for a demo, which cannot be changed without a C compiler."""
-    library = folder / "machine.so"
-    words = ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("machine.c")), "-ldl"]
+    preloaded = folder / "machine.so"
+    words = ["cc", "-O2", "-shared", "-fPIC", "-o", str(preloaded), str(Path(__file__).with_name("machine.c")), "-ldl"]
     try:
         subprocess.run(words, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"the clock does not jump, and the disk is not slow: {error}", flush=True)
         return Machine(folder / "machine", None)
-    return Machine(folder / "machine", library)
+    return Machine(folder / "machine", preloaded)
 
 
 async def _venue_fails(soak: Soak, fault: dict[str, Any]) -> None:
@@ -229,7 +229,7 @@ async def _process_stands_still(soak: Soak, name: str) -> None:
 
 
 async def _clock_jumps(soak: Soak, seconds: float) -> None:
-    if soak.machine.library is not None:
+    if soak.machine.preloaded is not None:
         # Not further from the true time than it jumps at once.
         seconds = -seconds if abs(soak.machine.offset_s + seconds) > max(JUMPS_S) else seconds
         soak.machine.jump(seconds)
@@ -237,7 +237,7 @@ async def _clock_jumps(soak: Soak, seconds: float) -> None:
 
 
 async def _disk_is_slow(soak: Soak, ms: float) -> None:
-    if soak.machine.library is None:
+    if soak.machine.preloaded is None:
         return
     soak.happens("slow disk", f"a write takes {ms:g} ms longer, a flush {10 * ms:g} ms")
     soak.machine.delay_writes(ms)

@@ -273,12 +273,11 @@ def storage(
 ) -> None:
     """Say how many bytes there are, and what a day and a year of recording cost, by exchange and endpoint."""
     chosen = settings()
-    from orchestration.cli.storage import as_json as json_of
     from orchestration.cli.storage import as_text, read_storage
 
     with one_sentence():
         found = read_storage(chosen, minutes)
-        typer.echo(json_of(found) if as_json else as_text(found))
+        typer.echo(json.dumps(found, indent=2) if as_json else as_text(found))
 
 
 @app.command(short_help="Generate the dbt docs.")
@@ -376,7 +375,9 @@ def restore(
 def sql(
     command: Annotated[str | None, typer.Option("-c", help="Run this text and end.", metavar="SQL")] = None,
     form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="How rows are written.")] = "table",
-    seconds: Annotated[float, typer.Option(help="How long a text may take: it holds up new editions.", min=1)] = 45,
+    seconds: Annotated[
+        float | None, typer.Option(help="How long a text may take, 45 s without it: it holds up new editions.", min=1)
+    ] = None,
     copy: Annotated[bool, typer.Option("--copy", help="Ask a copy of the edition, for as long as it takes.")] = False,
 ) -> None:
     """Ask the newest edition in SQL, read-only and beside the server. Each text sees the edition that is newest then.
@@ -389,7 +390,7 @@ def sql(
     import duckdb
 
     from orchestration.cli.sql import run_shell
-    from orchestration.publish.session import Session, copied
+    from orchestration.publish.session import SECONDS, Session, copied
 
     with ExitStack() as stack:
         stack.enter_context(one_sentence())
@@ -397,7 +398,7 @@ def sql(
         serving = chosen.serving
         if copy:
             serving = copied(serving, Path(stack.enter_context(TemporaryDirectory(dir=chosen.home))))
-        session = Session(serving, threading.TIMEOUT_MAX if copy else seconds)
+        session = Session(serving, threading.TIMEOUT_MAX if copy else seconds or SECONDS)
         if command is None:
             run_shell(session, form)
         else:

@@ -1,6 +1,5 @@
 """`tidemark storage`: what recording costs by exchange and endpoint, as a table or JSON."""
 
-import json
 from collections import defaultdict
 from dataclasses import asdict
 from typing import Any
@@ -52,11 +51,6 @@ def as_text(found: State) -> str:
                 f"{_sum(rows) / total:>6.1%}"
             )
     return "\n".join(lines)
-
-
-def as_json(found: State) -> str:
-    """The costs as a JSON object."""
-    return json.dumps(found, indent=2)
 
 
 def brief(sizes: dict[str, int]) -> str:

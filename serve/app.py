@@ -19,7 +19,7 @@ from serve.contract.errors import quote, suggestion
 from serve.endpoints import all_endpoints
 from serve.http.metrics import UNKNOWN, share
 from serve.http.responses import METHODS, error_response, on_exception, wants_page
-from serve.http.sanic import NormalizedRequest, end_aside
+from serve.http.sanic import NormalizedRequest, Server, end_aside
 from serve.http.service import Service, Setup
 from serve.operated import alive, metrics, ready
 from serve.pages.pages import FILES_AT, FORMS, VIEWS
@@ -33,13 +33,18 @@ HEADERS_S, IDLE_S = 10, 75
 
 def bare_app(name: str) -> Sanic[Any, Any]:
     """A Sanic application with this server's settings and no routes."""
-    app: Sanic[Any, Any] = Sanic(name, request_class=NormalizedRequest, configure_logging=False)
+    app = Server(name, request_class=NormalizedRequest, configure_logging=False)
     app.config.REQUEST_MAX_SIZE = 65_536
     app.config.GRACEFUL_SHUTDOWN_TIMEOUT = 10.0
     # Sanic's minute and two are many connections of one client that sends nothing. A reverse proxy must keep its own
     # connections for less long than this, or it sends a request to one that is just being closed.
     app.config.REQUEST_TIMEOUT, app.config.KEEP_ALIVE_TIMEOUT = HEADERS_S, IDLE_S
     app.error_handler.add(Exception, on_exception)
+
+    @app.before_server_start
+    async def listen(app: Server) -> None:
+        app.listen_to_signals()
+
     return app
 
 

@@ -3,17 +3,22 @@
 `tests/serve/http/test_sanic.py` fails first when an upgrade of Sanic changes what is relied on here.
 """
 
+import asyncio
+import inspect
+import os
 import re
 import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from sanic import Request
+from sanic import Request, Sanic
 from sanic.exceptions import BadURL
 from sanic.response import HTTPResponse
+from sanic.server import runners
 from sanic.worker.manager import WorkerManager
 
 # Percent-encoded characters that RFC 3986 6.2.2.2 equates with the plain ones: letters, digits and -._~
@@ -65,6 +70,48 @@ class PreparedResponse(HTTPResponse):
     def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
         """The connection header, which Sanic decides, then the lines."""
         yield b"connection", self.headers["connection"].encode() + self.lines
+
+
+class Server(Sanic[Any, Any]):
+    """An application that ends at SIGTERM and SIGINT, once and whenever they come after `listen_to_signals`.
+
+    Sanic listens to them only when the server already answers, and stops the event loop then. While a server starts,
+    Sanic runs the loop once for each step: a stop would end only such a step, and uvloop forgets a signal that comes
+    between two. The server would go on for ever.
+    """
+
+    def listen_to_signals(self) -> None:
+        """Handle both signals in a way that does not depend on whether the loop runs; called in the loop."""
+        end = partial(asyncio.get_running_loop().call_soon_threadsafe, partial(self.stop, terminate=False))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: end())
+
+    def stop(self, terminate: bool = True, unregister: bool = False) -> None:
+        """End the server; while it starts, as soon as it serves."""
+        if terminate:
+            super().stop(terminate, unregister)
+            return
+        if self.state.is_running and not getattr(self.ctx, "ended", False):
+            self.ctx.ended = True
+            super().stop(terminate, unregister)
+        self.ctx.asked = True
+
+    def set_serving(self, serving: bool) -> None:
+        """Note that the server serves, or no longer does. The loop does not run at this moment."""
+        super().set_serving(serving)
+        if serving and getattr(self.ctx, "asked", False):
+            self.loop.call_soon(partial(self.stop, terminate=False))
+
+
+def _no_handlers(app: Sanic[Any, Any], run_multiple: bool, register_sys_signals: bool, loop: Any) -> None:
+    """In place of Sanic's function, which ignores both signals and then sets its own handlers."""
+    os.environ["SANIC_WORKER_PROCESS"] = "true"
+
+
+assert inspect.signature(_no_handlers).parameters.keys() == (
+    inspect.signature(runners._setup_system_signals).parameters.keys()
+)
+runners._setup_system_signals = _no_handlers
 
 
 def end_aside(manager: WorkerManager) -> None:

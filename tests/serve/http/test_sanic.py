@@ -146,3 +146,41 @@ def test_workers_that_are_starting_end_at_sigterm(tmp_path: Path, processes: int
     until(lambda: len(children.read_text().split()), lambda found: found >= processes)
     server.terminate()
     assert server.wait(60) == 0, log.read_text()
+
+
+ASKED_TO_END = """
+import asyncio, os, signal
+import serve.app
+
+made = serve.app.create_app
+
+def create(setup):
+    app = made(setup)
+
+    @app.{when}
+    async def ask(_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep({seconds})
+
+    return app
+
+serve.app.create_app = create
+"""
+
+
+@pytest.mark.requirement("operated:stop")
+@pytest.mark.parametrize("when", ["before_server_start", "after_server_start"])
+@pytest.mark.parametrize("seconds", [0, 0.1])
+def test_a_server_that_is_starting_ends_at_sigterm(tmp_path: Path, when: str, seconds: float) -> None:
+    """SIGTERM comes in a step of the start, and is noticed at its end or in its midst."""
+    (tmp_path / "serving").mkdir()
+    log = tmp_path / "log"
+    before = ASKED_TO_END.format(when=when, seconds=seconds)
+    rest = ["", str(tmp_path / "keys.json"), "", "1", "", "", "", ""]
+    with log.open("wb") as out:
+        words = [sys.executable, "-c", before + RUN, str(tmp_path / "serving"), str(free_port()), *rest]
+        server = subprocess.Popen(words, stdout=out, stderr=out, cwd=Path(__file__).parents[3])
+    try:
+        assert server.wait(30) == 0, log.read_text()
+    finally:
+        server.kill()

@@ -70,7 +70,7 @@ def fill(warehouse: Warehouse, coins: int, days: int) -> None:
 def run(warehouse: Warehouse, now_ms: int) -> dict[str, float]:
     """Seconds of each model in a build with this newest minute."""
     warehouse.add("int_response_minutes", [response(now_ms, "binance", "perp_tickers")])
-    warehouse.write(f"insert or replace into pipeline.settings values ('as_of_ms', '{now_ms}')")
+    warehouse.note(as_of_ms=now_ms)
     warehouse.build([now_ms], folder="gaps")
     folder = warehouse.path.parent
     paths = ("--target-path", str(folder / "target"), "--log-path", str(folder / "logs"))

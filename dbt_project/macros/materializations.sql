@@ -74,13 +74,14 @@
 {% endmaterialization %}
 
 {#- The model's descriptions as comments in the database, as `persist_docs` says. dbt's macro of that name reads the columns of
-    each new relation first, which is a seventh of a first build; here they are those of the contract. -#}
+    each new relation first, which is a seventh of a first build; here they are those of the contract. A lake has no comments
+    on columns of views, and each on a column of a table is a statement to its catalog. -#}
 {% macro write_comments(target) %}
   {%- set comments -%}
     {%- if config.persist_relation_docs() and model.description -%}
       {{ alter_relation_comment(target, model.description) }}
     {%- endif -%}
-    {%- if config.persist_column_docs() -%}
+    {%- if config.persist_column_docs() and not adapter.is_ducklake(target) -%}
       {%- for column in model.columns.values() if column.description %}
       comment on column {{ target }}.{{ adapter.quote(column.name) }} is {{ duckdb_escape_comment(column.description) }};
       {%- endfor -%}

@@ -19,8 +19,8 @@ create table if not exists pipeline.quarantine (
     requested_ms bigint, received_ms bigint, load_id varchar, file varchar, bytes bigint, models varchar, error varchar,
     alone boolean, set_aside_ms bigint, project varchar);
 create table if not exists pipeline.test_results (
-    test varchar primary key, status varchar, failures bigint, message varchar, tested_ms bigint);
-create table if not exists pipeline.settings (name varchar primary key, value varchar);
+    test varchar, status varchar, failures bigint, message varchar, tested_ms bigint);
+create table if not exists pipeline.settings (name varchar, value varchar);
 create table if not exists pipeline.built_by (project varchar, version varchar, manifest blob);
 create table if not exists pipeline.upgrade_days (
     day_ms bigint, begin_ms bigint, next_ms bigint, end_ms bigint, models varchar[], from_version varchar,

@@ -218,7 +218,7 @@
             "kinds": ["order_books", "index_books"],
             "rare": true,
             "columns": {
-                "symbol": "varchar", "ts": "bigint", "bids": "double[2][]", "asks": "double[2][]", "size_unit": "varchar",
+                "symbol": "varchar", "ts": "bigint", "bids": "double[][]", "asks": "double[][]", "size_unit": "varchar",
             },
         },
         "staged_index_components": {

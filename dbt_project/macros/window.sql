@@ -35,8 +35,7 @@
   {%- set built = [] -%}
   {%- for result in results if result.status == "success" and windowed([result.node.unique_id]) -%}{%- do built.append(result.node.name) -%}{%- endfor -%}
   {%- if execute and built and run_query("select 1 from pipeline.settings where name = 'opened_by' and value = 'hand'").rows -%}
-insert or replace into pipeline.settings
-select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') from pipeline.settings where name = 'built_by_hand'
+update pipeline.settings set value = concat_ws(' ', value, '{{ built | join(" ") }}') where name = 'built_by_hand'
   {%- endif -%}
 {% endmacro %}
 
@@ -48,7 +47,9 @@ select 'built_by_hand', concat_ws(' ', max(value), '{{ built | join(" ") }}') fr
       ~ ", '" ~ (result.message or "") | replace("'", "''") | truncate(500) ~ "', epoch_ms(now()))") -%}
   {%- endfor -%}
   {%- if rows -%}
-insert or replace into pipeline.test_results values {{ rows | join(", ") }}
+merge into pipeline.test_results using (values {{ rows | join(", ") }}) as noted(test, status, failures, message, tested_ms) using (test)
+when matched then update set status = noted.status, failures = noted.failures, message = noted.message, tested_ms = noted.tested_ms
+when not matched then insert
   {%- endif -%}
 {% endmacro %}
 
@@ -101,8 +102,9 @@ insert or replace into pipeline.test_results values {{ rows | join(", ") }}
   {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; delete from pipeline.window_built; "
     ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
     ~ "insert into pipeline.window_minutes select unnest(" ~ minutes | map("int") | list ~ "); "
-    ~ "insert or replace into pipeline.settings values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
-    ~ triggers | unique | sort | join(" ") ~ "'); commit") -%}
+    ~ "merge into pipeline.settings using (values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
+    ~ triggers | unique | sort | join(" ") ~ "')) as noted(name, value) using (name) "
+    ~ "when matched then update set value = noted.value when not matched then insert; commit") -%}
   {%- do log("The window holds " ~ minutes | length ~ " minutes. Now: dbt build", info=true) -%}
 {% endmacro %}
 

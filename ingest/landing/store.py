@@ -133,7 +133,7 @@ def give_access(con: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
         return
     store = object_store()
     keys, at = store.credentials(), urlsplit(store.endpoint or "")
-    con.execute(f"load '{_literal(_extension())}'")
+    con.execute(f"load '{_literal(extension(HTTPFS))}'")
     values = {
         "key_id": keys.access_key,
         "secret": keys.secret_key,
@@ -179,13 +179,14 @@ def reason_of(error: BaseException) -> str:
     return f"{reason} (the store does not know these keys, or does not let them)" if refused else reason
 
 
-def _extension() -> str:
-    """DuckDB's extension for object stores, from its package, which has DuckDB's version."""
-    package = importlib.util.find_spec(HTTPFS)
-    for folder in (package.submodule_search_locations or []) if package else []:
-        for file in Path(folder).rglob("httpfs.duckdb_extension"):
+def extension(package: str) -> str:
+    """The file of an extension of DuckDB from its Python package, which has DuckDB's version."""
+    found = importlib.util.find_spec(package)
+    for folder in (found.submodule_search_locations or []) if found else []:
+        for file in Path(folder).rglob("*.duckdb_extension"):
             return str(file)
-    raise StoreFault("DuckDB needs its extension for object stores: pip install 'tidemark[lake]'")
+    name = package.removeprefix("duckdb_extension_")
+    raise StoreFault(f"DuckDB needs its extension {name}: pip install 'tidemark[lake]'")
 
 
 def _literal(text: str) -> str:

@@ -10,8 +10,8 @@ import dagster as dg
 from orchestration.code_location.lineage import LANDING
 from orchestration.code_location.upkeep import UPKEEP
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.dbt_runner.process import start_dbt
-from orchestration.warehouse.writer import writer_lock
 
 
 def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
@@ -24,7 +24,7 @@ def freshness_check(settings: Settings) -> dg.AssetChecksDefinition:
         description="The newest built minute is not older than the dbt source's freshness limits.",
     )
     def recorder_is_alive(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        with writer_lock(settings.home, "dbt source freshness", report=context.log.info) as lock:
+        with warehouse_lock(settings, "dbt source freshness", report=context.log.info) as lock:
             process = start_dbt(settings, ["source", "freshness"], lock=lock)
             output, _ = process.communicate()
         found = [event for line in output.splitlines() if (event := _freshness(line))]

@@ -19,11 +19,11 @@ from orchestration.code_location.upkeep import end_dead_runs, mark_alive
 from orchestration.config.clock import MINUTE_MS, minute_name, now_ms, start_of
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
+from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.quarantine import attempts
 from orchestration.warehouse.transform import OpenWindow, result, windows_to_build
-from orchestration.warehouse.writer import writer_lock
 
 MINUTES = "minutes"
 # How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
@@ -51,7 +51,7 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         mark_alive(settings.dagster_home, context.run_id)
         wait_for_minute(settings.landing, *minute_of_run(now_ms()), context.log.info)
         done: list[OpenWindow] = []
-        with writer_lock(settings.home, "build", report=context.log.info) as lock:
+        with warehouse_lock(settings, "build", report=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
             for opened in windows_to_build(settings, stop_after_s=WINDOWS_S, report=context.log.warning):
                 minutes = opened.window.minutes

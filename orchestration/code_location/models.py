@@ -24,6 +24,7 @@ from orchestration.code_location import fast_dbt
 from orchestration.code_location.upkeep import mark_alive
 from orchestration.config.clock import HOUR_MS, as_utc, start_of
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.dbt_runner.process import (
     PROJECT,
     dbt_environment,
@@ -31,7 +32,7 @@ from orchestration.warehouse.dbt_runner.process import (
     prepare_manifest,
 )
 from orchestration.warehouse.restate import minutes_to_restate, restated_window
-from orchestration.warehouse.writer import POLL_S, writer_lock
+from orchestration.warehouse.writer import POLL_S
 
 # Partitions of models. The end offset of one hour includes the current hour.
 HOURS = dg.HourlyPartitionsDefinition(start_date="2026-01-01-00:00", end_offset=1)
@@ -115,7 +116,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
             prepare_manifest(settings, context.log.info)
         if {key.path[-1] for key in context.selected_asset_keys} <= timeless:
             if context.selected_asset_keys:
-                with writer_lock(settings.home, "dbt build", wait_s=LOCK_WAIT_S, report=context.log.info):
+                with warehouse_lock(settings, "dbt build", wait_s=LOCK_WAIT_S, report=context.log.info):
                     yield from _stream(dbt, build, context)
         else:
             yield from _restated(context, dbt, [*build, "--select", WINDOW])
@@ -135,7 +136,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
             )
         for number, minutes in enumerate(windows, 1):
             with (
-                writer_lock(settings.home, "restatement", wait_s=LOCK_WAIT_S, report=context.log.info),
+                warehouse_lock(settings, "restatement", wait_s=LOCK_WAIT_S, report=context.log.info),
                 restated_window(settings, minutes) as window,
             ):
                 context.log.info(f"window {number} of {len(windows)}: {len(window.minutes)} minutes")
@@ -152,7 +153,7 @@ def model_assets(settings: Settings, manifest: Mapping[str, Any]) -> dg.AssetsDe
         failures, left = list[str](), set(names)
         for some in in_turns(sorted(left)):
             try:
-                with writer_lock(settings.home, "dbt tests", wait_s=LOCK_WAIT_S, report=context.log.info) as lock:
+                with warehouse_lock(settings, "dbt tests", wait_s=LOCK_WAIT_S, report=context.log.info) as lock:
                     arguments = ["test", "--select", *some, "--indirect-selection", "empty"]
                     for event in fast_dbt.stream(settings, manifest, translator, context, arguments, lock):
                         if isinstance(event, dg.AssetCheckResult) and event.check_name in left:

@@ -15,8 +15,9 @@ import dagster as dg
 
 from orchestration.config import locks
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import maintain
 from orchestration.warehouse.compaction import compact_landing
-from orchestration.warehouse.trim import trim_warehouse
+from orchestration.warehouse.trim import LOCK_WAIT_S, trim_warehouse
 from orchestration.warehouse.writer import Report
 
 # Each pool has one slot. Upkeep (tests, docs, the daily job) has its own pool, so that it can run beside the minutes:
@@ -34,6 +35,8 @@ def upkeep(settings: Settings, instance: dg.DagsterInstance, report: Report = pr
     yield f"{prune_runs(instance, settings.dagster_home)} old runs removed from Dagster's history"
     yield f"{compact_landing(settings, report=report)} days of the landing compacted"
     yield f"{trim_warehouse(settings, report=report)} old rows trimmed from the warehouse"
+    if line := maintain(settings, wait_s=LOCK_WAIT_S, report=report):
+        yield line
     yield f"{remove_old_logs(settings)} old logs removed"
 
 

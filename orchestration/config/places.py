@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+LAKE = "ducklake:postgres:"
+
 
 class SettingsError(ValueError):
     """A setting that cannot work: the message names the variable, its value and what is allowed."""
@@ -35,11 +37,24 @@ def location(env: Mapping[str, str], name: str, default: Path) -> str:
 
 def warehouse(env: Mapping[str, str], name: str, default: Path) -> str:
     text = text_of(env, name)
-    if text.startswith("md:"):
+    if not is_file(text):
         return text
-    if "://" in text:
-        raise SettingsError(f"{name} is {text!r}, but it must be a DuckDB file on this machine or 'md:<database>'.")
+    if "://" in text or text.startswith("ducklake:"):
+        raise SettingsError(
+            f"{name} is {text!r}, but it must be a DuckDB file on this machine, 'ducklake:postgres:<connection>' or "
+            "'md:<database>'."
+        )
     return str(_path(name, text or default))
+
+
+def is_file(warehouse: str) -> bool:
+    """Whether the warehouse is a DuckDB file on this machine."""
+    return not warehouse.startswith("md:") and not is_lake(warehouse)
+
+
+def is_lake(warehouse: str) -> bool:
+    """Whether the warehouse is a lake whose catalog is in PostgreSQL."""
+    return warehouse.startswith(LAKE)
 
 
 def web(env: Mapping[str, str], name: str) -> str | None:

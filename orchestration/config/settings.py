@@ -62,7 +62,15 @@ SETTINGS = (
     Setting(
         "TIDEMARK_WAREHOUSE",
         "<home>/warehouse.duckdb",
-        "The warehouse that dbt builds: a DuckDB file, or `md:<name>` for MotherDuck.",
+        "The warehouse that dbt builds: a DuckDB file; `ducklake:postgres:<connection>` for a lake whose catalog is in "
+        "that PostgreSQL database, such as `ducklake:postgres:dbname=lake host=db.example.org`; or `md:<name>` for "
+        "MotherDuck.",
+    ),
+    Setting(
+        "TIDEMARK_LAKE_DATA",
+        "<home>/lake",
+        "Where a lake has its rows: a folder, or one in an object store, such as `s3://bucket/lake`. It is fixed when "
+        "the lake is made.",
     ),
     Setting(
         "TIDEMARK_BUILD_THREADS",
@@ -128,6 +136,7 @@ class Settings:
     home: Path
     landing: str
     warehouse: str
+    lake_data: str
     build_threads: int
     build_memory: str
     api_host: str
@@ -246,6 +255,7 @@ class Settings:
             home=home,
             landing=landing,
             warehouse=warehouse,
+            lake_data=places.location(env, "TIDEMARK_LAKE_DATA", home / "lake"),
             build_threads=_threads(env, "TIDEMARK_BUILD_THREADS"),
             build_memory=_memory(env, "TIDEMARK_BUILD_MEMORY"),
             api_host=_address(env, "TIDEMARK_API_HOST"),
@@ -273,6 +283,7 @@ class Settings:
             "TIDEMARK_HOME": str(self.home),
             "TIDEMARK_LANDING": self.landing,
             "TIDEMARK_WAREHOUSE": self.warehouse,
+            "TIDEMARK_LAKE_DATA": self.lake_data,
             "TIDEMARK_BUILD_THREADS": str(self.build_threads),
             "TIDEMARK_BUILD_MEMORY": self.build_memory,
             "TIDEMARK_API_HOST": self.api_host,
@@ -302,7 +313,7 @@ def _api_folder(env: Mapping[str, str], name: str, usual: Path | None) -> Path |
 
 
 def _minutes(home: Path, warehouse: str) -> Path:
-    return (Path(warehouse).parent if "/" in warehouse else home) / "minutes"
+    return (Path(warehouse).parent if places.is_file(warehouse) else home) / "minutes"
 
 
 def reachable(host: str) -> str:

@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from orchestration.config.clock import HOUR_MS
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import Edition
-from orchestration.warehouse.writer import PipelineError, connection
+from orchestration.warehouse.access import open_warehouse
+from orchestration.warehouse.writer import PipelineError
 
 STAGES = ("minute", "landed", "build_started", "built", "published")
 # The newest build of what had landed (not one that built older minutes again): when its parts were done, and how many
@@ -60,7 +61,7 @@ def _pipeline(settings: Settings, edition: Edition, seconds: float, cpu_seconds:
         if value is not None:
             Gauge(f"tidemark_{name}", about, registry=registry).set(value)
 
-    with connection(settings.warehouse, settings.build_resources, read_only=True, checkpoint=False) as con:
+    with open_warehouse(settings, read_only=True, checkpoint=False) as con:
         [(minute_ms, started_ms, finished_ms, landed_s, rows)] = con.execute(BUILT).fetchall()
         rejected = con.execute(REJECTED.format(after_ms=edition.as_of_ms - HOUR_MS)).fetchall()
         quarantined = con.execute(QUARANTINED).fetchall()

@@ -22,10 +22,12 @@ from orchestration.config.settings import Settings
 from orchestration.publish import clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.publish.metrics import write_metrics
+from orchestration.warehouse.access import attach, exists, open_by_name
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, read_served
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
+    TABLES_SQL,
     WAIT_S,
     PipelineError,
     Report,
@@ -93,11 +95,11 @@ def publish_locked(
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says."""
     serving.mkdir(parents=True, exist_ok=True)
-    if "://" not in warehouse and not warehouse.startswith("md:") and not Path(warehouse).exists():
+    if not exists(warehouse):
         report("nothing to publish: nothing has been built yet")
         return None
     served = served or read_served(manifest)
-    with connection(warehouse, resources, read_only=True) as con:
+    with open_by_name(warehouse, resources, read_only=True) as con:
         source = _source(con, served)
     if source is None:
         report("nothing to publish: nothing has been built yet")
@@ -119,9 +121,7 @@ def publish_locked(
 
 
 def _source(con: duckdb.DuckDBPyConnection, served: Served) -> _Source | None:
-    if not con.execute(
-        "select 1 from duckdb_tables() where schema_name = 'pipeline' and table_name = 'builds'"
-    ).fetchone():
+    if not con.execute(f"select 1 from {TABLES_SQL} and schema_name = 'pipeline' and table_name = 'builds'").fetchone():
         return None
     if con.execute("select 1 from pipeline.window_minutes limit 1").fetchone():
         raise PipelineError(
@@ -253,7 +253,7 @@ def _fill(
     manifest: Path,
     from_scratch: bool,
 ) -> Edition:
-    con.execute(f"attach {literals(warehouse)} as warehouse (read_only)")
+    attach(con, warehouse)
     state = _state(con)
     if not from_scratch:
         _check_continues(con, state, source)

@@ -12,7 +12,8 @@ import duckdb
 from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.quality.facts import Span
-from orchestration.warehouse.writer import Report, connection, writer_lock
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
+from orchestration.warehouse.writer import Report
 
 TABLE = "quality.suspect_rows"
 KEPT_MS = 90 * DAY_MS
@@ -38,8 +39,8 @@ def mark(
 ) -> int:
     """Replace the marks of these checks in the period; returns how many rows are marked in it."""
     with (
-        writer_lock(settings.home, "quality", wait_s=WAIT_S, report=report),
-        connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
+        warehouse_lock(settings, "quality", wait_s=WAIT_S, report=report),
+        open_warehouse(settings, checkpoint=False) as con,
     ):
         replace(con, checks, span, suspects)
     return len(suspects)

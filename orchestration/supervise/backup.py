@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from ingest.landing.dlt_files import LOADS
+from orchestration.config.places import is_file
 from orchestration.config.settings import Settings
-from orchestration.warehouse.writer import PipelineError, Report, connection, writer_lock
+from orchestration.warehouse import lake
+from orchestration.warehouse.access import open_warehouse
+from orchestration.warehouse.writer import PipelineError, Report, writer_lock
 
 NAME = "%Y%m%dT%H%M%S.%fZ"
 PARTIAL, MANIFEST = ".partial", "backup.json"
@@ -67,10 +70,10 @@ def backup(settings: Settings, target: Path, keep: int = KEPT, report: Report = 
             # A load counts by its commit: those that are copied first have all of their files.
             made.tree(Path(settings.landing) / LOADS, f"landing/{LOADS}")
             made.tree(Path(settings.landing), "landing")
-        if settings.warehouse.startswith("md:"):
-            report(f"the warehouse {settings.warehouse} is not on this machine: it is left out")
+        if not is_file(settings.warehouse):
+            report(f"the warehouse {lake.shown(settings.warehouse)} is not on this machine: it is left out")
         elif Path(settings.warehouse).exists():
-            with connection(settings.warehouse, settings.build_resources) as con:
+            with open_warehouse(settings) as con:
                 con.execute("checkpoint")
             made.file(Path(settings.warehouse), "warehouse.duckdb")
         made.tree(settings.minutes, "minutes")
@@ -206,7 +209,7 @@ def _place(settings: Settings, name: str) -> Path | None:
     if part == "landing":
         return None if "://" in settings.landing else Path(settings.landing) / rest
     if part == "warehouse.duckdb":
-        return None if settings.warehouse.startswith("md:") else Path(settings.warehouse)
+        return None if not is_file(settings.warehouse) else Path(settings.warehouse)
     if part == "minutes":
         return settings.minutes / rest
     return settings.home / name

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestration.config import locks
+from orchestration.config.places import is_file, is_lake
 from orchestration.config.settings import Settings
 
 # After a supervisor was killed, its warden needs this long to stop the processes; it holds the lock until then.
@@ -32,8 +33,10 @@ def check_folders(settings: Settings) -> None:
         # dlt creates the landing itself, and refuses an empty folder that it did not create.
         landing = Path(settings.landing)
         _prove_writable(landing if landing.exists() else landing.parent, "TIDEMARK_LANDING")
-    if not settings.warehouse.startswith("md:"):
+    if is_file(settings.warehouse):
         _prove_writable(Path(settings.warehouse).parent, "TIDEMARK_WAREHOUSE")
+    elif is_lake(settings.warehouse):
+        _prove_lake(settings)
 
 
 def _prove_object_store(landing: str) -> None:
@@ -45,6 +48,19 @@ def _prove_object_store(landing: str) -> None:
         raise PreflightError(
             f"{fault}. TIDEMARK_LANDING names it, and AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or AWS_PROFILE its keys."
         ) from None
+
+
+def _prove_lake(settings: Settings) -> None:
+    from ingest.landing.store import StoreFault, prove_writable
+    from orchestration.warehouse import lake
+
+    if "://" not in settings.lake_data:
+        _prove_writable(Path(settings.lake_data), "TIDEMARK_LAKE_DATA")
+    try:
+        prove_writable(settings.lake_data)
+        lake.prove(settings.warehouse)
+    except (StoreFault, lake.LakeError) as fault:
+        raise PreflightError(f"{fault}. TIDEMARK_WAREHOUSE and TIDEMARK_LAKE_DATA name the lake.") from None
 
 
 def _prove_writable(folder: Path, variable: str) -> None:

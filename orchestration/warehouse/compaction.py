@@ -23,7 +23,8 @@ from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
 from ingest.landing.store import give_access, open_store
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
-from orchestration.warehouse.writer import Report, connection, writer_lock
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
+from orchestration.warehouse.writer import Report
 
 MARK, PARTIAL = ".compacted-", ".partial"
 # A reader of a few minutes decompresses whole row groups; DuckDB's smallest has 2,048 rows.
@@ -48,8 +49,8 @@ def compact_landing(settings: Settings, before_day: str | None = None, report: R
 @contextmanager
 def _warehouse(settings: Settings, report: Report) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
-        writer_lock(settings.home, "compaction of the landing", wait_s=LOCK_WAIT_S, report=report),
-        connection(settings.warehouse, settings.build_resources) as con,
+        warehouse_lock(settings, "compaction of the landing", wait_s=LOCK_WAIT_S, report=report),
+        open_warehouse(settings) as con,
     ):
         yield con
 

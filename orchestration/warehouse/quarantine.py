@@ -20,10 +20,11 @@ import duckdb
 from ingest.landing.store import give_access
 from orchestration.config.clock import HOUR_MS, MINUTE_MS, as_utc, now_ms
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.dbt_runner.process import DbtError, fingerprint, run_dbt
 from orchestration.warehouse.watermark import prepare
 from orchestration.warehouse.windows import Window
-from orchestration.warehouse.writer import PipelineError, Report, connection, literals, writer_lock
+from orchestration.warehouse.writer import PipelineError, Report, literals
 
 # After so many seconds, the bodies of a venue that are still in doubt are set aside together: the other venues wait.
 SEARCH_S = 25.0
@@ -112,7 +113,7 @@ def _set_aside_culprits(
     def fails(bodies: Sequence[int]) -> bool:
         """Whether the models fail with these bodies alone."""
         nonlocal failure
-        with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+        with open_warehouse(settings, checkpoint=False) as con:
             con.execute(f"delete from {WINDOW}")
             read = f"[{literals(*bodies)}]::bigint[]"
             con.execute(
@@ -143,7 +144,7 @@ def _set_aside_culprits(
         for bodies in culprits(by_venue[venue], fails, late):
             _note(settings, bodies, models, _first_line(failure or str(error)))
             report(f"set aside {len(bodies)} of {len(by_venue[venue])} bodies of {venue}: {_first_line(failure)}")
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         con.execute(f"drop table {SEARCHED}")
 
 
@@ -172,7 +173,7 @@ def culprits(
 
 def _searched(settings: Settings) -> dict[str, list[int]]:
     """Copy the window, its bodies numbered; returns the numbers of each venue's bodies."""
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         con.execute(
             f"create or replace table {SEARCHED} as "
             f"select row_number() over (order by venue, endpoint, key, {BODY}) as number, * from {WINDOW}"
@@ -186,7 +187,7 @@ def _searched(settings: Settings) -> dict[str, list[int]]:
 
 def _note(settings: Settings, bodies: Sequence[int], models: Sequence[str], error: str) -> None:
     """Note bodies of the searched window in the quarantine, with the load that holds each."""
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         chosen = f"select * from {SEARCHED} where number in ({literals(*bodies)})"
         _insert(con, chosen, literals(" ".join(models), error, str(len(bodies) == 1).lower(), now_ms(), fingerprint()))
 
@@ -270,7 +271,7 @@ def _first_line(error: str) -> str:
 
 def listed(settings: Settings) -> list[Quarantined]:
     """What is in quarantine, the oldest first."""
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         prepare(con)
         columns = ", ".join(Quarantined.__dataclass_fields__)
         rows = con.execute(f"select {columns} from pipeline.quarantine order by quarantine_id").fetchall()
@@ -283,8 +284,8 @@ def mark(settings: Settings, ids: Sequence[int], state: str, report: Report = pr
     Without ids, dropped ones stay dropped. Raises PipelineError if an id is not in quarantine.
     """
     with (
-        writer_lock(settings.home, "quarantine", report=report),
-        connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
+        warehouse_lock(settings, "quarantine", report=report),
+        open_warehouse(settings, checkpoint=False) as con,
     ):
         prepare(con)
         present = {row[0] for row in con.execute("select quarantine_id from pipeline.quarantine").fetchall()}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.backfill_state import is_fetching
 from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import (
@@ -18,7 +19,7 @@ from orchestration.warehouse.windows import (
     newest_built_minute,
     window_again,
 )
-from orchestration.warehouse.writer import Report, connection, writer_lock
+from orchestration.warehouse.writer import Report
 
 # Minutes of one window. The writer lock is free between two windows: the minute's build waits for at most one, which
 # takes 40 s on the full universe.
@@ -28,8 +29,8 @@ WINDOW_MINUTES = 15
 def minutes_to_restate(settings: Settings, span: tuple[int, int] | None, report: Report = print) -> list[list[int]]:
     """The built minutes of a span [begin, end) in ms, or the newest one without a span, cut into windows."""
     with (
-        writer_lock(settings.home, "restatement", report=report),
-        connection(settings.warehouse, settings.build_resources, checkpoint=False) as con,
+        warehouse_lock(settings, "restatement", report=report),
+        open_warehouse(settings, checkpoint=False) as con,
     ):
         prepare(con)
         if span is None:
@@ -45,9 +46,9 @@ def restated_window(settings: Settings, minutes: list[int]) -> Iterator[Window]:
 
     All clock triggers fire: a model that is selected by hand is always run.
     """
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         window = window_again(con, settings.landing, minutes)
         open_window(con, window, {*EVERY, AFTER_HISTORY}, fetching=is_fetching(settings))
     yield window
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         close_window(con, window)

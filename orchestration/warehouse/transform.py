@@ -14,6 +14,7 @@ import duckdb
 from ingest.declaration.history import is_history
 from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.backfill_state import is_fetching, is_running
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
@@ -30,7 +31,9 @@ from orchestration.warehouse.windows import (
     triggers_of,
     window_again,
 )
-from orchestration.warehouse.writer import WAIT_S, Report, UnreadableError, connection, writer_lock
+from orchestration.warehouse.writer import WAIT_S, Report, UnreadableError
+
+OURS = "table_catalog = current_database() and table_schema = 'main'"
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def build(
     After `stop_after_s` no further window is started, so that the built ones can be published meanwhile.
     """
     done: list[OpenWindow] = []
-    with writer_lock(settings.home, "build", wait_s=wait_s, report=report) as lock:
+    with warehouse_lock(settings, "build", wait_s=wait_s, report=report) as lock:
         prepare_manifest(settings, report)
         if rebuild:
             forget(settings, report)
@@ -114,7 +117,7 @@ def windows_to_build(
     started = time.monotonic()
     project, seeds = fingerprint(), fingerprint("seeds")
     while True:
-        with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+        with open_warehouse(settings, checkpoint=False) as con:
             prepare(con)
             adapt(con, settings, project, report)
             window = next_window(con, settings.landing, max_minutes, max_bytes)
@@ -138,7 +141,7 @@ def windows_to_build(
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, idle, arguments)
         yield opened
-        with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+        with open_warehouse(settings, checkpoint=False) as con:
             history = "landed" if any(map(is_history, endpoints)) and AFTER_HISTORY not in triggers else "none"
             state = {"project": project, "seeds": seeds, "history": history, "version": this_version()}
             opened.build = close_window(con, window, state)
@@ -177,18 +180,18 @@ def forget(settings: Settings, report: Report) -> None:
 
 
 def _empty(settings: Settings) -> None:
-    with connection(settings.warehouse, settings.build_resources) as con:
+    with open_warehouse(settings) as con:
         prepare(con)
         con.execute("begin")
         # What somebody dropped from the quarantine stays dropped; everything else is tried again by the rebuild.
         con.execute("create temp table dropped as from pipeline.quarantine where state = 'dropped'")
         con.execute("drop schema if exists pipeline cascade")
         for (name,) in con.execute(
-            "select table_name from information_schema.tables where table_schema = 'main' and table_type = 'VIEW'"
+            f"select table_name from information_schema.tables where {OURS} and table_type = 'VIEW'"
         ).fetchall():
             con.execute(f'drop view main."{name}"')
         for (name,) in con.execute(
-            "select table_name from information_schema.tables where table_schema = 'main' and table_type = 'BASE TABLE'"
+            f"select table_name from information_schema.tables where {OURS} and table_type = 'BASE TABLE'"
         ).fetchall():
             con.execute(f'drop table main."{name}"')
         con.execute("commit")

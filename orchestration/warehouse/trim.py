@@ -19,9 +19,10 @@ import duckdb
 from orchestration.config import clock
 from orchestration.config.clock import DAY_MS, HOUR_MS
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Trimmed, read_served
-from orchestration.warehouse.writer import POLL_S, Report, connection, writer_lock
+from orchestration.warehouse.writer import POLL_S, TABLES_SQL, Report, note_settings
 
 # A replica that was not updated for this long is made again from scratch.
 BUILDS_KEPT_DAYS = 3
@@ -44,14 +45,12 @@ def trim_warehouse(settings: Settings, now_ms: int | None = None, report: Report
     with _warehouse(settings, report) as con:
         # First: from now on late rows cause builds of their whole day, even if only a part of it is deleted yet.
         days = _recorded_days(con, now_ms)
-        con.execute(
-            "insert or replace into pipeline.settings "
-            "select 'trimmed_before_ms', greatest($cut, coalesce(max(value::bigint), 0))::varchar "
-            "from pipeline.settings where name = 'trimmed_before_ms'",
-            {"cut": _cut(days, finest.keep_days or 0)},
-        )
+        [(before_ms,)] = con.execute(
+            "select coalesce(max(value::bigint), 0) from pipeline.settings where name = 'trimmed_before_ms'"
+        ).fetchall()
+        note_settings(con, {"trimmed_before_ms": str(max(_cut(days, finest.keep_days or 0), before_ms))})
         _trim_notes(con, now_ms)
-        made = {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
+        made = {name for (name,) in con.execute(f"select table_name from {TABLES_SQL}").fetchall()}
         if "minute_files" in made:
             _remove_unknown(con, settings.minutes)
     # A table may be missing: its model may be newer than the last build.
@@ -80,8 +79,8 @@ def _slice(con: duckdb.DuckDBPyConnection, left: deque[_Forgotten]) -> int:
 @contextmanager
 def _warehouse(settings: Settings, report: Report) -> Iterator[duckdb.DuckDBPyConnection]:
     with (
-        writer_lock(settings.home, "trim of the warehouse", wait_s=LOCK_WAIT_S, report=report),
-        connection(settings.warehouse, settings.build_resources) as con,
+        warehouse_lock(settings, "trim of the warehouse", wait_s=LOCK_WAIT_S, report=report),
+        open_warehouse(settings) as con,
     ):
         yield con
 

@@ -25,6 +25,7 @@ import duckdb
 
 from orchestration.config.clock import DAY_MS, MINUTE_MS, as_utc, now_ms
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.dbt_runner.process import (
     PARSED,
     DbtError,
@@ -37,7 +38,7 @@ from orchestration.warehouse.dbt_runner.process import (
 from orchestration.warehouse.quarantine import MACHINE, attempts
 from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import EVERY, LandingFileError, endpoints_of, oldest_minutes, window_again
-from orchestration.warehouse.writer import POLL_S, PipelineError, Report, connection, literals, writer_lock
+from orchestration.warehouse.writer import POLL_S, PipelineError, Report, literals
 
 WINDOWED = "windowed"
 # What changes the rows of a model: its SQL, its configuration, a macro that it calls, its contract, a seed's content.
@@ -238,7 +239,7 @@ def rebuild(
     while until is None or time.monotonic() < until:
         if paced:
             _await_turn()
-        with writer_lock(settings.home, "upgrade", wait_s=LOCK_WAIT_S, report=report) as lock:
+        with warehouse_lock(settings, "upgrade", wait_s=LOCK_WAIT_S, report=report) as lock:
             room_s = _left_of_minute() if paced else WITHOUT_PACE_S
             done = _rebuild_window(settings, max(1, int(room_s / per_minute_s)), lock, report)
         if done is None:
@@ -264,7 +265,7 @@ def _rebuild_window(settings: Settings, most: int, lock: int, report: Report) ->
     """Build the next minutes again, at most so many; None if nothing is left. What fails of a day is noted with it."""
     started = time.monotonic()
     nodes = _models(prepare_manifest(settings, report).read_bytes())
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         prepare(con)
         adapt(con, settings, fingerprint(), report)
         found = con.execute(
@@ -284,7 +285,7 @@ def _rebuild_window(settings: Settings, most: int, lock: int, report: Report) ->
             raise
         report(f"{as_utc(day_ms, DAY)} is not built again: {error}")
         state = f"error = {literals(str(error))}"
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         con.execute(f"update pipeline.upgrade_days set {state} where day_ms = {day_ms}")
         return Rebuilt(day_ms, count, time.monotonic() - started, days_left(con))
 
@@ -302,7 +303,7 @@ def _build_again(
     minutes, and the next minute."""
     day_ms, next_ms, end_ms = span
     state = {"project": fingerprint(), "seeds": fingerprint("seeds"), "version": this_version()}
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         built = dict(con.execute("select name, value from pipeline.settings").fetchall())
         # The project's first build makes its views, seeds and new tables too. Beside a recorder, a minute's was that.
         first = any(built.get(name) != state[name] for name in ("project", "seeds"))
@@ -349,7 +350,7 @@ def _build_again(
         for attempt in attempts(settings, idle, lock, report):
             with attempt:
                 run_dbt(settings, [*BUILD, "--exclude", "config.materialized:view_in_place", *idle], lock=lock)
-    with connection(settings.warehouse, settings.build_resources, checkpoint=False) as con:
+    with open_warehouse(settings, checkpoint=False) as con:
         close_window(con, window, state)
     return len(window.minutes), next_ms
 

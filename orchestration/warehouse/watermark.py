@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import duckdb
 
 from orchestration.config.clock import now_ms
+from orchestration.warehouse import lake
 from orchestration.warehouse.dbt_runner.process import PROJECT
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS, Window
-from orchestration.warehouse.writer import literals
+from orchestration.warehouse.writer import literals, note_settings
 
 TABLES = re.compile(r"\{% macro pipeline_tables\(\) %\}(?P<sql>[^{}]*)\{% endmacro %\}")
 
@@ -54,11 +55,8 @@ def open_window(
         con.execute(
             f"insert into pipeline.window_built values {', '.join(f'({literals(*one)})' for one in window.built)}"
         )
-    as_of_ms = literals("as_of_ms", str(_as_of_ms(con, window)))
-    con.execute(f"insert or replace into pipeline.settings values ({as_of_ms})")
     notes = {"triggers": " ".join(sorted(triggers)), "fetching": str(fetching).lower(), "opened_by": "pipeline"}
-    for note in notes.items():
-        con.execute(f"insert or replace into pipeline.settings values ({literals(*note)})")
+    note_settings(con, {"as_of_ms": str(_as_of_ms(con, window)), **notes})
     con.execute("commit")
 
 
@@ -78,8 +76,8 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
         touched_minutes=tuple(minute for (minute,) in touched),
     )
     con.execute("begin")
-    for name, value in (state or {}).items():
-        con.execute(f"insert or replace into pipeline.settings values ({literals(name, value)})")
+    if state:
+        note_settings(con, state)
     con.execute("delete from pipeline.partial_loads")
     for load_id, minute in window.partial:
         con.execute(f"insert into pipeline.partial_loads values ({literals(load_id, minute)})")
@@ -100,6 +98,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")
     con.execute("delete from pipeline.window_built")
+    lake.note_closed(con, build.build_id)
     con.execute("commit")
     return build
 

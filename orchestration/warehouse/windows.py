@@ -13,7 +13,7 @@ from ingest.declaration.history import HISTORY_SQL, is_history
 from ingest.landing.landing import Load, committed_loads, in_landing
 from ingest.landing.store import give_access
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, now_ms
-from orchestration.warehouse.writer import PipelineError, literals
+from orchestration.warehouse.writer import TABLES_SQL, PipelineError, literals, note_settings
 
 MAX_MINUTES = 240
 MAX_BYTES = 1_000_000_000
@@ -92,7 +92,7 @@ def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
     built = con.execute(f"select load_id from pipeline.loads where load_id > {literals(after or '')}").fetchall()
     loads = committed_loads(landing, after)
     if after is None:
-        con.execute(f"insert or replace into pipeline.settings values ('listed_ms', '{at_ms}')")
+        note_settings(con, {"listed_ms": str(at_ms)})
     known = {row[0] for row in built}
     return [load for load in loads if load.load_id not in known]
 
@@ -325,7 +325,7 @@ def _trimmed_days(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequenc
 
 def _built_history(con: duckdb.DuckDBPyConnection, minutes: Sequence[int]) -> set[tuple[int, str]]:
     """The minutes and venues of which backfilled rows are built."""
-    if not con.execute("select 1 from duckdb_tables() where table_name = 'int_response_minutes'").fetchall():
+    if not con.execute(f"select 1 from {TABLES_SQL} and table_name = 'int_response_minutes'").fetchall():
         return set()
     found = con.execute(
         f"select distinct tick_ms, venue from main.int_response_minutes "

@@ -15,6 +15,8 @@ import duckdb
 from orchestration.config import locks
 
 Report = Callable[[str], None]
+# The tables of the warehouse: beside a lake there are those of its catalog.
+TABLES_SQL = "duckdb_tables() where database_name = current_database()"
 # In DuckDB's errors, which come as several types: of the file, of a commit, of a checkpoint.
 NO_SPACE = "No space left on device"
 WAIT_S = 120.0
@@ -63,6 +65,15 @@ def literals(*values: int | str | None) -> str:
     """Values as SQL literals, separated by commas. When a process binds its first query parameter, DuckDB imports
     pandas: a third of a second of CPU, which a minute's few statements are not worth."""
     return ", ".join(_literal(value) for value in values)
+
+
+def note_settings(con: duckdb.DuckDBPyConnection, values: Mapping[str, str]) -> None:
+    """Write rows of `pipeline.settings`, in place of those of the same names. (A lake has no `insert or replace`.)"""
+    rows = ", ".join(f"({literals(*row)})" for row in values.items())
+    con.execute(
+        f"merge into pipeline.settings using (values {rows}) as noted(name, value) using (name) "
+        "when matched then update set value = noted.value when not matched then insert"
+    )
 
 
 def _literal(value: int | str | None) -> str:

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.dbt_runner.process import PARSED, prepare_manifest, run_dbt
-from orchestration.warehouse.writer import writer_lock
 
 FILES = ("manifest.json", "catalog.json", "index.html")
 # Keys of a metric's `meta`: those that fit on one line, and those that get a heading in the description.
@@ -29,7 +29,7 @@ def make_docs(settings: Settings) -> Path:
     with TemporaryDirectory(dir=settings.home) as made:
         for name in PARSED:
             shutil.copy2(settings.dbt_target / name, made)
-        with writer_lock(settings.home, "dbt docs") as lock:
+        with warehouse_lock(settings, "dbt docs") as lock:
             run_dbt(settings, ["docs", "generate", "--no-compile", "--target-path", made], lock=lock)
         _spell_out_metrics(Path(made, FILES[0]))
         for name in FILES:

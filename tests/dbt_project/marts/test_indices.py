@@ -253,7 +253,7 @@ def test_days_are_final_once_the_backfill_is_complete(fresh: Warehouse) -> None:
 def test_days_do_not_stand_while_the_past_is_fetched(fresh: Warehouse) -> None:
     """Nothing came for long, and the fetching is not over: a machine slept, or the network was gone."""
     for fetching, final in (("true", [(False,)]), ("false", [(True,)])):
-        fresh.write(f"insert or replace into pipeline.settings values ('fetching', '{fetching}')")
+        fresh.note(fetching=fetching)
         run(fresh, NOW)
         assert fresh.rows("select distinct final from altcoin_season") == final
 

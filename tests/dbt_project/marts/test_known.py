@@ -37,7 +37,7 @@ class Editions:
         self.served: dict[int, dict[tuple[str, str], list[tuple[Any, ...]]]] = {}
 
     def build(self, as_of_ms: int, *minutes: int) -> None:
-        self.warehouse.write(f"insert or replace into pipeline.settings values ('as_of_ms', '{as_of_ms}')")
+        self.warehouse.note(as_of_ms=as_of_ms)
         self.warehouse.window(minutes)
         self.warehouse.dbt("run", "--select", *ONLY, "--exclude", "config.materialized:view_in_place")
         with self.warehouse.connect() as con:

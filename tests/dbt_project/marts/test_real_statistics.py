@@ -86,10 +86,7 @@ class Past:
 
     def at(self, now_ms: int) -> None:
         """The next window is that of an hour's statistics."""
-        self.write(
-            "insert or replace into pipeline.settings values ('triggers', 'every_1h every_5m'), "
-            f"('as_of_ms', '{now_ms}')"
-        )
+        self.note(triggers="every_1h every_5m", as_of_ms=now_ms)
 
     def write(self, sql: str) -> None:
         with self.warehouse.connect() as con:

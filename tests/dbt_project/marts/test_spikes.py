@@ -146,7 +146,7 @@ def test_fetched_bars_are_judged_when_the_backfill_has_ended(tmp_path: Path) -> 
     warehouse.add_many("int_market_bars", made.values())
     warehouse.build([T0 + LENGTH * MINUTE], folder="spikes")
     assert warehouse.rows(SPIKES) == []
-    warehouse.write("insert or replace into pipeline.settings values ('triggers', 'after_history')")
+    warehouse.note(triggers="after_history")
     newest = T0 + (LENGTH + 1) * MINUTE
     warehouse.build([newest], folder="spikes")
     spikes = warehouse.rows(SPIKES)
@@ -243,7 +243,7 @@ def test_statistics_equal_numpys(tmp_path: Path) -> None:
     warehouse.build([], folder="spikes")
     warehouse.add_many("spikes", found)
     warehouse.add_many("spike_outcomes", judged)
-    warehouse.write(f"insert or replace into pipeline.settings values ('as_of_ms', '{NOW}')")
+    warehouse.note(as_of_ms=NOW)
     warehouse.window([NOW])
     warehouse.dbt("run", "--select", "spike_stats")
     stats = {(row["lookback"], row["base"]): row for row in warehouse.records("from spike_stats")}
@@ -278,10 +278,8 @@ def test_statistics_equal_numpys(tmp_path: Path) -> None:
     # Of all time each coin is counted again once in a day of hours, and all together in its first.
     turns: dict[str, list[int]] = {base: [] for base in ("", *coins)}
     for hour in range(24):
-        warehouse.write(
-            "update spike_stats set n = -1 where lookback = 'all'; "
-            f"insert or replace into pipeline.settings values ('as_of_ms', '{NOW + hour * HOUR}')"
-        )
+        warehouse.write("update spike_stats set n = -1 where lookback = 'all'")
+        warehouse.note(as_of_ms=NOW + hour * HOUR)
         warehouse.dbt("run", "--select", "spike_stats")
         for (base,) in warehouse.rows("select base from spike_stats where lookback = 'all' and n >= 0"):
             turns[base].append(hour)

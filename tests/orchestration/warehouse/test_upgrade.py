@@ -20,7 +20,7 @@ from orchestration.warehouse import upgrade
 from orchestration.warehouse.dbt_runner.process import fingerprint
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.upgrade import Rebuilt, adapt, check_version, days_left, rebuild, this_version
-from orchestration.warehouse.writer import PipelineError, connection
+from orchestration.warehouse.writer import PipelineError, connection, note_settings
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import quiet
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
@@ -332,7 +332,7 @@ def test_the_finer_tiers_of_a_trimmed_day_are_made_again_for_the_coarser(copy: S
     with connection(copy.warehouse) as con:
         for table in ("series_market_1m", "series_market_5m", "series_market_15m", "int_market_minutes"):
             con.execute(f"delete from {table}")
-        con.execute(f"insert or replace into pipeline.settings values ('trimmed_before_ms', '{T0 + DAY}')")
+        note_settings(con, {"trimmed_before_ms": str(T0 + DAY)})
     plan(copy, "series_market_1h")
     list(rebuild(copy, report=quiet))
     assert rows(copy, "series_market_1h") == before
@@ -340,7 +340,7 @@ def test_the_finer_tiers_of_a_trimmed_day_are_made_again_for_the_coarser(copy: S
 
 def test_the_warehouse_of_a_later_version_is_refused_and_can_be_made_again(own: Settings) -> None:
     with connection(own.warehouse) as con:
-        con.execute("insert or replace into pipeline.settings values ('version', '99.1.0')")
+        note_settings(con, {"version": "99.1.0"})
         con.execute("update pipeline.built_by set project = 'of that version'")
     land_minutes(own, (T0 + MINUTE,))
     refused = r"built by version 99\.1\.0, and this is .*install 99\.1\.0 or later"

@@ -10,6 +10,7 @@ import pyarrow as pa
 import yaml
 
 from orchestration.warehouse.watermark import prepare
+from orchestration.warehouse.writer import note_settings
 from tests.support.pipeline import kept_open
 from tests.support.pipeline.dbt_project import PROJECT, run_dbt
 from tests.support.pipeline.shared import shared
@@ -85,6 +86,11 @@ class Warehouse:
     def write(self, sql: str) -> None:
         with self.connect() as con:
             con.execute(sql)
+
+    def note(self, **values: str | int) -> None:
+        """Write the pipeline's notes of these names."""
+        with self.connect() as con:
+            note_settings(con, {name: str(value) for name, value in values.items()})
 
     def build(
         self, minutes: Iterable[int], *arguments: str, folder: str = "", models: Sequence[str] = (),

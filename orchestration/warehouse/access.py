@@ -1,0 +1,79 @@
+"""How the warehouse is opened, and who may write it, whatever TIDEMARK_WAREHOUSE names: a file, a lake, MotherDuck."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from orchestration.config.places import is_file, is_lake
+from orchestration.config.settings import Settings
+from orchestration.warehouse import lake
+from orchestration.warehouse.writer import WAIT_S, Report, connection, literals, writer_lock
+
+
+@contextmanager
+def warehouse_lock(
+    settings: Settings, purpose: str, *, wait_s: float = WAIT_S, report: Report = print
+) -> Iterator[int]:
+    """Hold the writer lock of this home, and that of a lake, which hosts share; yields the descriptor that a writing
+    child process must inherit. A lake that is not there yet is made."""
+    with writer_lock(settings.home, purpose, wait_s=wait_s, report=report) as descriptor:
+        if not is_lake(settings.warehouse):
+            yield descriptor
+            return
+        with lake.held(settings.warehouse, settings.lake_data, purpose, wait_s, report) as shared:
+            yield shared
+
+
+@contextmanager
+def open_warehouse(
+    settings: Settings, *, read_only: bool = False, checkpoint: bool = True
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the warehouse with a build's threads and memory; `checkpoint` as in `writer.connection`."""
+    with open_by_name(settings.warehouse, settings.build_resources, read_only=read_only, checkpoint=checkpoint) as con:
+        yield con
+
+
+@contextmanager
+def open_by_name(
+    warehouse: str,
+    resources: Mapping[str, str | int] | None = None,
+    *,
+    read_only: bool = False,
+    checkpoint: bool = True,
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """`open_warehouse` without the settings. A lake that is opened to be read is as its newest closed
+    window left it."""
+    if not is_lake(warehouse):
+        with connection(warehouse, resources, read_only=read_only, checkpoint=checkpoint) as con:
+            yield con
+        return
+    with lake.connect(warehouse, resources or {}, closed=read_only) as con:
+        yield con
+
+
+def attach(con: duckdb.DuckDBPyConnection, warehouse: str) -> None:
+    """Attach the warehouse as `warehouse` to a connection with another database, as a publish may read it."""
+    if is_lake(warehouse):
+        lake.attach(con, warehouse, closed=True)
+    elif warehouse.startswith("md:"):
+        # MotherDuck does not attach a database of one's own read-only. Another name is possible because naming the
+        # database makes it a session of that database alone.
+        con.execute(f"attach {literals(warehouse)} as {lake.NAME}")
+    else:
+        con.execute(f"attach {literals(warehouse)} as {lake.NAME} (read_only)")
+
+
+def exists(warehouse: str) -> bool:
+    """Whether something may have been built. What is not a file on this machine is not looked for."""
+    return not is_file(warehouse) or Path(warehouse).exists()
+
+
+def maintain(settings: Settings, *, wait_s: float = WAIT_S, report: Report = print) -> str:
+    """Daily maintenance of a lake; returns a line about it, which is empty for other warehouses."""
+    if not is_lake(settings.warehouse):
+        return ""
+    with warehouse_lock(settings, "maintenance", wait_s=wait_s, report=report), open_warehouse(settings) as con:
+        snapshots, files = lake.maintain(con, settings.warehouse)
+    return f"{snapshots} snapshots and {files} files removed from the lake"

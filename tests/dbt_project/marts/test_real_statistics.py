@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy.stats import percentileofscore
 
+from orchestration.warehouse.writer import note_settings
 from tests.support.pipeline.dbt_project import PROJECT
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded
 
@@ -86,7 +87,8 @@ class Past:
 
     def at(self, now_ms: int) -> None:
         """The next window is that of an hour's statistics."""
-        self.note(triggers="every_1h every_5m", as_of_ms=now_ms)
+        with self.warehouse.connect() as con:
+            note_settings(con, {"triggers": "every_1h every_5m", "as_of_ms": str(now_ms)})
 
     def write(self, sql: str) -> None:
         with self.warehouse.connect() as con:

@@ -170,14 +170,31 @@ def upgrade() -> None:
         report("nothing is left to be built again: `tidemark publish` serves it")
 
 
+@app.command(short_help="Serve from a lake that another host builds.")
+def follow() -> None:
+    """Publish each window that the lake's builder closes into this host's own replica, and serve it, until Ctrl-C."""
+    chosen = settings()
+    from orchestration.supervise import preflight, product
+
+    with in_a_sentence(preflight.PreflightError):
+        product.follow(chosen)
+
+
 @app.command(short_help="Publish what is built as a new edition.")
-def publish() -> None:
+def publish(
+    follow: Annotated[
+        bool, typer.Option(help="Publish each window that a lake's builder closes, until Ctrl-C.")
+    ] = False,
+) -> None:
     """Publish the built data as a new edition, which a running API serves within a second."""
     chosen = settings()
+    from orchestration.publish.follow import follow as follow_lake
     from orchestration.publish.publish import publish as run_publish
 
     with one_sentence():
         report = reporter(chosen.log_format)
+        if follow:
+            follow_lake(chosen, report)
         edition = run_publish(chosen, report=report)
         report(f"edition {edition.edition_id}" if edition else "nothing new to publish")
 

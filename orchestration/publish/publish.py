@@ -18,12 +18,14 @@ import duckdb
 
 from orchestration.config.clock import now_ms
 from orchestration.config.logs import about_minute
+from orchestration.config.places import is_lake
 from orchestration.config.settings import Settings
 from orchestration.publish import clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.publish.metrics import write_metrics
-from orchestration.warehouse.access import attach, exists, open_by_name
+from orchestration.warehouse.access import attach, exists, newest_closed, open_by_name
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
+from orchestration.warehouse.lake import Closed
 from orchestration.warehouse.served import Served, read_served
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
@@ -60,6 +62,7 @@ class _Source:
     as_of_ms: int
     recorded_since_ms: int | None
     columns: str
+    closed: Closed | None
 
 
 def publish(
@@ -95,12 +98,13 @@ def publish_locked(
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says."""
     serving.mkdir(parents=True, exist_ok=True)
-    if not exists(warehouse):
+    closed = newest_closed(warehouse)
+    if not exists(warehouse) or (is_lake(warehouse) and closed is None):
         report("nothing to publish: nothing has been built yet")
         return None
     served = served or read_served(manifest)
-    with open_by_name(warehouse, resources, read_only=True) as con:
-        source = _source(con, served)
+    with open_by_name(warehouse, resources, read_only=True, at=closed) as con:
+        source = _source(con, served, closed)
     if source is None:
         report("nothing to publish: nothing has been built yet")
         return None
@@ -120,7 +124,7 @@ def publish_locked(
     return edition
 
 
-def _source(con: duckdb.DuckDBPyConnection, served: Served) -> _Source | None:
+def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | None) -> _Source | None:
     if not con.execute(f"select 1 from {TABLES_SQL} and schema_name = 'pipeline' and table_name = 'builds'").fetchone():
         return None
     if con.execute("select 1 from pipeline.window_minutes limit 1").fetchone():
@@ -141,7 +145,7 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served) -> _Source | None:
         )
     build_id, finished_ms, as_of_ms, since_ms = newest
     layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
-    return _Source(build_id, finished_ms, as_of_ms, since_ms, layout)
+    return _Source(build_id, finished_ms, as_of_ms, since_ms, layout, closed)
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -253,15 +257,20 @@ def _fill(
     manifest: Path,
     from_scratch: bool,
 ) -> Edition:
-    attach(con, warehouse)
+    attach(con, warehouse, source.closed)
     state = _state(con)
     if not from_scratch:
         _check_continues(con, state, source)
     last = con.execute("select max(edition_id) from edition").fetchone() if state else None
+    newest = max(current["edition_id"] if current else 0, (last[0] if last else None) or 0)
+    edition_id, published_ms = newest + 1, now_ms()
+    # All hosts that publish from a lake number and date a window alike, so that they give the same answers.
+    if source.closed and source.closed.snapshot_id >= newest:
+        edition_id, published_ms = source.closed
     edition = Edition(
-        edition_id=max(current["edition_id"] if current else 0, (last[0] if last else None) or 0) + 1,
+        edition_id=edition_id,
         as_of_ms=source.as_of_ms,
-        published_ms=now_ms(),
+        published_ms=published_ms,
         recorded_since_ms=source.recorded_since_ms,
         build_id=source.build_id,
         replica=name,

@@ -21,12 +21,17 @@ class PreflightError(RuntimeError):
     """Something on this machine prevents the start: the message says what, and what to do."""
 
 
-def check_folders(settings: Settings) -> None:
-    """Create every folder of the state and prove that it is writable."""
+def check_folders(settings: Settings, *, builds: bool = True) -> None:
+    """Create every folder of the state and prove that it is writable; of a home that `builds` also the landing and the
+    warehouse."""
     folders = [settings.home, settings.serving, settings.recorder, settings.dbt_target, settings.dbt_logs]
     folders += [settings.docs, settings.dagster_home, settings.logs]
     for folder in folders:
         _prove_writable(folder, "TIDEMARK_HOME")
+    if is_lake(settings.warehouse):
+        _prove_lake(settings, builds)
+    if not builds:
+        return
     if "://" in settings.landing:
         _prove_object_store(settings.landing)
     else:
@@ -35,8 +40,6 @@ def check_folders(settings: Settings) -> None:
         _prove_writable(landing if landing.exists() else landing.parent, "TIDEMARK_LANDING")
     if is_file(settings.warehouse):
         _prove_writable(Path(settings.warehouse).parent, "TIDEMARK_WAREHOUSE")
-    elif is_lake(settings.warehouse):
-        _prove_lake(settings)
 
 
 def _prove_object_store(landing: str) -> None:
@@ -50,14 +53,15 @@ def _prove_object_store(landing: str) -> None:
         ) from None
 
 
-def _prove_lake(settings: Settings) -> None:
+def _prove_lake(settings: Settings, builds: bool) -> None:
     from ingest.landing.store import StoreFault, prove_writable
     from orchestration.warehouse import lake
 
-    if "://" not in settings.lake_data:
+    if builds and "://" not in settings.lake_data:
         _prove_writable(Path(settings.lake_data), "TIDEMARK_LAKE_DATA")
     try:
-        prove_writable(settings.lake_data)
+        if builds:
+            prove_writable(settings.lake_data)
         lake.prove(settings.warehouse)
     except (StoreFault, lake.LakeError) as fault:
         raise PreflightError(f"{fault}. TIDEMARK_WAREHOUSE and TIDEMARK_LAKE_DATA name the lake.") from None

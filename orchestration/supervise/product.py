@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from orchestration.config.places import is_lake
 from orchestration.config.settings import Settings
 from orchestration.supervise import commands, preflight, probes
 from orchestration.supervise.supervisor import Outcome, Supervisor
@@ -56,6 +57,18 @@ def run(settings: Settings, *, demo: bool) -> None:
     preflight.check_ports(ports)
     preflight.check_origin(settings)
     asyncio.run(Product(settings, demo, lock).run())
+
+
+def follow(settings: Settings) -> None:
+    """Publish from the lake and serve until SIGINT or SIGTERM; raises PreflightError when something is in the way."""
+    if not is_lake(settings.warehouse):
+        raise preflight.PreflightError(
+            f"TIDEMARK_WAREHOUSE is {settings.warehouse!r}, but only a lake can be followed: ducklake:postgres:…"
+        )
+    preflight.check_folders(settings, builds=False)
+    lock = preflight.lock_home(settings.home)
+    preflight.check_ports({"API": (settings.api_host, settings.api_port)})
+    asyncio.run(Follower(settings, False, lock).run())
 
 
 class Product:
@@ -276,6 +289,18 @@ class Product:
 
     def print_addresses(self) -> None:
         print(ADDRESSES.format(api=self.settings.api_url, dagster=self.settings.dagster_url), flush=True)
+
+
+class Follower(Product):
+    """One run of a host that publishes from a lake and serves."""
+
+    async def startup(self) -> None:
+        self.report(f"state is kept in {self.settings.home}; each process logs to {self.settings.logs}")
+        self.start(self.supervisor.keep_logs_short())
+        self.keep("publisher", "publish", "--follow")
+        self.keep("server", "serve")
+        await self.wait_for(self.settings.api_url, "the API")
+        await self.follow_editions()
 
 
 def until_day_is_fetched_s(now_s: float) -> float:

@@ -42,21 +42,28 @@ def open_by_name(
     *,
     read_only: bool = False,
     checkpoint: bool = True,
+    at: lake.Closed | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """`open_warehouse` without the settings. A lake that is opened to be read is as its newest closed
-    window left it."""
+    """`open_warehouse` without the settings. A lake that is opened to be read is as its newest closed window left it,
+    or the one `at`."""
     if not is_lake(warehouse):
         with connection(warehouse, resources, read_only=read_only, checkpoint=checkpoint) as con:
             yield con
         return
-    with lake.connect(warehouse, resources or {}, closed=read_only) as con:
+    with lake.connect(warehouse, resources or {}, closed=read_only, at=at) as con:
         yield con
 
 
-def attach(con: duckdb.DuckDBPyConnection, warehouse: str) -> None:
-    """Attach the warehouse as `warehouse` to a connection with another database, as a publish may read it."""
+def newest_closed(warehouse: str) -> lake.Closed | None:
+    """The newest closed window of a lake; None if there is none yet, or if the warehouse is no lake."""
+    return lake.newest_closed(warehouse) if is_lake(warehouse) else None
+
+
+def attach(con: duckdb.DuckDBPyConnection, warehouse: str, at: lake.Closed | None = None) -> None:
+    """Attach the warehouse as `warehouse` to a connection with another database, as a publish may read it; a lake as
+    its newest closed window left it, or the one `at`."""
     if is_lake(warehouse):
-        lake.attach(con, warehouse, closed=True)
+        lake.attach(con, warehouse, closed=True, at=at)
     elif warehouse.startswith("md:"):
         # MotherDuck does not attach a database of one's own read-only. Another name is possible because naming the
         # database makes it a session of that database alone.

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -39,6 +39,13 @@ class LakeError(PipelineError):
     """The lake cannot be used: the message says why."""
 
 
+class Closed(NamedTuple):
+    """The snapshot that closed a window, and when that was."""
+
+    snapshot_id: int
+    closed_ms: int
+
+
 def shown(warehouse: str) -> str:
     """The setting without its password."""
     return PASSWORD.sub(lambda match: f"{match[2] or ''}…", warehouse)
@@ -50,9 +57,10 @@ def attach(
     *,
     data: str | None = None,
     closed: bool = False,
+    at: Closed | None = None,
 ) -> None:
     """Attach the lake to a connection as `warehouse`. `data`: where its rows are, for a lake that may not exist yet.
-    `closed`: as the newest closed window left it; without one as it is."""
+    `closed`: to be read as the newest closed window left it, or the one `at`; without it as it is."""
     for package in EXTENSIONS:
         con.execute(f"load '{_text(_extension(package))}'")
     # What is inserted is written as files at once: of rows that are kept in the catalog some were lost by maintenance.
@@ -60,30 +68,46 @@ def attach(
     try:
         if data is None:
             # Before the lake is attached, which already asks for what its files need.
-            [(at,)] = con.execute(_noted(warehouse, "ducklake_metadata", "value", "key = 'data_path'")).fetchall()
-            give_access(con, [at])
+            give_access(con, [_data_of(warehouse)])
         else:
             give_access(con, [data])
             options["data_path"] = f"'{_text(data)}/'"
         if closed:
-            newest = closed_snapshot(con, warehouse)
-            options |= {"read_only": ""} if newest is None else {"snapshot_version": str(newest)}
+            at = at or newest_closed(warehouse)
+            options |= {"read_only": ""} if at is None else {"snapshot_version": str(at.snapshot_id)}
         listed = ", ".join(f"{name} {value}" for name, value in options.items())
         con.execute(f"attach '{_text(warehouse)}' as {NAME} ({listed})")
     except duckdb.Error as error:
         raise _explained(warehouse, error) from None
 
 
-def closed_snapshot(con: duckdb.DuckDBPyConnection, warehouse: str) -> int | None:
-    """The newest snapshot that closed a window; None if there is none."""
-    message = f"commit_message = '{CLOSED}'"
-    [(newest,)] = con.execute(_noted(warehouse, "ducklake_snapshot_changes", "max(snapshot_id)", message)).fetchall()
-    return None if newest is None else int(newest)
+def newest_closed(warehouse: str) -> Closed | None:
+    """The newest snapshot that closed a window; None if there is none, or no lake yet."""
+    with _catalog(warehouse, "reader") as catalog:
+        found = (
+            _is_made(catalog)
+            and catalog.execute(
+                "select snapshot_id, (extract(epoch from snapshot_time) * 1000)::bigint from ducklake_snapshot "
+                "join ducklake_snapshot_changes using (snapshot_id) where commit_message = %s "
+                "order by snapshot_id desc limit 1",
+                (CLOSED,),
+            ).fetchone()
+        )
+    return Closed(*found) if found else None
 
 
-def _noted(warehouse: str, table: str, value: str, where: str) -> str:
-    catalog = _text(warehouse.removeprefix(LAKE))
-    return f"select {value} from postgres_scan('{catalog}', 'public', '{table}') where {where}"
+def _data_of(warehouse: str) -> str:
+    """Where the lake has its rows."""
+    with _catalog(warehouse, "reader") as catalog:
+        if not _is_made(catalog):
+            raise LakeError(f"there is no lake in {shown(warehouse)} yet: `tidemark build` makes it")
+        [(at,)] = catalog.execute("select value from ducklake_metadata where key = 'data_path'").fetchall()
+    return str(at)
+
+
+def _is_made(catalog: Any) -> bool:
+    [(table,)] = catalog.execute("select to_regclass('ducklake_metadata')").fetchall()
+    return table is not None
 
 
 def note_closed(con: duckdb.DuckDBPyConnection, build_id: int) -> None:
@@ -92,11 +116,13 @@ def note_closed(con: duckdb.DuckDBPyConnection, build_id: int) -> None:
         con.execute(f"call {NAME}.set_commit_message('tidemark', '{CLOSED}', extra_info => '{build_id}')")
 
 
-def connect(warehouse: str, resources: Mapping[str, str | int], *, closed: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection whose default database is the lake; `closed` as in `attach`."""
+def connect(
+    warehouse: str, resources: Mapping[str, str | int], *, closed: bool = False, at: Closed | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A connection whose default database is the lake; `closed` and `at` as in `attach`."""
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, **resources})
     try:
-        attach(con, warehouse, closed=closed)
+        attach(con, warehouse, closed=closed, at=at)
         con.execute(f"use {NAME}")
     except BaseException:
         con.close()
@@ -120,7 +146,7 @@ def held(warehouse: str, data: str | None, purpose: str, wait_s: float, report: 
                 report(f"waiting for the lake, held by {holder}")
                 waits = True
             time.sleep(POLL_S)
-        if data is not None and catalog.execute("select to_regclass('ducklake_metadata')").fetchall()[0][0] is None:
+        if data is not None and not _is_made(catalog):
             with duckdb.connect(":memory:") as con:
                 attach(con, warehouse, data=data)
         yield catalog.fileno()
@@ -130,11 +156,11 @@ def maintain(con: duckdb.DuckDBPyConnection, warehouse: str, keep_s: float = KEE
     """Merge the files that minutes wrote, write those again of which many rows are deleted, and remove what no snapshot
     of the last `keep_s` reads; returns how many snapshots and files are gone. The newest closed window stays, however
     old it is. LakeError if a table has another number of rows afterwards. The lock must be held."""
-    counted = _counts(con)
+    counted, newest = _counts(con), newest_closed(warehouse)
     [(cut,)] = con.execute(f"select now() - to_seconds({keep_s})").fetchall()
     old = con.execute(
         f"select snapshot_id from {CATALOG}.ducklake_snapshot where snapshot_time < ? and snapshot_id < ?",
-        [cut, closed_snapshot(con, warehouse) or 0],
+        [cut, newest.snapshot_id if newest else 0],
     ).fetchall()
     if old:
         con.execute(f"call ducklake_expire_snapshots('{NAME}', versions => {[number for (number,) in old]})")

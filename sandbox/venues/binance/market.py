@@ -20,6 +20,9 @@ def failure(code: int, message: str) -> Response:
     return json_response({"code": code, "msg": message}, 400)
 
 
+# Of spot alone.
+MINI = ("symbol", "openPrice", "highPrice", "lowPrice", "lastPrice", "volume", "quoteVolume", "openTime", "closeTime",
+        "firstId", "lastId", "count")  # fmt: skip
 NO_SYMBOL = "Mandatory parameter 'symbol' was not sent, was empty/null, or malformed."
 
 
@@ -74,15 +77,20 @@ class Binance:
         return out
 
     def tickers(self, market: str) -> Any:
-        """GET ticker/24hr, all symbols or one."""
+        """GET ticker/24hr, all symbols or one; of spot also with the fields of type MINI only."""
         rows, known = (self.futures, self.by_symbol["futures"]) if market == "futures" else (
             self.spot, self.by_symbol["spot"])  # fmt: skip
         weights = (40, 1) if market == "futures" else (80, 2)
 
         def respond(request: Request) -> Response:
-            if not (symbol := request.query.get("symbol")):
-                return json_response(self._ticker(rows, request.now_ms, market == "spot"), weight=weights[0])
-            found = self._ticker([known[symbol]], request.now_ms, market == "spot") if symbol in known else []
+            symbol = request.query.get("symbol")
+            if symbol and symbol not in known:
+                return failure(-1121, "Invalid symbol.")
+            found = self._ticker([known[symbol]] if symbol else rows, request.now_ms, market == "spot")
+            if market == "spot" and request.query.get("type") == "MINI":
+                found = [{name: one[name] for name in MINI} for one in found]
+            if not symbol:
+                return json_response(found, weight=weights[0])
             return json_response(found[0], weight=weights[1]) if found else failure(-1121, "Invalid symbol.")
 
         return respond

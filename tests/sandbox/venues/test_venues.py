@@ -106,6 +106,18 @@ async def test_binance_bodies_have_the_recorded_shape(
     same(body["symbols"] if isinstance(body, dict) else body, theirs, newer, set())
 
 
+async def test_binance_s_mini_tickers_are_fields_of_the_full_ones(client: SandboxClient) -> None:
+    """The fields of the document's example (24hr ticker, Response - MINI); futures have no types."""
+    full, mini = [(await client.get(f"{API}/ticker/24hr", type=name)).json for name in ("FULL", "MINI")]
+    assert {tuple(one) for one in mini} == {
+        ("symbol", "openPrice", "highPrice", "lowPrice", "lastPrice", "volume", "quoteVolume", "openTime", "closeTime",
+         "firstId", "lastId", "count"),
+    }  # fmt: skip
+    assert [{name: one[name] for name in mini[0]} for one in full] == mini
+    assert (await client.get(f"{API}/ticker/24hr", type="MINI", symbol="BTCUSDT")).json in mini
+    assert "priceChange" in (await client.get(f"{FAPI}/ticker/24hr", type="MINI")).json[0]
+
+
 async def test_binance_exchange_info_has_the_recorded_outer_shape(client: SandboxClient, recordings: Path) -> None:
     for path, name in ((FAPI, "fapi_v1_exchangeInfo.gct.json"), (API, "api_v3_exchangeInfo.gct.json.gz")):
         ours, theirs = (await client.get(f"{path}/exchangeInfo")).json, recorded(recordings / "binance" / name)[0]

@@ -20,15 +20,14 @@ import duckdb
 
 from ingest.landing.dlt_files import LOADS, commit_file
 from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
-from ingest.landing.store import give_access, open_store
+from ingest.landing.store import open_store
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
+from orchestration.warehouse.packing import packed_file, packed_rows
 from orchestration.warehouse.writer import Report
 
 MARK, PARTIAL = ".compacted-", ".partial"
-# A reader of a few minutes decompresses whole row groups; DuckDB's smallest has 2,048 rows.
-ROW_GROUP = 2048
 LOCK_WAIT_S = 600.0
 
 
@@ -127,22 +126,18 @@ def _step_back() -> None:
 
 
 def _write(sources: list[str], target: str, filesystem: Any) -> None:
-    """Write all rows of the sources in their order, which is by minute: without sorting, memory use stays small.
-
-    Measured on recorded minutes, zstd's level 1 takes half of the time of level 3 and no more space.
-    """
+    """Write all rows of the sources, packed. On one thread, and with the memory of one block."""
     for left in filesystem.glob(f"{target.rpartition('/')[0]}/*{MARK}*{PARTIAL}"):
         filesystem.rm_file(left)  # left by an interrupted compaction
     partial = f"{target}{PARTIAL}"
-    quoted = partial.replace("'", "''")
-    with duckdb.connect(config={"threads": 1, "preserve_insertion_order": True}) as con:
-        give_access(con, [target])
-        con.execute(
-            f"copy (select * from read_parquet($files, union_by_name = true)) to '{quoted}' "
-            f"(format parquet, compression zstd, compression_level 1, row_group_size {ROW_GROUP})",
-            {"files": sources},
-        )
+    with (
+        duckdb.connect(config={"threads": 1}) as con,
+        filesystem.open(partial, "wb") as file,
+        packed_file(file) as packed,
+    ):
+        for rows in packed_rows(con, sources):
+            packed.write_batch(rows)
     if Path(partial).exists():
-        with Path(partial).open("rb") as file:
-            os.fsync(file.fileno())
+        with Path(partial).open("rb") as written:
+            os.fsync(written.fileno())
     filesystem.mv(partial, target)

@@ -6,6 +6,7 @@ of minutes is a pure function of the landing.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
@@ -100,28 +101,32 @@ def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
 def file_minutes(con: duckdb.DuckDBPyConnection, loads: Sequence[Load]) -> list[FileMinute]:
     """The minutes in the files of these loads, read from their column `tick_ms` and metadata only."""
     load_of = {file: load.load_id for load in loads for file in load.files}
-    if not load_of:
-        return []
-    files = f"[{literals(*load_of)}]"
-    give_access(con, load_of)
     try:
-        rows = con.execute(
-            f"""
-            with sizes as (
-                select file_name as file, sum(total_uncompressed_size) as bytes
-                from parquet_metadata({files}) group by all),
-            minutes as (
-                select
-                    filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms,
-                    list(distinct venue) as venues
-                from read_parquet({files}, filename = true) group by all)
-            select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues
-            from minutes join sizes using (file) order by tick_ms, file
-            """
-        ).fetchall()
+        return [FileMinute(load_of[file], file, *rest) for file, *rest in minutes_of_files(con, list(load_of))]
     except duckdb.Error as error:
         raise _unreadable(con, list(load_of), error) from error
-    return [FileMinute(load_of[file], file, *row) for file, *row in rows]
+
+
+def minutes_of_files(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The columns of FileMinute from `file` on, for each minute of these files, the oldest minute first."""
+    if not files:
+        return []
+    give_access(con, files)
+    listed = f"[{literals(*files)}]"
+    return con.execute(
+        f"""
+        with sizes as (
+            select file_name as file, sum(total_uncompressed_size) as bytes
+            from parquet_metadata({listed}) group by all),
+        minutes as (
+            select
+                filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms,
+                list(distinct venue) as venues
+            from read_parquet({listed}, filename = true) group by all)
+        select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues
+        from minutes join sizes using (file) order by tick_ms, file
+        """
+    ).fetchall()
 
 
 def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duckdb.Error) -> PipelineError:

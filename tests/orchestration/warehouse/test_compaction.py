@@ -1,5 +1,6 @@
 """Compaction of the landing: a day in one file, and no row lost or doubled wherever it is interrupted."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,17 @@ import duckdb
 import fsspec
 import pytest
 
-from ingest.landing.landing import committed_loads
+from ingest.landing.landing import committed_loads, land
 from orchestration.config.settings import Settings
 from orchestration.warehouse import compaction
 from orchestration.warehouse.compaction import compact_landing
+from orchestration.warehouse.transform import build
 from orchestration.warehouse.windows import next_window
 from orchestration.warehouse.writer import connection, writer_lock
-from tests.support.pipeline.landed import MINUTES, note_built
-from tests.support.pipeline.pipeline_home import MINUTE, land_minutes
+from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.landed import MINUTES, note_built, quiet
+from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
+from tests.support.pipeline.recorder_minutes import recorder
 
 LATER = "2999-01-01"
 
@@ -196,3 +200,23 @@ def test_files_of_interrupted_compactions_are_removed(settings: Settings) -> Non
     (folder / "1.0.compacted-1.parquet.partial").write_text("half of it")
     assert compact_landing(settings, LATER) == 1
     assert len(list(folder.iterdir())) == 1
+
+
+async def test_a_compacted_day_is_built_as_its_loads_are(tmp_path: Path) -> None:
+    """Three minutes of every venue: no row of any table depends on the order in which a file has its responses."""
+    settings = settings_for(tmp_path)
+    give_dbt(settings)
+    async with recorder(universe="small") as (_, minute):
+        for n in range(3):
+            land(await minute(T0 + n * MINUTE), settings.landing, settings.recorder / "dlt")
+    from_loads = await asyncio.to_thread(built_tables, settings)
+    assert compact_landing(settings, LATER) == 1
+    assert await asyncio.to_thread(built_tables, settings, rebuild=True) == from_loads
+
+
+def built_tables(settings: Settings, **options: bool) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of the tables that are made of facts, after a build."""
+    build(settings, report=quiet, **options)
+    with connection(settings.warehouse, read_only=True) as con:
+        names = con.execute("select table_name from duckdb_tables() where schema_name = 'main' order by 1").fetchall()
+    return tables(settings.warehouse, [name for (name,) in names])

@@ -1,5 +1,6 @@
 """What a compacted day of the landing costs: packed as it is, against rows in the order in which they came at zstd's
-level 1; how much CPU both take to write, and to read as a whole, as a window of a build and as one minute.
+level 1; how much CPU both take to write, and to read as a whole, as a window of a build, as one minute
+and as one answer.
 
 `python -m benchmarks.landing FOLDER --minutes 30` records minutes from the simulators into FOLDER, unless it has some.
 Bytes by endpoint are in the output of `tidemark storage`.
@@ -20,10 +21,17 @@ from benchmarks.product import table
 from ingest.landing.landing import committed_loads
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.warehouse.packing import GROUP_ROWS, packed_file, packed_rows
+from orchestration.warehouse.windows import BLOCK_MS
 
 ROUNDS = 3
-# A build from a landing takes some thirty minutes of the full universe at a time, from any minute on.
-READS = {"all": (0, DAY_MS), "30 minutes": (5 * MINUTE_MS, 34 * MINUTE_MS), "one minute": (15 * MINUTE_MS,) * 2}
+# A build from a landing takes some thirty minutes of the full universe at a time, up to the end of a block.
+EVERY, ONE = "true", "venue = 'okx' and endpoint = 'funding'"
+READS = {
+    "all": (-DAY_MS, DAY_MS, EVERY),
+    "30 minutes": (0, 29 * MINUTE_MS, EVERY),
+    "one minute": (15 * MINUTE_MS, 15 * MINUTE_MS, EVERY),
+    "one answer": (15 * MINUTE_MS, 15 * MINUTE_MS, ONE),
+}
 
 
 def as_they_came(con: duckdb.DuckDBPyConnection, files: list[str], target: Path) -> None:
@@ -58,16 +66,18 @@ def measure(folder: Path, files: list[str]) -> list[dict[str, Any]]:
     """A row of figures for the baseline, for the packed file, and their ratio."""
     figures: list[dict[str, float]] = []
     with duckdb.connect(config={"threads": 1}) as con:
-        query = "select min(tick_ms), count(distinct tick_ms) from read_parquet($files)"
+        query = f"""
+            select min(tick_ms) filter (where tick_ms % {BLOCK_MS} = 0), count(distinct tick_ms)
+            from read_parquet($files)"""
         [(first_ms, count)] = con.execute(query, {"files": files}).fetchall()
         for write in (as_they_came, packed):
             target = folder / f"{write.__name__}.parquet"
             found = {"written, CPU s a day": cpu_s(partial(write, con, files, target)) * 1440 / count}
             found = {"GB a day": target.stat().st_size * 1440 / count / 1e9, **found}
-            for name, (since_ms, until_ms) in READS.items():
+            for name, (since_ms, until_ms, where) in READS.items():
                 # As a build asks for its minutes.
                 wanted = f"select unnest(range({first_ms + since_ms}, {first_ms + until_ms + 1}, {MINUTE_MS}))"
-                read = f"select sum(strlen(body)) from read_parquet('{target}') where tick_ms in ({wanted})"
+                read = f"select sum(strlen(body)) from read_parquet('{target}') where tick_ms in ({wanted}) and {where}"
                 found[f"read {name}, CPU s"] = min(cpu_s(partial(_run, con, read)) for _ in range(ROUNDS))
             figures.append(found)
     before, after = figures

@@ -7,9 +7,9 @@ byte for byte, and any reader of Parquet reads it.
 
 Measured on recorded minutes of the simulated full universe, as gigabytes and seconds of CPU a day: as they came, at
 zstd's level 1, 4.13 and 83; sorted 3.79 and 91; sorted at level 6 3.53 and 400, at level 9 3.34 and 700. Levels 2 to 4
-pack numbers worse than level 1, and blocks of 30 minutes save another 2 % only. Whole days are read equally fast;
-whoever wants one minute decompresses its block: a sixth of a second instead of a thirtieth. `benchmarks.landing`
-measures it again.
+pack numbers worse than level 1, and blocks of 30 minutes save another 2 % only. Whole blocks are read equally fast, so
+windows end with one; a reader of one minute decompresses ten: a sixth of a second instead of a twentieth.
+`benchmarks.landing` measures it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,12 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.landing.rows import SCHEMA
-from orchestration.config.clock import MINUTE_MS
-from orchestration.warehouse.windows import minutes_of_files
+from orchestration.warehouse.windows import BLOCK_MS, minutes_of_files
 from orchestration.warehouse.writer import literals
 
-# A block ends with ten minutes of the clock, or before so many bytes: a backfill may bring 100 MB in each minute.
-BLOCK_MS, BLOCK_BYTES = 10 * MINUTE_MS, 500_000_000
+# A block ends earlier after so many bytes: a backfill may bring 100 MB in each minute.
+BLOCK_BYTES = 500_000_000
 # The rows of a group are compressed as one page. DuckDB skips groups by the statistics of their columns.
 GROUP_ROWS, PAGE_BYTES = 2048, 1 << 30
 LEVEL = 9

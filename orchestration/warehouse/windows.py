@@ -18,6 +18,8 @@ from orchestration.warehouse.writer import TABLES_SQL, PipelineError, literals, 
 
 MAX_MINUTES = 240
 MAX_BYTES = 1_000_000_000
+# A compacted file is packed in blocks of so many minutes of the clock, of which a reader decompresses all or none.
+BLOCK_MS = 10 * MINUTE_MS
 # The number of loads and rows considered for one window: this bounds the planning of a rebuild over a year of loads.
 MAX_LOADS = 500
 MAX_ROWS = 5_000_000
@@ -284,7 +286,7 @@ def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]
 
 
 def _bounded(parts: Sequence[FileMinute], max_minutes: int, max_bytes: int) -> list[int]:
-    """The oldest minutes of these rows, up to both bounds, and at least one."""
+    """The oldest minutes of these rows, up to both bounds and then to the last end of a block, and at least one."""
     sizes: dict[int, float] = {}
     for part in parts:
         sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes
@@ -293,7 +295,7 @@ def _bounded(parts: Sequence[FileMinute], max_minutes: int, max_bytes: int) -> l
     for minute in sorted(sizes):
         total += sizes[minute]
         if minutes and (len(minutes) >= max_minutes or total > max_bytes):
-            break
+            return [held for held in minutes if held // BLOCK_MS < minute // BLOCK_MS] or minutes
         minutes.append(minute)
     return minutes
 

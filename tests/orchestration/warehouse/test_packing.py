@@ -12,7 +12,8 @@ import pytest
 
 from ingest.landing.rows import SCHEMA, Row, to_batch
 from orchestration.warehouse import packing
-from orchestration.warehouse.packing import BLOCK_MS, packed_file, packed_rows
+from orchestration.warehouse.packing import packed_file, packed_rows
+from orchestration.warehouse.windows import BLOCK_MS
 from tests.support.pipeline.pipeline_home import MINUTE, T0
 
 KEYS = [f"COIN{n:02}" for n in range(60)]

@@ -10,7 +10,7 @@ from orchestration.config.settings import Settings
 from orchestration.warehouse.watermark import close_window, prepare
 from orchestration.warehouse.windows import next_window, waiting_loads, window_again
 from tests.support.pipeline.landed import MINUTES, copied_home, load_files, note_built
-from tests.support.pipeline.pipeline_home import T0, land_minutes
+from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
 
 
 def planned(settings: Settings, **bounds: int) -> list[tuple[int, ...]]:
@@ -32,6 +32,16 @@ def test_windows_are_bounded_by_minutes_and_by_bytes(landed: Settings) -> None:
     assert planned(landed) == [tuple(MINUTES)]
     assert planned(landed, max_minutes=3) == [tuple(MINUTES[:3]), tuple(MINUTES[3:])]
     assert planned(landed, max_bytes=1) == [(minute,) for minute in MINUTES]
+
+
+def test_a_bounded_window_ends_with_a_block(tmp_path: Path) -> None:
+    """A compacted file is read by whole blocks. Without one in the bounds, the window has what they allow."""
+    settings = settings_for(tmp_path)
+    land_minutes(settings, [T0 + n * MINUTE for n in (7, 8, 9, 10, 11, 12, 13)])
+    seen = [[(minute - T0) // MINUTE for minute in window] for window in planned(settings, max_minutes=5)]
+    assert seen == [[7, 8, 9], [10, 11, 12, 13]]
+    seen = [[(minute - T0) // MINUTE for minute in window] for window in planned(settings, max_minutes=2)]
+    assert seen == [[7, 8], [9], [10, 11], [12, 13]]
 
 
 def test_a_window_holds_older_loads_with_rows_of_its_minutes(landed: Settings, tmp_path: Path) -> None:

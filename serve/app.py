@@ -134,7 +134,7 @@ def _route(app: Sanic[Any, Any], item: Endpoint) -> None:
         service: Service = request.app.ctx.service
         if has_page and wants_page(request):
             return await service.view(request)
-        answer = service.follow if item.followed else service.handle
+        answer = service.send if item.sent else service.follow if item.followed else service.handle
         return await answer(item, request, path_values)
 
     uri = re.sub(r"{(\w+)}", r"<\1:str>", item.path)

@@ -279,6 +279,20 @@ DERIVED = {
         "interface 4.37", "the minutes of a day by outcome add up, and are null before it began"
     ),
     "coverage:window": Requirement("interface 4.37", "a window of 30, 90 or 365 days"),
+    "bulk:manifest": Requirement("interface 4.48", "each file with its table, time, checksum, size, rows and columns"),
+    "bulk:filters": Requirement("interface 4.48", "files by table and days, in pages, in each format"),
+    "bulk:gaps": Requirement("interface 4.48", "a file says what was not recorded, and days without a file are listed"),
+    "bulk:finished": Requirement(
+        "interface 4.48", "a day is there once it is finished, a month with its finished days"
+    ),
+    "bulk:restated": Requirement("interface 4.48", "changed rows are a new version; the old one stays for two days"),
+    "bulk:formats": Requirement("interface 4.48", "Hive-style folders, zstd, sorted by coin"),
+    "bulk:kept": Requirement("interface 4.48", "files are kept without end, or for some days"),
+    "bulk:whole": Requirement("interface 4.48", "a version is complete, from one state, and never changes"),
+    "bulk:ranges": Requirement("interface 4.49", "whole or a range, a strong ETag, If-Range, 416, no compression"),
+    "bulk:inside": Requirement("interface 4.49", "files of the folder and no others"),
+    "bulk:readers": Requirement("interface 4.49", "DuckDB, pandas and pyarrow read the rows of the edition"),
+    "bulk:notebooks": Requirement("interface 4.48", "the notebooks' figures are those of the edition"),
     "gaps:rows": Requirement("interface 4.46", "each period that overlaps the range, cut at it, and its reason"),
     "gaps:range": Requirement("interface 4.46", "a range of at most 31 days"),
     "gaps:pages": Requirement("interface 4.46", "next is the start of the request for the rest, which repeats nothing"),

@@ -199,6 +199,22 @@ def publish(
         report(f"edition {edition.edition_id}" if edition else "nothing new to publish")
 
 
+@app.command(short_help="Write the finished days of the series as Parquet files.")
+def bulk() -> None:
+    """Write the finished days of the series as Parquet files, which the API serves at /api/bulk, and write those again
+    whose rows have changed. Dagster does it every day. It can be stopped at any time; the next run continues."""
+    chosen = settings()
+    from orchestration.publish.bulk import write_bulk
+
+    with one_sentence():
+        report = reporter(chosen.log_format)
+        done = write_bulk(chosen, report=report)
+        report(
+            f"{done.files} files written ({done.bytes / 1e6:.1f} MB), {done.unchanged} looked at and unchanged, "
+            f"{done.removed} removed"
+        )
+
+
 @app.command(short_help="Serve the published edition as a JSON API.")
 def serve() -> None:
     """Serve the published edition as a read-only JSON API, until Ctrl-C."""
@@ -222,6 +238,7 @@ def serve() -> None:
         catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
         landing=chosen.api_landing,
         minutes=chosen.api_minutes,
+        bulk=chosen.bulk,
         dagster=chosen.dagster_url,
         metrics=chosen.metrics,
     )

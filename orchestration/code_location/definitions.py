@@ -1,4 +1,4 @@
-"""Dagster's entry point: assets, asset checks, the minute, hourly, daily and upgrade jobs, their sensors and
+"""Dagster's entry point: assets, asset checks, the minute, hourly, daily, bulk and upgrade jobs, their sensors and
 schedules.
 
 The recorder and the API are separate processes, which Dagster does not start.
@@ -12,7 +12,7 @@ from orchestration.code_location.history_asset import history_asset, history_sen
 from orchestration.code_location.minute import minute_job, minute_sensor
 from orchestration.code_location.models import dbt_resource, model_assets, read_manifest
 from orchestration.code_location.quality_checks import quality_checks, quality_schedule, report_asset
-from orchestration.code_location.serving import docs_asset, edition_asset
+from orchestration.code_location.serving import bulk_asset, docs_asset, edition_asset
 from orchestration.code_location.upgrade import upgrade_job, upgrade_sensor
 from orchestration.code_location.upkeep import upkeep_job
 from orchestration.config.settings import Settings
@@ -32,6 +32,13 @@ hourly = dg.define_asset_job(
     tags={"dagster/max_runtime": 1800},
 )
 daily = upkeep_job(settings)
+bulk_files = bulk_asset(settings)
+bulk = dg.define_asset_job(
+    "bulk",
+    selection=dg.AssetSelection.assets(bulk_files),
+    description="Write the finished days of the series as Parquet files.",
+    tags={"dagster/max_runtime": 43_200},
+)
 every_minute = minute_sensor(settings, minute)
 upgrade = upgrade_job(settings)
 days_to_rebuild = upgrade_sensor(settings, upgrade)
@@ -43,12 +50,13 @@ defs = dg.Definitions(
         history_asset(settings),
         models,
         edition_asset(settings),
+        bulk_files,
         docs,
         report_asset(settings),
         *lineage.exposures(manifest, settings.api_url),
     ],
     asset_checks=[freshness_check(settings), *quality.values()],
-    jobs=[minute, hourly, daily, upgrade, *(schedule.job for schedule in quality_schedules)],
+    jobs=[minute, hourly, daily, bulk, upgrade, *(schedule.job for schedule in quality_schedules)],
     sensors=[every_minute, history_sensor(settings), days_to_rebuild],
     schedules=[
         dg.ScheduleDefinition(
@@ -56,6 +64,10 @@ defs = dg.Definitions(
         ),
         dg.ScheduleDefinition(
             name="every_day", cron_schedule="37 3 * * *", job=daily, default_status=dg.DefaultScheduleStatus.RUNNING
+        ),
+        # When the day before is finished: its late data has come by then.
+        dg.ScheduleDefinition(
+            name="every_day_bulk", cron_schedule="17 4 * * *", job=bulk, default_status=dg.DefaultScheduleStatus.RUNNING
         ),
         *quality_schedules,
     ],

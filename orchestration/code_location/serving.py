@@ -1,4 +1,4 @@
-"""Served outputs as assets: the published edition and the generated dbt docs."""
+"""Served outputs as assets: the published edition, the bulk files and the generated dbt docs."""
 
 from typing import Any
 
@@ -8,9 +8,13 @@ from orchestration.code_location.lineage import EDITION
 from orchestration.code_location.minute import MINUTES, published
 from orchestration.code_location.upkeep import UPKEEP, mark_alive
 from orchestration.config.settings import Settings
+from orchestration.publish.bulk import write_bulk
 from orchestration.warehouse.dbt_runner.docs import make_docs
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import read_served
+
+# The first pass over a history of years takes longer than an hour, in which the docs are made.
+BULK = "bulk"
 
 
 def _published(settings: Settings) -> list[dg.AssetKey]:
@@ -36,6 +40,25 @@ def edition_asset(settings: Settings) -> dg.AssetsDefinition:
         return dg.MaterializeResult(metadata=published(settings, context) or {"unchanged": True})
 
     return edition
+
+
+def bulk_asset(settings: Settings) -> dg.AssetsDefinition:
+    """The bulk files."""
+
+    @dg.asset(
+        key=["serving", "bulk"],
+        deps=[EDITION],
+        group_name="serving",
+        pool=BULK,
+        kinds={"parquet"},
+        description="The finished days of the series as Parquet files, which the API serves at /api/bulk. The job "
+        "`bulk` writes every day what is new and what has changed.",
+    )
+    def bulk(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+        mark_alive(settings.dagster_home, context.run.run_id)
+        return dg.MaterializeResult(metadata=write_bulk(settings, report=context.log.info)._asdict())
+
+    return bulk
 
 
 def docs_asset(settings: Settings) -> dg.AssetsDefinition:

@@ -22,7 +22,7 @@ MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
-OFF = "off"
+OFF, ALL = "off", "all"
 
 
 class Setting(NamedTuple):
@@ -82,6 +82,11 @@ SETTINGS = (
         "a quarter of the memory",
         "DuckDB's memory in a build, a publish and upkeep, such as `4GB`; beyond it DuckDB goes to disk. "
         "Quality checks have half.",
+    ),
+    Setting(
+        "TIDEMARK_BULK_DAYS",
+        "all",
+        "Days of Parquet files that `/api/bulk` keeps: a whole number, or `all`; `off` writes none.",
     ),
     Setting(
         "TIDEMARK_VENUES_URL",
@@ -146,6 +151,7 @@ class Settings:
     sandbox_host: str
     sandbox_port: int
     universe: str
+    bulk_days: int | None
     venues_url: str | None
     api_landing: Path | None
     api_minutes: Path | None
@@ -217,6 +223,11 @@ class Settings:
         return self.home / "dagster"
 
     @property
+    def bulk(self) -> Path:
+        """The folder of Parquet files that /api/bulk serves."""
+        return self.home / "bulk"
+
+    @property
     def metrics(self) -> Path:
         """The folder of the files that processes write for Prometheus, in its text format; /metrics shows them all."""
         return self.home / "metrics"
@@ -265,6 +276,7 @@ class Settings:
             sandbox_host=_address(env, "TIDEMARK_SANDBOX_HOST"),
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
+            bulk_days=_days(env, "TIDEMARK_BULK_DAYS"),
             venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
             api_landing=_api_folder(env, "TIDEMARK_API_LANDING", None if "://" in landing else Path(landing)),
             api_minutes=_api_folder(env, "TIDEMARK_API_MINUTES", _minutes(home, warehouse)),
@@ -293,6 +305,7 @@ class Settings:
             "TIDEMARK_SANDBOX_HOST": self.sandbox_host,
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
             "TIDEMARK_UNIVERSE": self.universe,
+            "TIDEMARK_BULK_DAYS": ALL if self.bulk_days is None else str(self.bulk_days or OFF),
             "TIDEMARK_VENUES_URL": self.venues_url or "",
             "TIDEMARK_API_LANDING": str(self.api_landing or OFF),
             "TIDEMARK_API_MINUTES": str(self.api_minutes or OFF),
@@ -388,6 +401,16 @@ def machine_bytes() -> int:
         return min(machine, int(CONTAINER_LIMIT.read_text()))
     except (OSError, ValueError):  # no container, or the value `max`
         return machine
+
+
+def _days(env: Mapping[str, str], name: str) -> int | None:
+    """A number of days; None for all, 0 for none."""
+    text = text_of(env, name) or ALL
+    if text in (ALL, OFF):
+        return None if text == ALL else 0
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 36_500):
+        raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 36500, '{ALL}' or '{OFF}'.")
+    return int(text)
 
 
 def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:

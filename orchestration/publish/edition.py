@@ -84,14 +84,24 @@ def newest_replica(serving: Path) -> dict[str, Any] | None:
 def point_to(serving: Path, edition: Edition) -> None:
     """Replace the pointer atomically, after syncing it to disk."""
     pointer = {name: asdict(edition)[name] for name in POINTER}
-    written = serving / "current.json.new"
+    replace_text(serving / "current.json", json.dumps(pointer))
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file atomically, after syncing it to disk."""
+    written = path.with_name(f"{path.name}.new")
     with written.open("w") as file:
-        json.dump(pointer, file)
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    written.replace(serving / "current.json")
-    folder = os.open(serving, os.O_RDONLY)
+    written.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync a folder's names of files to disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

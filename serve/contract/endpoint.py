@@ -21,7 +21,8 @@ from serve.replica.unavailable import Fallback, Unavailable
 
 Query = TypeVar("Query")
 Resolve = Callable[[Values, Edition, bool], Any]
-Answer = Callable[[Any, Reader], Body]
+Source = TypeVar("Source")
+Answer = Callable[[Any, Any], Body]
 Offline = Callable[[Values, Unavailable, Fallback], Body]
 
 
@@ -30,7 +31,8 @@ class Endpoint:
     """One path. Clients may cache a response for `ttl` seconds; None: not at all, because it depends on the clock.
 
     `budget` is the rate limit that its requests count against (limits.BUDGETS). A response that is `followed` does not
-    end: each edition adds the body that the query has there.
+    end: each edition adds the body that the query has there. One that is `sent` is a file: its function takes the
+    folder of bulk files in place of a reader, and no edition has to be there.
     """
 
     path: str
@@ -45,6 +47,7 @@ class Endpoint:
     offline: Offline | None
     budget: str
     followed: bool = False
+    sent: bool = False
 
     @property
     def group(self) -> tuple[str, str]:
@@ -78,7 +81,8 @@ def endpoint(
     budget: str = "general",
     table: str | None = None,
     followed: bool = False,
-) -> Callable[[Callable[[Query, Reader], Body]], Callable[[Query, Reader], Body]]:
+    sent: bool = False,
+) -> Callable[[Callable[[Query, Source], Body]], Callable[[Query, Source], Body]]:
     """Declare the decorated function as the handler of GET `path` (path parameters in braces).
 
     The function runs in a worker thread and depends on (query, edition) alone. `resolve` makes the canonical query
@@ -87,17 +91,18 @@ def endpoint(
     what there is without a replica; without it the response is a 503. Every endpoint may also return
     401, 429 and 503. `table` is the field with the rows of the response, whose form is then a
     parameter. A `followed` response goes on with the function's body in each edition; its parameter `since` is the
-    edition that the client has.
+    edition that the client has. The function of a `sent` response opens a file of the folder that it is given, and
+    returns a FileBody.
     """
 
-    def declare(answer: Callable[[Query, Reader], Body]) -> Callable[[Query, Reader], Body]:
+    def declare(answer: Callable[[Query, Source], Body]) -> Callable[[Query, Source], Body]:
         if path in REGISTRY:
             raise ValueError(f"{path} is declared twice")
         summary = (answer.__doc__ or "").strip().split("\n")[0]
         if not summary:
             raise ValueError(f"{path} has no docstring: its first line is the endpoint's summary")
         declared = Endpoint(
-            path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget, followed
+            path, summary, answer, params or {}, schema, ttl, statuses, media, resolve, offline, budget, followed, sent
         )
         REGISTRY[path] = _in_each_format(declared, table) if table else declared
         return answer

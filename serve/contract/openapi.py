@@ -18,10 +18,12 @@ SECURITY = {
     "keyInUrl": {"type": "apiKey", "in": "query", "name": "api_key"},
 }
 STATUS_TEXT = {
+    206: "The range of bytes that the request names.",
     304: "Unchanged since the ETag in If-None-Match.",
     400: "A parameter is unknown, repeated, malformed or out of range; the message says which and what is allowed.",
     401: "The API key is unknown or revoked. No key is needed.",
     404: "Unknown coin, market or path.",
+    416: "The range is outside of the file, whose size is in Content-Range.",
     429: "The rate limit of this minute is exceeded; retry after Retry-After seconds.",
     503: "The data cannot be read now; retry after Retry-After seconds.",
 }
@@ -84,18 +86,20 @@ def _metric_line(metric: Metric) -> str:
 def _operation(item: Endpoint, catalog: Catalog) -> dict[str, Any]:
     statuses = {*item.statuses, 401, 429, 503} - {200}
     in_path = set(re.findall(r"{(\w+)}", item.path))
+    headers, content = HEADERS | BUDGET_HEADERS, _content(item, catalog)
     return {
         "operationId": item.name,
         "tags": [item.group[0]],
         "summary": item.summary,
         "parameters": [_parameter(name, param, name in in_path, catalog) for name, param in item.params.items()],
         "responses": {
-            "200": {
-                "description": item.summary,
-                "headers": HEADERS | BUDGET_HEADERS,
-                "content": _content(item, catalog),
+            "200": {"description": item.summary, "headers": headers, "content": content},
+            **{
+                str(status): _failure(status)
+                if status >= 400
+                else {"description": STATUS_TEXT[status], "headers": headers, "content": content}
+                for status in sorted(statuses)
             },
-            **{str(status): _failure(status) for status in sorted(statuses)},
             **({"304": {"description": STATUS_TEXT[304], "headers": BUDGET_HEADERS}} if item.ttl is not None else {}),
         },
     }

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
@@ -19,7 +20,8 @@ WHOLE = re.compile(r"[0-9]{1,16}", re.ASCII)
 MAX_SAFE_INTEGER = 2**53 - 1  # The greatest whole number that JSON's readers keep exactly.
 LAST_MS = 4_102_444_800_000  # 2100-01-01: a later time has the wrong unit
 MAX_FIELDS = 40
-MAX_WORD = 64
+MAX_WORD, MAX_NAME = 64, 200
+DAY, EPOCH = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII), date(1970, 1, 1)
 KEY_PARAMETER = "api_key"
 
 
@@ -89,6 +91,31 @@ def epoch_ms(description: str, required: bool = False) -> Param:
         return int(text)
 
     return Param(description, read, {"type": "integer", "minimum": 0, "maximum": LAST_MS}, required=required)
+
+
+def utc_day(description: str) -> Param:
+    """A UTC day as YYYY-MM-DD; its start in epoch milliseconds."""
+
+    def read(name: str, text: str) -> int:
+        try:
+            if not DAY.fullmatch(text):
+                raise ValueError
+            return (date.fromisoformat(text) - EPOCH).days * UNIT_MS["d"]
+        except ValueError:
+            raise BadParameter(name, text, "use a UTC day as YYYY-MM-DD, such as 2026-11-17") from None
+
+    return Param(description, read, {"type": "string", "format": "date"}, example="2026-11-17")
+
+
+def word(description: str, example: str | None = None) -> Param:
+    """A name without spaces, whatever there is of that name."""
+
+    def read(name: str, text: str) -> str:
+        if len(text) > MAX_NAME or not text.isprintable():
+            raise BadParameter(name, text, f"use at most {MAX_NAME} printable characters")
+        return text
+
+    return Param(description, read, {"type": "string", "minLength": 1, "maxLength": MAX_NAME}, example=example)
 
 
 def number_of(description: str, what: str, example: int) -> Param:

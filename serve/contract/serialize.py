@@ -2,8 +2,8 @@
 
 import io
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
 
 import numpy as np
 import orjson
@@ -32,6 +32,14 @@ class Body:
     degraded: bool = False
     ttl: int | None = None
     vary: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileBody(Body):
+    """A body that is an open file. Its content never changes under its `etag`."""
+
+    file: BinaryIO = field(kw_only=True)
+    etag: str = field(kw_only=True)
 
 
 def json_body(

@@ -53,7 +53,8 @@ def guide(dagster: str = "") -> dict[str, Body]:
     frames = Pages(dagster)
     template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
     images = {f"images/{path.name}": path for path in (PAGES / "images").glob("*")}
-    files = {"guide.css": FOLDER / "guide.css", **images}
+    notebooks = {f"notebooks/{path.name}": path for path in (PAGES / "notebooks").glob("*.ipynb")}
+    files = {"guide.css": FOLDER / "guide.css", **images, **notebooks}
     bodies = {name: Body(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "") for name, path in files.items()}
     for name, page in pages.items():
         title = escape(f"{page.headings[0].text} · Tidemark guide")

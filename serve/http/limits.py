@@ -31,12 +31,13 @@ class Budget(NamedTuple):
 
 
 # `status` leaves room for monitoring beside people; `pages` counts pages, their files, documents and unknown paths: the
-# first look at a page is some twenty requests.
+# first look at a page is some twenty requests. A reader of bulk files requests some ranges of each.
 BUDGETS = {
     "series": Budget(30, 120),
     "general": Budget(120, None),
     "status": Budget(300, None),
     "pages": Budget(1200, None),
+    "bulk": Budget(1200, None),
     "mcp": Budget(60, None),
 }
 CHALLENGE = {"www-authenticate": 'ApiKey realm="tidemark"'}

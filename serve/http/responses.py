@@ -22,7 +22,7 @@ STALE_S = 30
 # An API key raises limits, so that the same URL may have two responses.
 VARY = ("Accept-Encoding", "X-API-Key")
 EXPOSED = (
-    "ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Edition, "
+    "Accept-Ranges, Content-Range, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Edition, "
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 )
 CORS = {"access-control-allow-origin": "*", "access-control-expose-headers": EXPOSED}
@@ -71,7 +71,7 @@ def respond(
     if private:
         answer = StoredResponse(answer.data, {**answer.headers, **PRIVATE})
     known = request.headers.get("if-none-match")
-    if status == 200 and known is not None and _matches(known, answer.headers["etag"]):
+    if status == 200 and known is not None and is_etag(known, answer.headers["etag"]):
         return PreparedResponse(304, b"", answer.not_modified_lines + more)
     return PreparedResponse(status, answer.data, answer.lines + more)
 
@@ -84,17 +84,18 @@ def wants_page(request: Request) -> bool:
 def is_known(request: Request, answer: StoredResponse) -> bool:
     """Whether the client names this body's ETag, so that nothing is sent; `*` names none."""
     known = request.headers.get("if-none-match")
-    return known is not None and known.strip() != "*" and _matches(known, answer.headers["etag"])
+    return known is not None and known.strip() != "*" and is_etag(known, answer.headers["etag"])
 
 
-def _matches(known: str, etag: str) -> bool:
+def is_etag(known: str, etag: str) -> bool:
+    """Whether an If-None-Match names this ETag, or any."""
     return known.strip() == "*" or any(part.strip().removeprefix("W/") == etag for part in known.split(","))
 
 
 def options_response() -> HTTPResponse:
     """The response to OPTIONS and to a CORS preflight: the allowed methods, for every origin."""
     headers = {"allow": ALLOW, "access-control-allow-methods": ALLOW, "access-control-max-age": "86400"}
-    asked = {"access-control-allow-headers": "If-None-Match, X-API-Key"}
+    asked = {"access-control-allow-headers": "If-None-Match, If-Range, Range, X-API-Key"}
     return HTTPResponse(status=204, headers={**headers, **asked, **CORS})
 
 

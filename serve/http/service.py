@@ -18,7 +18,7 @@ from sanic.response import HTTPResponse, redirect
 from serve.contract.endpoint import Endpoint
 from serve.contract.errors import ApiError, quote
 from serve.contract.parameters import read_values
-from serve.contract.serialize import Body
+from serve.contract.serialize import Body, FileBody
 from serve.guide.guide import guide
 from serve.http.cache import ResponseCache, StoredResponse
 from serve.http.compression import FILE_LEVELS, IDENTITY, LEVELS, choose_encoding
@@ -26,6 +26,7 @@ from serve.http.followers import Followers
 from serve.http.keys import KeyRing
 from serve.http.limits import Access, Admission
 from serve.http.metrics import Metrics
+from serve.http.ranges import send_file
 from serve.http.redis import RedisStore
 from serve.http.responses import (
     CORS,
@@ -61,7 +62,7 @@ class Setup:
     that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
     metrics that may be requested before the first edition, which brings its own, the folder of the landing if
     raw responses may be shown, that of the minutes of files if they are served, the address of Dagster's pages on this
-    machine if pages may link to it, and the folder of what other processes count for /metrics."""
+    machine if pages may link to it, the folder of what other processes count for /metrics, and that of bulk files."""
 
     serving: Path
     docs: Path | None = None
@@ -77,6 +78,7 @@ class Setup:
     minutes: Path | None = None
     dagster: str = ""
     metrics: Path | None = None
+    bulk: Path | None = None
 
 
 class Service:
@@ -93,7 +95,12 @@ class Service:
         self.redis = RedisStore(setup.redis_url) if setup.redis_url else None
         self.cache = ResponseCache(redis=self.redis)
         self.store = Store(
-            setup.serving, self._new_edition, catalog=setup.catalog, landing=setup.landing, minutes=setup.minutes
+            setup.serving,
+            self._new_edition,
+            catalog=setup.catalog,
+            landing=setup.landing,
+            minutes=setup.minutes,
+            bulk=setup.bulk,
         )
         self.admission = Admission(KeyRing(setup.keys), setup.trusted_proxies, self.redis)
         self.followers = Followers()
@@ -179,6 +186,23 @@ class Service:
 
         key = f"{edition.edition_id}:{edition.published_ms}:{item.path}:{query!r}"
         return await self.cache.build(key, partial(self.store.execute, edition, compute), local=True)
+
+    async def send(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse | None:
+        """Send the file that an endpoint finds, also while no edition can be read."""
+        if request.method == "OPTIONS":
+            return options_response()
+        try:
+            access = await self.admission.admit(request, item.budget)
+        except ApiError as refused:
+            return error_response(refused.status, refused.message, refused.headers)
+        try:
+            values = read_values(item.params, path_values, access.query_string)
+            body = await asyncio.to_thread(item.answer, values, self.store.bulk)
+            assert isinstance(body, FileBody)
+            kept = PRIVATE if access.in_url else {"cache-control": f"public, max-age={item.ttl}, immutable"}
+            return await send_file(request, body, {**access.rate_limit.headers, **kept})
+        except ApiError as error:
+            return self._error(access, error.status, error.message, error.headers)
 
     async def _send(self, item: Endpoint, request: Request, access: Access, answer: StoredResponse) -> HTTPResponse:
         """The response; one that the client has costs nothing."""

@@ -117,11 +117,13 @@ class Reader:
         cursor: duckdb.DuckDBPyConnection,
         landing: Path | None = None,
         minutes: Path | None = None,
+        bulk: Path | None = None,
     ) -> None:
         self.edition = edition
         self.cursor = cursor
         self.landing = landing
         self.minutes = minutes
+        self.bulk = bulk
         self.shown: object = None  # what the views that were made on the cursor show
         self._beside: list[duckdb.DuckDBPyConnection] = []
 

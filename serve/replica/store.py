@@ -65,10 +65,12 @@ class Store:
         catalog: Catalog = NO_METRICS,
         landing: Path | None = None,
         minutes: Path | None = None,
+        bulk: Path | None = None,
     ) -> None:
         self.serving = serving
         self.landing = landing
         self.minutes = minutes
+        self.bulk = bulk
         self.query_limit_s = query_limit_s
         self.on_change = on_change
         self.edition: Edition | None = None
@@ -156,7 +158,7 @@ class Store:
     def _run(self, edition: Edition, fn: Callable[[Reader], T], query: _Query) -> T:
         if time.monotonic() - query.submitted > self.query_limit_s:
             raise Busy(f"no answer was begun within {self.query_limit_s:g} s")
-        query.reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes)
+        query.reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes, self.bulk)
         self._running.add(query)
         try:
             return fn(query.reader)

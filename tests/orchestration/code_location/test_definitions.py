@@ -33,6 +33,7 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
     } == {
         ("every_hour", "7 * * * *", "RUNNING"),
         ("every_day", "37 3 * * *", "RUNNING"),
+        ("every_day_bulk", "17 4 * * *", "RUNNING"),
         ("quality_hourly_schedule", "17 * * * *", "RUNNING"),
         ("quality_daily_schedule", "47 4 * * *", "RUNNING"),
     }
@@ -46,13 +47,14 @@ def test_schedules_run_by_default_and_the_landing_has_a_freshness_policy(definit
 
 
 def test_nothing_keeps_a_minutes_run_waiting(definitions: ModuleType, instance: dg.DagsterInstance) -> None:
-    """Minutes, upkeep, upgrades and the fetching of history are pools of one place each, which may all be taken at
-    once."""
+    """Minutes, upkeep, upgrades, bulk files and the fetching of history are pools of one place each, which may all be
+    taken at once."""
     jobs = {
         "minute": "minutes",
         "hourly": "upkeep",
         "daily": "upkeep",
         "quality_hourly": "upkeep",
+        "bulk": "bulk",
         "upgrade": "upgrade",
     }
     for name, pool in jobs.items():
@@ -61,7 +63,7 @@ def test_nothing_keeps_a_minutes_run_waiting(definitions: ModuleType, instance: 
     assert definitions.defs.get_assets_def(["landing", "history"]).op.pool == "history"
     config = yaml.safe_load((REPOSITORY / "orchestration/code_location/dagster.yaml").read_text())
     assert config["concurrency"]["pools"] == {"default_limit": 1, "granularity": "run"}
-    assert config["concurrency"]["runs"]["max_concurrent_runs"] > 4
+    assert config["concurrency"]["runs"]["max_concurrent_runs"] > 5
     assert config["telemetry"] == {"enabled": False}
     assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
 

@@ -80,6 +80,7 @@ BESIDE = f"""
 create table market_index as select 'v:perp:' || c as market_id, c as base from unnest({COINS}) u(c);
 create view suspect_rows as select * from quality.suspect_rows;
 create view quarantined_bodies as select * exclude (params, received_ms, file, project) from pipeline.quarantine;
+create table gaps (start_ms bigint, end_ms bigint, venue varchar, endpoint varchar, reason varchar);
 create table touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar);
 create table int_ratios (tick_ms bigint, t bigint, period_ms bigint, market_id varchar);
 """

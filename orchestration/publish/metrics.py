@@ -136,26 +136,32 @@ def parts_of(settings: Settings) -> Iterator[tuple[str, int]]:
     if "://" not in settings.landing:
         folders["landing"] = Path(settings.landing)
     for name, folder in folders.items():
-        yield name, _under(folder)
+        yield name, _under(folder, set())
 
 
-def _under(folder: Path) -> int:
+def _under(folder: Path, linked: set[int]) -> int:
+    """Bytes of the files of a folder; of those with several names once, whose numbers are in `linked`."""
     # os.scandir gives type and name without a further call each: there may be a file for each load.
     total = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                total += _under(Path(entry.path))
+                total += _under(Path(entry.path), linked)
             elif entry.is_file(follow_symlinks=False):
-                total += _size(entry)
+                total += _size(entry, linked)
     return total
 
 
-def _size(file: "Path | os.DirEntry[str]") -> int:
+def _size(file: "Path | os.DirEntry[str]", linked: set[int] | None = None) -> int:
     try:
-        return file.stat().st_size
+        found = file.stat()
     except OSError:  # deleted meanwhile
         return 0
+    if linked is not None and found.st_nlink > 1:
+        if found.st_ino in linked:
+            return 0
+        linked.add(found.st_ino)
+    return found.st_size
 
 
 def _growth(file: Path, now_s: float, total: int) -> float | None:

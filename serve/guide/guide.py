@@ -19,7 +19,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from serve.contract.serialize import Body
+from serve.contract.serialize import JSON, Body
 from serve.pages.pages import Pages
 
 FOLDER = Path(__file__).parent
@@ -55,7 +55,7 @@ def guide(dagster: str = "") -> dict[str, Body]:
     images = {f"images/{path.name}": path for path in (PAGES / "images").glob("*")}
     notebooks = {f"notebooks/{path.name}": path for path in (PAGES / "notebooks").glob("*.ipynb")}
     files = {"guide.css": FOLDER / "guide.css", **images, **notebooks}
-    bodies = {name: Body(path.read_bytes(), mimetypes.guess_type(path.name)[0] or "") for name, path in files.items()}
+    bodies = {name: Body(path.read_bytes(), mimetypes.guess_type(path.name)[0] or JSON) for name, path in files.items()}
     for name, page in pages.items():
         title = escape(f"{page.headings[0].text} · Tidemark guide")
         text = template.substitute(menu=_menu(pages, name), content=page.html)

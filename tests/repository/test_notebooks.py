@@ -6,7 +6,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,8 @@ def test_funding_carry(run: Run, settings: Settings) -> None:
         "select t, base, market_id, funding_8h, oi_usd from series_market_1h "
         f"where type = 'perp' and aggregated and base in ('BTC', 'ETH', 'SOL') and t < {TODAY}"
     )
-    rates, times, sums = defaultdict(list), set[int](), defaultdict(lambda: [0.0, 0.0])
+    rates, times = defaultdict(list), set[int]()
+    sums: dict[tuple[str, date], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for t, base, market, rate, oi in rows(settings, sql):
         times.add(t)
         if rate is not None:
@@ -99,8 +100,8 @@ def test_funding_carry(run: Run, settings: Settings) -> None:
         assert carry.loc[key, "carry"] == pytest.approx(math.fsum(known) / 8)
         assert carry.loc[key, "annual"] == pytest.approx(math.fsum(known) / 8 / len(known) * 8760)
         assert carry.loc[key, "positive"] == pytest.approx(sum(rate > 0 for rate in known) / len(known))
-    for (base, date), (weighed, oi) in sums.items():
-        assert got["daily"].loc[date, base] == pytest.approx(weighed / oi * 3)
+    for (base, of_day), (weighed, oi) in sums.items():
+        assert got["daily"].loc[of_day, base] == pytest.approx(weighed / oi * 3)
 
 
 @pytest.mark.requirement("bulk:notebooks")
@@ -116,13 +117,13 @@ def test_liquidations(run: Run, settings: Settings) -> None:
     prices, interest = defaultdict(list), defaultdict(list)
     for buckets in coins.values():
         for column, side in ((2, "long"), (3, "short")):
-            some = sorted(values[column] for values in buckets.values() if values[column])
+            some = sorted(bucket[column] for bucket in buckets.values() if bucket[column])
             place = 0.95 * (len(some) - 1)
             low = math.floor(place)
             large = some[low] + (some[min(low + 1, len(some) - 1)] - some[low]) * (place - low)
             last = -HOUR
-            for t, values in buckets.items():
-                if not values[column] or values[column] < large or t - last < HOUR:
+            for t, bucket in buckets.items():
+                if not bucket[column] or bucket[column] < large or t - last < HOUR:
                     continue
                 last = t
                 before = buckets.get(t - FIVE_MINUTES)

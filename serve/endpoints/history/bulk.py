@@ -122,7 +122,7 @@ def bulk(query: Values, db: Reader) -> Body:
 @endpoint(
     "/api/bulk/{table}/{partition}/{file}",
     ttl=FOR_EVER_S,
-    statuses=(200, 206, 404, 416),
+    statuses=(200, 206, 400, 404, 416),
     media=(PARQUET,),
     schema={},
     budget="bulk",

@@ -22,7 +22,7 @@ from tests.support.pipeline.dbt_project import give_parsed
 from tests.support.servers.api_server import free_port, some_address, until
 from tests.support.servers.scrape import NOT_YET, scraped, used_names
 
-COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "backfill", "status")
+COMMANDS = ("demo", "up", "record", "build", "publish", "serve", "sandbox", "backfill", "status", "bulk")
 
 
 def test_help_names_every_command_and_setting(tmp_path: Path) -> None:
@@ -57,6 +57,13 @@ def test_wrong_usage_is_code_2(words: list[str], message: str, tmp_path: Path) -
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_bulk_files_are_written_of_what_is_published(tmp_path: Path) -> None:
+    done = tidemark(environment(tmp_path), "bulk")
+    assert done.returncode == 0
+    assert "no bulk files are written: nothing has been published yet" in done.stdout
+    assert "0 files written" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["demo", "up"])

@@ -13,7 +13,10 @@ FILE = BulkFile("t", "day=1970-01-02", DAY_MS, 2 * DAY_MS, 1, "7", 0, 0, 0, 1, 5
 
 
 def put(folder: BulkFolder, content: bytes, of: BulkFile = FILE) -> BulkFile:
-    return folder.put(of, lambda path: path.write_bytes(content) and None)
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+
+    return folder.put(of, write)
 
 
 def names(folder: Path) -> list[str]:

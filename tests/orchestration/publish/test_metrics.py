@@ -8,7 +8,7 @@ import duckdb
 
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import Edition
-from orchestration.publish.metrics import DISK_EVERY_S, disk, write_metrics
+from orchestration.publish.metrics import DISK_EVERY_S, disk, parts_of, write_metrics
 from orchestration.warehouse.watermark import prepare
 from tests.support.servers.scrape import samples
 
@@ -106,3 +106,11 @@ def test_the_disk_is_not_measured_at_every_publish(tmp_path: Path) -> None:
     os.utime(file, (file.stat().st_mtime - DISK_EVERY_S - 1,) * 2)
     write_metrics(settings, EDITION, 1, 1)
     assert file.stat().st_ino != first
+
+
+def test_a_file_with_two_names_is_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "bulk/.versions").mkdir(parents=True)
+    (tmp_path / "bulk/.versions/1").write_bytes(b"x" * 100)
+    (tmp_path / "bulk/table").hardlink_to(tmp_path / "bulk/.versions/1")
+    (tmp_path / "bulk/manifest.json").write_bytes(b"x" * 10)
+    assert dict(parts_of(settings_at(tmp_path)))["bulk"] == 110

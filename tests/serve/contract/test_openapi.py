@@ -22,7 +22,8 @@ def test_openapi(api: Api) -> None:
     assert document["openapi"].startswith("3.1")
     assert document["info"]["version"] == "2026-10-20"
     assert set(document["paths"]) == {
-        "/", "/api/accuracy", "/api/altcoin-season", "/api/coin/{base}", "/api/coinbase-premium/history",
+        "/", "/api/accuracy", "/api/altcoin-season", "/api/bulk", "/api/bulk/{table}/{partition}/{file}",
+        "/api/coin/{base}", "/api/coinbase-premium/history",
         "/api/coins/overlay", "/api/coverage", "/api/derivatives-fear-greed", "/api/events", "/api/gaps",
         "/api/explain", "/api/funding-percentiles", "/api/funding-persistence",
         "/api/heatmap-validation", "/api/hyperliquid/liquidations", "/api/instruments",

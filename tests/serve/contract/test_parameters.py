@@ -63,6 +63,8 @@ BAD = [
     "/api/series/price?" + "a" * 4000, "/api/markets?limit=1", "/dbt/../secret.txt", "/dbt/%2e%2e/secret.txt",
     "/dbt/..%2fsecret.txt", "/dbt/%2e%2e%2fsecret.txt", "/dbt//etc/passwd", "/dbt/%00", "/dbt/nope.html",
     "/dbt/" + "x" * 300,
+    "/api/bulk?from=2026-02-30", "/api/bulk?to=today", "/api/bulk?from=2026-6-1", "/api/bulk?table=markets",
+    "/api/bulk?after=%00", "/api/bulk/a/b/c", "/api/bulk/%2e%2e/%2e%2e/x", "/api/bulk/a/b/" + "x" * 300,
     "/api/series/liquidations?base=BTC&venue=hyperliquid", "/api/series/funding?base=BTC&type=spot",
 ]  # fmt: skip
 

@@ -27,6 +27,7 @@ TABLES = {
     "/api/accuracy": "rows", "/api/funding-percentiles": "rows", "/api/funding-persistence": "rows",
     "/api/venues": "venues", "/api/new-listings": "listings",
     "/api/perp-dex-ranking": "venues", "/api/coverage?window=90d": "rows", "/api/gaps": "rows",
+    "/api/bulk": "rows",
 }  # fmt: skip
 
 

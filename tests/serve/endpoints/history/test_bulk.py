@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from orchestration.config.settings import Settings
+from serve.http.limits import BUDGETS
 from tests.support.replica.bulk_files import EDITION, bulk_home, write_again
 from tests.support.replica.replica import AS_OF_MS, DAY
 from tests.support.servers.api_server import Api, free_port, running, until
+from tests.support.servers.budgets import budget
 from tests.support.servers.described import as_described
 
 TABLES = ("series_base_1h", "series_base_1d", "series_market_5m")
@@ -122,6 +124,7 @@ def test_a_file_is_sent_whole_or_in_ranges(api: Api) -> None:
     beyond = api.get(path, Range=f"bytes={row['bytes']}-")
     assert (beyond.status, beyond.headers["content-range"]) == (416, f"bytes */{row['bytes']}")
     assert str(row["bytes"]) in beyond.error
+    assert budget(tail)[0] == BUDGETS["bulk"].limit
     same = api.get(path, If_None_Match=etag)
     assert (same.status, same.body, same.headers["etag"]) == (304, b"", etag)
 

@@ -31,7 +31,9 @@ def test_bulk_files_are_written_of_every_stored_series(tmp_path: Path) -> None:
     with duckdb.connect(str(replica)) as con:
         con.execute("create table publish_state as select 1 as build_id, 1 as finished_ms")
         for table in served().tables:
-            con.execute(f"delete from {table.name} where t < (select as_of_ms - 129600000 from edition)")
+            con.execute(
+                f"delete from {table.name} where t < (select (as_of_ms // 86400000 - 1) * 86400000 from edition)"
+            )
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         done = dg.materialize([bulk_asset(settings)], instance=instance)
     [written] = done.asset_materializations_for_node("serving__bulk")

@@ -24,8 +24,8 @@ from orchestration.warehouse.writer import literals
 NAME = "edition"
 # A replica is written again a minute after the next edition.
 HELD_S = 10.0
-# About 100 MB of memory. A row group is as long as DuckDB's own.
-BATCH_ROWS, GROUP_ROWS = 500_000, 122_880
+# A row group is as long as one of DuckDB, and a part has two.
+BATCH_ROWS, GROUP_ROWS = 245_760, 122_880
 GAPS = """
 with minutes as (
     select unnest(range(greatest(start_ms, {start}), least(end_ms, {end}), 60000)) as t, venue is null as is_down

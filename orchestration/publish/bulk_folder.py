@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from orchestration.config.clock import DAY_MS, now_ms
 from orchestration.publish.edition import replace_text, sync_folder
+from orchestration.warehouse.writer import PipelineError
 
 MANIFEST, VERSIONS = "manifest.json", ".versions"
 REPLACED_KEPT_MS = 2 * DAY_MS
@@ -88,18 +89,20 @@ class BulkFolder:
 
     @classmethod
     def open(cls, path: Path) -> "BulkFolder":
-        """The folder as the last writer left it, without what a killed one began. An unreadable manifest is none: its
-        files are written again."""
+        """The folder as the last writer left it, without what a killed one began. PipelineError if there is a manifest
+        that cannot be read: some of its days may be in no edition any more, so that nothing is done to them."""
         path.mkdir(parents=True, exist_ok=True)
         try:
             said = json.loads((path / MANIFEST).read_text())
             files = [BulkFile(**one) for one in said["files"]]
-            checked = tuple(said["checked"]) if said["checked"] else None
+            checked = (said["checked"][0], said["checked"][1]) if said["checked"] else None
             folder = cls(
                 path, {(one.table, one.partition): one for one in files}, said["tables"], said["replaced"], checked
             )
-        except (FileNotFoundError, ValueError, LookupError, TypeError):
-            folder = cls(path)
+        except FileNotFoundError:
+            return cls(path)
+        except (ValueError, LookupError, TypeError) as error:
+            raise PipelineError(f"{path / MANIFEST} cannot be read: {error}; move {path} away to begin again") from None
         folder._sweep()
         return folder
 
@@ -177,7 +180,7 @@ class BulkFolder:
             if str(file.relative_to(versions)) not in known:
                 file.unlink(missing_ok=True)
         for file in _files(self.path):
-            if file.parent.parent.parent == self.path and (file.parent.parent.name, file.parent.name) not in self.files:
+            if (file.parent.parent.name, file.parent.name) not in self.files:
                 shutil.rmtree(file.parent, ignore_errors=True)
 
 

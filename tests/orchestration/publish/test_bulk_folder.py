@@ -8,6 +8,7 @@ import pytest
 
 from orchestration.config.clock import DAY_MS
 from orchestration.publish.bulk_folder import BulkFile, BulkFolder
+from orchestration.warehouse.writer import PipelineError
 
 FILE = BulkFile("t", "day=1970-01-02", DAY_MS, 2 * DAY_MS, 1, "7", 0, 0, 0, 1, 5)
 
@@ -61,8 +62,19 @@ def test_what_the_manifest_does_not_list_is_removed_and_what_is_gone_is_forgotte
     assert names(tmp_path) == sorted([version(b"one"), "manifest.json", "t/day=1970-01-02/t.parquet"])
     (tmp_path / version(b"one")).unlink()
     assert BulkFolder.open(tmp_path).files == {}
-    (tmp_path / "manifest.json").write_text("{")
+
+
+@pytest.mark.requirement("bulk:whole")
+@pytest.mark.parametrize("text", ["{", "[]", '{"files": [{}], "checked": null}'])
+def test_nothing_is_done_to_files_whose_manifest_cannot_be_read(tmp_path: Path, text: str) -> None:
+    put(BulkFolder.open(tmp_path), b"one")
+    (tmp_path / "manifest.json").write_text(text)
+    before = names(tmp_path)
+    with pytest.raises(PipelineError, match="cannot be read"):
+        BulkFolder.open(tmp_path)
+    (tmp_path / "manifest.json").unlink()
     assert BulkFolder.open(tmp_path).files == {}
+    assert names(tmp_path) == [name for name in before if name != "manifest.json"]
 
 
 @pytest.mark.requirement("bulk:kept")

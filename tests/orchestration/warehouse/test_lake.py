@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE, STDOUT
@@ -26,8 +25,7 @@ from orchestration.warehouse.writer import WriterBusyError
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import MINUTE, T0, command_env, land_minutes, settings_for
 from tests.support.pipeline.warehouse import STAMPS, give_built
-from tests.support.processes import lives
-from tests.support.servers.api_server import until
+from tests.support.servers.api_server import ROOT, until
 from tests.support.servers.postgres_server import PASSWORD, Postgres, postgres_server
 from tests.support.servers.s3_server import BUCKET, S3Server, forget, use
 
@@ -164,32 +162,32 @@ def test_one_builder_writes_a_lake_whatever_home_it_has(postgres: Postgres, tmp_
         pass
 
 
-def end(process: int) -> None:
-    if lives(process):
-        os.kill(process, signal.SIGKILL)
+HOLDS = """
+import subprocess, sys
+from orchestration.config.settings import Settings
+from orchestration.warehouse.access import warehouse_lock
+
+with warehouse_lock(Settings.from_env(), "build") as lock:
+    child = subprocess.Popen(["sleep", "600"], pass_fds=(lock,), stdout=subprocess.DEVNULL)
+    print(child.pid, flush=True)
+    child.wait()
+"""
 
 
 def test_a_child_that_outlives_its_killed_parent_is_still_the_writer(postgres: Postgres, tmp_path: Path) -> None:
     settings = lake_for(tmp_path / "home", postgres, str(tmp_path / "rows"))
-    with ExitStack() as stack:
-        read, write = os.pipe()
-        parent = os.fork()
-        if parent == 0:
-            with warehouse_lock(settings, "build"):
-                child = os.fork()
-                if child == 0:
-                    os.write(write, b"%d\n" % os.getpid())
-                    signal.pause()
-                signal.pause()
-        child = int(os.read(read, 20))
-        stack.callback(end, child)
-        os.kill(parent, signal.SIGKILL)
-        os.waitpid(parent, 0)
+    parent = subprocess.Popen([sys.executable, "-c", HOLDS], env=command_env(settings), stdout=PIPE, cwd=ROOT)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    try:
+        parent.kill()
+        parent.wait()
         with pytest.raises(WriterBusyError), warehouse_lock(settings, "build", wait_s=0.5, report=quiet):
             pass
+    finally:
         os.kill(child, signal.SIGKILL)
-        with warehouse_lock(settings, "build", wait_s=30, report=quiet):
-            pass
+    with warehouse_lock(settings, "build", wait_s=30, report=quiet):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ from orchestration.publish.bulk_folder import BulkFile, BulkFolder, Period
 from orchestration.publish.bulk_rows import NAME, EditionReader, RowsChangedError, read_rows, write_parquet
 from orchestration.publish.clustering import COMPACT_AFTER_MS
 from orchestration.publish.edition import read_current
+from orchestration.warehouse.access import exists, open_by_name
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Table, period_at, read_served
-from orchestration.warehouse.writer import PipelineError, Report, connection, writer_lock
+from orchestration.warehouse.writer import PipelineError, Report, writer_lock
 
 # How often the rows of a file are read again because a newer edition has others.
 TRIES = 5
@@ -111,13 +112,12 @@ def _finished(reader: EditionReader, table: Table) -> Iterator[Period]:
 
 def _touched(settings: Settings, checked: tuple[int, int] | None, report: Report) -> set[int] | None:
     """The days that builds have touched since the last complete pass; None if that is not known, as after a rebuild."""
-    remote = "://" in settings.warehouse or settings.warehouse.startswith("md:")
-    if checked is None or not (remote or Path(settings.warehouse).exists()):
+    if checked is None or not exists(settings.warehouse):
         return None
     build_id, finished_ms = checked
     with (
         writer_lock(settings.home, "look at what was built", wait_s=LOCK_WAIT_S, report=report),
-        connection(settings.warehouse, settings.quality_resources, read_only=True) as con,
+        open_by_name(settings.warehouse, settings.quality_resources, read_only=True) as con,
     ):
         known = f"from pipeline.builds where build_id = {build_id} and finished_ms = {finished_ms}"
         if con.execute(f"select 1 {known}").fetchone() is None:

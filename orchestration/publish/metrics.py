@@ -13,6 +13,7 @@ import duckdb
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
 from orchestration.config.clock import HOUR_MS
+from orchestration.config.places import is_file
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import Edition
 from orchestration.warehouse.access import open_warehouse
@@ -129,9 +130,10 @@ def disk(settings: Settings, now_s: float) -> CollectorRegistry:
 
 
 def parts_of(settings: Settings) -> Iterator[tuple[str, int]]:
-    """Name and bytes of each part: the warehouse, and each folder of the home."""
-    warehouse = Path(settings.warehouse)
-    yield "warehouse", sum(_size(file) for file in (warehouse, warehouse.with_name(f"{warehouse.name}.wal")))
+    """Name and bytes of each part: the warehouse if it is a file, and each folder of the home."""
+    if is_file(settings.warehouse):
+        warehouse = Path(settings.warehouse)
+        yield "warehouse", sum(_size(file) for file in (warehouse, warehouse.with_name(f"{warehouse.name}.wal")))
     folders = {folder.name: folder for folder in settings.home.iterdir() if folder.is_dir()}
     if "://" not in settings.landing:
         folders["landing"] = Path(settings.landing)

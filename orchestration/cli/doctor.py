@@ -11,6 +11,8 @@ def verdict(machine: Sequence[Finding], exchanges: Sequence[Finding]) -> tuple[b
     """Whether the machine can run it, and what to expect, in a sentence."""
     if bad := [one.about for one in machine if one.state == FAILURE]:
         return False, f"not ready: {', '.join(bad)}"
+    if not exchanges:
+        return True, "ready: all that was looked at is as it should be"
     venues = [one for one in exchanges if " " not in one.about]
     lost = [one.about for one in venues if one.state == FAILURE]
     part = [one.about for one in venues if one.state not in (OK, FAILURE)]

@@ -344,6 +344,7 @@ def quality(
 @app.command(short_help="Say whether this machine and its network can run it.")
 def doctor(
     venue: Annotated[list[str] | None, typer.Option(help="Only this exchange; may be repeated.")] = None,
+    warehouse: Annotated[bool, typer.Option("--warehouse", help="Prove the warehouse, and nothing else.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> None:
     """Ask each exchange once, listen to its streams for a while, let the models judge the answers, and look at disk,
@@ -351,14 +352,19 @@ def doctor(
     chosen = settings()
     from ingest.venues import VENUES
     from orchestration.cli.doctor import as_text, verdict
-    from orchestration.supervise.doctor import OK, examine
+    from orchestration.supervise.doctor import OK, Finding, examine
 
     names = [one.name for one in VENUES]
     logging.getLogger("ingest").setLevel(logging.ERROR)
     if unknown := set(venue or ()) - set(names):
         fail(f"--venue is '{min(unknown)}', but it must be one of: {', '.join(names)}", code=2)
     with one_sentence():
-        machine, exchanges = examine(chosen, venue or (), lambda text: typer.echo(text, err=True))
+        if warehouse:
+            from orchestration.supervise.proof import warehouse_findings
+
+            machine, exchanges = list(warehouse_findings(chosen)), list[Finding]()
+        else:
+            machine, exchanges = examine(chosen, venue or (), lambda text: typer.echo(text, err=True))
     good, sentence = verdict(machine, exchanges)
     if as_json:
         found = {"machine": [one._asdict() for one in machine], "exchanges": [one._asdict() for one in exchanges]}

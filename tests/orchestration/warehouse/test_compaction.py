@@ -20,6 +20,7 @@ from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import MINUTES, note_built, quiet
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
 from tests.support.pipeline.recorder_minutes import recorder
+from tests.support.pipeline.warehouse import give_built
 
 LATER = "2999-01-01"
 
@@ -204,19 +205,22 @@ def test_files_of_interrupted_compactions_are_removed(settings: Settings) -> Non
 
 async def test_a_compacted_day_is_built_as_its_loads_are(tmp_path: Path) -> None:
     """Three minutes of every venue: no row of any table depends on the order in which a file has its responses."""
-    settings = settings_for(tmp_path)
-    give_dbt(settings)
+    before = settings_for(tmp_path / "before")
+    after = replace(settings_for(tmp_path / "after"), landing=before.landing)
+    for settings in (before, after):
+        give_dbt(settings)
+        give_built(settings)
     async with recorder(universe="small") as (_, minute):
         for n in range(3):
-            land(await minute(T0 + n * MINUTE), settings.landing, settings.recorder / "dlt")
-    from_loads = await asyncio.to_thread(built_tables, settings)
-    assert compact_landing(settings, LATER) == 1
-    assert await asyncio.to_thread(built_tables, settings, rebuild=True) == from_loads
+            land(await minute(T0 + n * MINUTE), before.landing, before.recorder / "dlt")
+    from_loads = await asyncio.to_thread(built_tables, before)
+    assert compact_landing(before, LATER) == 1
+    assert await asyncio.to_thread(built_tables, after) == from_loads
 
 
-def built_tables(settings: Settings, **options: bool) -> dict[str, list[tuple[Any, ...]]]:
+def built_tables(settings: Settings) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of the tables that are made of facts, after a build."""
-    build(settings, report=quiet, **options)
+    build(settings, report=quiet)
     with connection(settings.warehouse, read_only=True) as con:
         names = con.execute("select table_name from duckdb_tables() where schema_name = 'main' order by 1").fetchall()
     return tables(settings.warehouse, [name for (name,) in names])

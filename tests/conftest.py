@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
-    "test_by_hand", "test_upgrade", "test_marts", "test_quarantine", "test_minute", "test_main", "test_transform",
+    "test_lake", "test_by_hand", "test_upgrade", "test_marts", "test_quarantine", "test_minute", "test_main",
+    "test_transform",
     "test_models", "test_openapi", "test_backfilled", "test_backfill", "test_rollups", "test_market_state_faults",
     "test_positioning", "test_real_statistics", "test_any_start", "test_adding", "test_store",
     "test_derived_pipeline", "test_staging", "test_publish", "test_outbox", "test_hostile", "test_outage",

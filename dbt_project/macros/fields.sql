@@ -98,7 +98,7 @@
 {% macro levels(raw) %}
     {%- set price, size = domains().price, domains().size -%}
     {%- set plausible = "level[1] between " ~ price.least ~ " and " ~ price.most ~ " and level[2] between " ~ size.least ~ " and " ~ size.most -%}
-    {{ return({"raw": raw, "parse": "try_cast({} as double[2][])", "value": "{}", "absent": "{} is null",
+    {{ return({"raw": raw, "parse": "try_cast({} as double[2][])", "value": "{}::double[][]", "absent": "{} is null",
         "within": "len({0}) = 0 or list_bool_and([coalesce(" ~ plausible ~ ", false) for level in {0}])"}) }}
 {% endmacro %}
 

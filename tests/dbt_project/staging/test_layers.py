@@ -88,7 +88,7 @@ BESIDE = {"option_open_interest": {"open_contracts": "double"}, "option_index": 
 UNIT = re.compile(
     r"\bms\b|\bUSD\b|dollar|quote|price|fraction|contracts?\b|coins?\b|units?\b|hours?|percent|decimal|KRW|years?\b"
 )
-NUMBERS = ("double", "bigint", "double[2][]")
+NUMBERS = ("double", "bigint", "double[][]")
 
 # Files outside a venue's own that name one, each with its reason. Texts, examples and tests in yml files are not code.
 NAMED = {

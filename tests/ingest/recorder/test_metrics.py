@@ -1,6 +1,7 @@
 """What the recorder counts: outcomes, times and bytes of requests, rate limits and bans, landings."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from aiohttp import web
@@ -48,7 +49,8 @@ async def test_a_recorded_minute_leaves_its_file(tmp_path: Path) -> None:
     async def answer(seen: Seen, n: int) -> web.Response:
         return web.json_response({"code": 1}, status=429, headers={"Retry-After": "900"})
 
-    venue = Venue("v", (POOL,), (TICKERS,))
+    # A window that outlasts the landing, however slow the machine is.
+    venue = Venue("v", (replace(POOL, window_s=600),), (TICKERS,))
     with serving(answer) as server:
         options = {"once": True, "venues": (venue,), "metrics": tmp_path / "metrics"}
         await record(tmp_path / "recorder", str(tmp_path / "landing"), server.url, **options)  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def rows_of(warehouse: str) -> dict[str, list[tuple[object, ...]]]:
         return {name: con.execute(of.format(name)).fetchall() for (name,) in names if name not in OWN}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
     postgres: Postgres, s3: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -101,7 +101,7 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
         return bool(catalog.execute(written, (newest,)).fetchall()[0][0])
 
     try:
-        until(in_the_midst, bool, 300)
+        until(in_the_midst, bool, 600)
     finally:
         victim.kill()
         victim.communicate()

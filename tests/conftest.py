@@ -20,6 +20,7 @@ from tests.support.start import VARIABLE, start_ms, to_text
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from tests.support.servers.postgres_server import Postgres
     from tests.support.servers.s3_server import S3Server
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
@@ -73,6 +74,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator["Postgres"]:
+    """A PostgreSQL server, shared by tests that each make a database of their own."""
+    # Imported here: few tests need it.
+    from tests.support.servers.postgres_server import postgres_server
+
+    with postgres_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Hosts that publish from one lake: the same numbers and rows on each, and what happens while the lake is away."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +13,9 @@ from orchestration.publish.publish import publish_locked
 from orchestration.warehouse import lake
 from tests.support.pipeline.marts import T0, MartWarehouse
 from tests.support.pipeline.pipeline_home import MINUTE, settings_for
-from tests.support.servers.postgres_server import Postgres, postgres_server
+from tests.support.servers.postgres_server import Postgres
 
 MODELS = ("series_market_1m", "series_base_1m", "market_index")
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with postgres_server() as server:
-        yield server
 
 
 class Lake:

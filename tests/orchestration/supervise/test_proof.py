@@ -1,6 +1,5 @@
 """The warehouse proves itself, as a file and as a lake, and what is wrong with it is named."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +13,7 @@ from orchestration.supervise.doctor import FAILURE, OK
 from orchestration.supervise.proof import SCHEMA, warehouse_findings
 from orchestration.warehouse.access import open_warehouse
 from tests.support.pipeline.pipeline_home import settings_for
-from tests.support.servers.postgres_server import PASSWORD, Postgres, postgres_server
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with postgres_server() as server:
-        yield server
+from tests.support.servers.postgres_server import PASSWORD, Postgres
 
 
 @pytest.fixture(params=["file", "lake"])

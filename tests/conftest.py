@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
-    "test_lake", "test_by_hand", "test_upgrade", "test_marts", "test_quarantine", "test_minute", "test_main",
-    "test_transform",
-    "test_models", "test_openapi", "test_backfilled", "test_backfill", "test_rollups", "test_market_state_faults",
-    "test_positioning", "test_real_statistics", "test_any_start", "test_adding", "test_store",
-    "test_derived_pipeline", "test_staging", "test_publish", "test_outbox", "test_hostile", "test_outage",
-    "test_main_job", "test_docs", "test_client", "test_venues", "test_gaps", "test_liquidation_map", "test_spikes",
-    "test_recorder", "test_market_state", "test_indices",
+    "test_lake", "test_pages", "test_openapi", "test_by_hand", "test_backfill", "test_models", "test_compaction",
+    "test_upgrade", "test_file_minutes", "test_main", "test_warehouse_access", "test_transform", "test_doctor",
+    "test_files", "test_marts", "test_minute", "test_market_state_faults", "test_quarantine", "test_adding",
+    "test_recorder", "test_backfilled", "test_rollups", "test_positioning", "test_real_statistics", "test_any_start",
+    "test_store", "test_derived_pipeline", "test_staging", "test_publish", "test_outbox", "test_hostile",
+    "test_outage", "test_main_job", "test_docs", "test_client", "test_venues", "test_gaps", "test_liquidation_map",
+    "test_spikes", "test_market_state", "test_indices", "test_follow", "test_backup", "test_two_recorders",
 )  # fmt: skip
 
 

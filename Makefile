@@ -19,7 +19,7 @@ FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/
 .DEFAULT_GOAL := help
 # Bytecode is kept, whatever the caller's environment says: tests start hundreds of processes, each would compile ours.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance pictures bench soak wheel lock clean
+.PHONY: help demo up test test-fast test-starts lint lint-python lint-types lint-sql format conformance pictures bench soak cluster wheel lock clean
 
 help:
 	@echo "make demo   the whole product against simulated exchanges on this machine, until Ctrl-C"
@@ -32,6 +32,7 @@ help:
 	@echo "make pictures  the pictures of the pages, of a demo that runs"
 	@echo "make bench  measurements, as a table"
 	@echo "make soak   hours of a demo with faults at random, compared with the simulated truth (HOURS=2)"
+	@echo "make cluster  a recorder, a builder and two servers that follow it, each with a home of its own, until Ctrl-C"
 	@echo "make wheel  dist/: the package, and the versions that it is tested with"
 	@echo "make lock   resolve the requirements again"
 
@@ -87,15 +88,19 @@ bench: .venv/installed-dev
 soak: .venv/installed
 	@$(BIN)/python -m benchmarks.soak --hours $(or $(HOURS),2) $(ARGS)
 
+cluster: .venv/installed-dev
+	@$(BIN)/python -m benchmarks.cluster $(ARGS)
+
 # The package, and its requirements as pip's constraints: without hashes, which pip would ask of the package too.
 wheel: .venv/installed
 	@rm -rf build dist && $(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation -w dist .
-	@rm -rf build && sed -n 's/ \\$$//; /^[^ ]/p' requirements.lock > dist/constraints.txt
+	@rm -rf build && sed -n 's/ \\$$//; /^[^ ]/p' requirements-lake.lock > dist/constraints.txt
 	@ls dist/*
 
 lock: .venv/uv
 	$(UV) $(LOCK) --output-file requirements.lock
-	$(UV) $(LOCK) --extra dev --extra lake --constraint requirements.lock --output-file requirements-dev.lock
+	$(UV) $(LOCK) --extra lake --constraint requirements.lock --output-file requirements-lake.lock
+	$(UV) $(LOCK) --extra dev --extra lake --constraint requirements-lake.lock --output-file requirements-dev.lock
 	echo uv | $(UV) $(subst pyproject.toml,-,$(LOCK)) --output-file requirements-uv.lock
 
 clean:

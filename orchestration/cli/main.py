@@ -49,17 +49,22 @@ def demo() -> None:
 
 
 @app.command(short_help="Run everything against the real exchanges.")
-def up() -> None:
-    """Run the whole product against the real exchanges, until Ctrl-C."""
-    _run_product(demo=False)
+def up(
+    record: Annotated[
+        bool, typer.Option("--record/--no-record", help="Ask the exchanges, or build what other hosts land.")
+    ] = True,
+) -> None:
+    """Run the whole product against the real exchanges, until Ctrl-C. With --no-record no exchange is asked: what other
+    hosts record into the same landing is built and served."""
+    _run_product(demo=False, record=record)
 
 
-def _run_product(*, demo: bool) -> None:
+def _run_product(*, demo: bool, record: bool = True) -> None:
     chosen = settings()
     from orchestration.supervise import preflight, product
 
     with in_a_sentence(preflight.PreflightError):
-        product.run(chosen, demo=demo)
+        product.run(chosen, demo=demo, record=record)
 
 
 def _check_origin(chosen: Settings) -> None:

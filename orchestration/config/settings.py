@@ -20,6 +20,7 @@ UNIVERSES = ("small", "full")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
 MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+CONTAINER_CPU = Path("/sys/fs/cgroup/cpu.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
 OFF, ALL = "off", "all"
@@ -103,7 +104,11 @@ SETTINGS = (
         "the folder beside the warehouse",
         "Folder of the minutes of the archives' files as the API finds it; `off` serves none.",
     ),
-    Setting("TIDEMARK_API_WORKERS", "1", "Processes of the API on its port; more than one need Redis."),
+    Setting(
+        "TIDEMARK_API_WORKERS",
+        "1, or half of the cores with Redis",
+        "Processes of the API on its port; more than one need Redis.",
+    ),
     Setting(
         "TIDEMARK_REDIS_URL",
         "unset",
@@ -372,7 +377,8 @@ def _choice(env: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
 
 
 def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
-    text = text_of(env, name) or "1"
+    usual = 1 if redis_url is None else min(64, max(1, machine_cores() // 2))
+    text = text_of(env, name) or str(usual)
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 64):
         raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 64.")
     if int(text) > 1 and redis_url is None:
@@ -381,7 +387,7 @@ def _workers(env: Mapping[str, str], name: str, redis_url: str | None) -> int:
 
 
 def _threads(env: Mapping[str, str], name: str) -> int:
-    text = text_of(env, name) or str(len(os.sched_getaffinity(0)))
+    text = text_of(env, name) or str(machine_cores())
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1024):
         raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 1024.")
     return int(text)
@@ -392,6 +398,16 @@ def _memory(env: Mapping[str, str], name: str) -> str:
     if not MEMORY.fullmatch(text):
         raise SettingsError(f"{name} is {text!r}, but it must be a size such as '4GB' or '512MB'.")
     return text
+
+
+def machine_cores() -> int:
+    """The cores that this process may use: of this machine, or as much CPU time as its container has."""
+    cores = len(os.sched_getaffinity(0))
+    try:
+        quota, period = CONTAINER_CPU.read_text().split()
+        return max(1, min(cores, -(-int(quota) // int(period))))
+    except (OSError, ValueError):  # no container, or the quota `max`
+        return cores
 
 
 def machine_bytes() -> int:

@@ -31,7 +31,7 @@ from ingest.recorder.shares import Shares
 from ingest.recorder.streams import StreamRecorder
 from ingest.venues import VENUES
 from orchestration.config import locks
-from orchestration.config.settings import Settings, machine_bytes
+from orchestration.config.settings import Settings, machine_bytes, machine_cores
 from orchestration.supervise import preflight
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import connection
@@ -89,7 +89,7 @@ def machine_findings(settings: Settings) -> Iterator[Finding]:
     unlimited = files == resource.RLIM_INFINITY
     text = f"{'any number of' if unlimited else files} open files a process"
     yield Finding("file limit", OK if unlimited else _least(files, FILES), text)
-    yield Finding("cores", OK if (cores := len(os.sched_getaffinity(0))) > 1 else WARNING, f"{cores}; two are enough")
+    yield Finding("cores", OK if (cores := machine_cores()) > 1 else WARNING, f"{cores}; two are enough")
     yield _folder(place)
     yield _ports(settings)
 

@@ -45,8 +45,11 @@ ADDRESSES = """
 """
 
 
-def run(settings: Settings, *, demo: bool) -> None:
-    """Run everything until SIGINT or SIGTERM; raises PreflightError when something is in the way."""
+def run(settings: Settings, *, demo: bool, record: bool = True) -> None:
+    """Run everything until SIGINT or SIGTERM; raises PreflightError when something is in the way.
+
+    record: ask the exchanges; else what other hosts land is built and served.
+    """
     if demo:
         settings = replace(settings, venues_url=settings.sandbox_url)
     preflight.check_folders(settings)
@@ -56,7 +59,7 @@ def run(settings: Settings, *, demo: bool) -> None:
         ports["SANDBOX"] = (settings.sandbox_host, settings.sandbox_port)
     preflight.check_ports(ports)
     preflight.check_origin(settings)
-    asyncio.run(Product(settings, demo, lock).run())
+    asyncio.run(Product(settings, demo, lock, record=record).run())
 
 
 def follow(settings: Settings) -> None:
@@ -74,9 +77,10 @@ def follow(settings: Settings) -> None:
 class Product:
     """One run of the whole product."""
 
-    def __init__(self, settings: Settings, demo: bool, lock: int) -> None:
+    def __init__(self, settings: Settings, demo: bool, lock: int, *, record: bool = True) -> None:
         self.settings = settings
         self.demo = demo
+        self.record = record
         self.started = time.monotonic()
         self.started_ms = time.time() * 1000
         self.supervisor = Supervisor(settings.logs, self.report, keep_open=(lock,))
@@ -146,14 +150,15 @@ class Product:
             self.last = {self.keep("sandbox", "sandbox", "--simulate")}
             await self.wait_for(settings.sandbox_url, "simulated exchanges")
         landed = await asyncio.to_thread(probes.last_load, settings)
-        self.keep("recorder", "record")
+        if self.record:
+            self.keep("recorder", "record")
         self.keep("server", "serve")
         parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
         load = await self.first_load(landed)
         # At once, so that the second minute's build has what comes first of it: the newest day in minutes.
-        history = self.start(self.fetch_history())
+        history = self.start(self.fetch_history()) if self.record else None
         await self.first_edition(load, parse)
-        if self.demo:
+        if history and self.demo:
             self.start(self.add_history(history))
         await self.start_dagster()
         docs = self.start(self.make_docs())
@@ -198,7 +203,8 @@ class Product:
                 self.report(f"recorder: {problem}")
                 reported = problem
             if time.monotonic() > deadline:
-                self.report(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {self.settings.logs / 'recorder.log'}")
+                see = self.settings.logs / "recorder.log" if self.record else "the log of the host that records"
+                self.report(f"nothing has landed for {FIRST_LOAD_S:.0f} s, see {see}")
                 return None
             await asyncio.sleep(0.2)
         self.report(f"landed: the first minute of raw responses (load {load})")

@@ -117,14 +117,20 @@ class Service:
         if self.redis:
             await self.redis.close()
 
-    async def handle(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse:
-        """Answer one request to an endpoint."""
+    async def _admit(self, request: Request, budget: str) -> Access | HTTPResponse:
+        """The client's access, counted in a budget; or the whole response, to OPTIONS and to who is refused."""
         if request.method == "OPTIONS":
             return options_response()
         try:
-            access = await self.admission.admit(request, item.budget)
+            return await self.admission.admit(request, budget)
         except ApiError as refused:
             return error_response(refused.status, refused.message, refused.headers)
+
+    async def handle(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse:
+        """Answer one request to an endpoint."""
+        access = await self._admit(request, item.budget)
+        if isinstance(access, HTTPResponse):
+            return access
         encoding = choose_encoding(request.headers.get("accept-encoding", ""))
         cached = self._cached(request, access, encoding)
         self.metrics.looked_up(cached is not None)
@@ -144,12 +150,9 @@ class Service:
     async def follow(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse | None:
         """Answer with the body of each edition until the client leaves or the server stops. Without an edition the
         client waits for one: browsers do not connect again after an error."""
-        if request.method == "OPTIONS":
-            return options_response()
-        try:
-            access = await self.admission.admit(request, item.budget)
-        except ApiError as refused:
-            return error_response(refused.status, refused.message, refused.headers)
+        access = await self._admit(request, item.budget)
+        if isinstance(access, HTTPResponse):
+            return access
         try:
             values = read_values(item.params, path_values, access.query_string)
             if last := request.headers.get("last-event-id"):
@@ -189,12 +192,9 @@ class Service:
 
     async def send(self, item: Endpoint, request: Request, path_values: dict[str, str]) -> HTTPResponse | None:
         """Send the file that an endpoint finds, also while no edition can be read."""
-        if request.method == "OPTIONS":
-            return options_response()
-        try:
-            access = await self.admission.admit(request, item.budget)
-        except ApiError as refused:
-            return error_response(refused.status, refused.message, refused.headers)
+        access = await self._admit(request, item.budget)
+        if isinstance(access, HTTPResponse):
+            return access
         try:
             values = read_values(item.params, path_values, access.query_string)
             body = await asyncio.to_thread(item.answer, values, self.store.bulk)
@@ -349,12 +349,9 @@ class Service:
     ) -> HTTPResponse:
         """A response of no endpoint; `answer` receives whether the URL has a key, which forbids caching. It is counted,
         but its budget is only named when it is exceeded."""
-        if request.method == "OPTIONS":
-            return options_response()
-        try:
-            access = await self.admission.admit(request, budget)
-        except ApiError as refused:
-            return error_response(refused.status, refused.message, refused.headers)
+        access = await self._admit(request, budget)
+        if isinstance(access, HTTPResponse):
+            return access
         return await answer(access.in_url)
 
     async def _file(

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestration.config.places import is_lake
 from orchestration.config.settings import SETTINGS
 from tests.support.replica.replica import publish
 from tests.support.servers.api_server import free_port, running, until
@@ -190,13 +191,31 @@ def test_promtool_accepts_the_rules() -> None:
 def test_containers_publish_ports_on_this_machine_alone() -> None:
     compose = yaml.safe_load((DEPLOY / "docker" / "compose.yml").read_text())
     profiles = {name: set(service["profiles"]) for name, service in compose["services"].items()}
-    assert {profile for named in profiles.values() for profile in named} == {"demo", "single", "several"}
+    assert {profile for named in profiles.values() for profile in named} == {"demo", "single", "several", "cluster"}
     for name, service in compose["services"].items():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
         if service["image"] == "tidemark":
-            assert service["command"][0] in ("demo", "up", "serve")
+            assert service["command"][0] in ("demo", "up", "serve", "record", "follow")
             assert service["cap_drop"] == ["ALL"]
     assert compose["services"]["server-1"]["volumes"] == ["data:/data:ro"]
+
+
+def test_hosts_of_a_lake_share_no_home_and_have_the_names_that_the_proxy_asks() -> None:
+    services = yaml.safe_load((DEPLOY / "docker" / "compose.yml").read_text())["services"]
+    hosts = {name: one for name, one in services.items() if "cluster" in one["profiles"] and one["image"] == "tidemark"}
+    assert {name: host["command"][0] for name, host in hosts.items()} == {
+        "recorder": "record", "builder": "up", "follower-1": "follow", "follower-2": "follow",
+    }  # fmt: skip
+    homes = [next(volume for volume in host["volumes"] if volume.endswith(":/data")) for host in hosts.values()]
+    assert len(set(homes)) == len(hosts)
+    assert all("shared:/shared:ro" in host["volumes"] for name, host in hosts.items() if "follower" in name)
+    assert all(is_lake(host["environment"]["TIDEMARK_WAREHOUSE"]) for host in hosts.values())
+    asked = set(re.findall(r"server ([a-z0-9-]+):", (DEPLOY / "docker" / "proxy.conf").read_text()))
+    several = {name for name, one in services.items() if one["profiles"] == ["several"]}
+    networks = [host["networks"]["default"] for host in hosts.values() if "networks" in host]
+    assert asked == several == {alias for network in networks for alias in network["aliases"]}
+    image = (DEPLOY / "docker" / "Dockerfile").read_text()
+    assert "-m 0700 /data /shared" in image, "a new volume has the owner of the image's folder"
 
 
 def test_every_setting_that_is_named_exists() -> None:

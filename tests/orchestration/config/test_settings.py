@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from orchestration.config import settings as settings_module
 from orchestration.config.places import SettingsError
 from orchestration.config.settings import SETTINGS, Settings
 
@@ -25,6 +26,21 @@ def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.Mo
     assert 1000 <= int(settings.build_memory.removesuffix("MB")) <= max(1000, machine_mb // 4)
     with duckdb.connect(config=dict(settings.build_resources)) as con:
         assert con.execute("select current_setting('threads')").fetchall() == [(settings.build_threads,)]
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("max 100000", 8), ("400000 100000", 4), ("250000 100000", 3), ("10000 100000", 1), ("", 8)]
+)
+def test_a_container_has_the_cores_of_its_quota(
+    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(settings_module, "CONTAINER_CPU", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    assert Settings.from_env({}).build_threads == cores
+    assert Settings.from_env({}).api_workers == 1
+    shared = Settings.from_env({"TIDEMARK_REDIS_URL": "redis://127.0.0.1:6379/0"})
+    assert shared.api_workers == max(1, cores // 2)
 
 
 @pytest.mark.parametrize(("threads", "memory", "half"), [("1", "3GB", (1, 1.5e9)), ("5", "1500MB", (2, 7.5e8))])

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestration.config.settings import Settings
-from orchestration.supervise import commands, product
+from orchestration.supervise import commands, probes, product
 from orchestration.supervise.preflight import lock_home
+from orchestration.supervise.supervisor import Command
 from tests.support.processes import SLEEPER, python, until, words
 
 
@@ -30,4 +31,23 @@ async def test_the_dbt_server_runs_even_if_nothing_is_landed(tmp_path: Path, mon
         assert len(begun.tasks) == 1
         await until(lambda: "up" in words(tmp_path / "logs" / "dbt.log"))
         await begun.end(begun.tasks)
+    os.close(lock)
+
+
+async def test_without_a_recorder_no_exchange_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+
+    def command(_: Settings, name: str, *words: str) -> Command:
+        begun.append(words[0])
+        return python(name, "pass" if words[0] in ("parse", "build") else SLEEPER)
+
+    monkeypatch.setattr(commands, "tidemark", command)
+    monkeypatch.setattr(probes, "last_load", lambda *_: "1.0")
+    lock = lock_home(tmp_path)
+    builder = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock, record=False)
+    async with builder.supervisor:
+        builder.start(builder.startup())
+        await until(lambda: "publish" in begun)
+        await builder.end(builder.tasks)
+    assert begun == ["serve", "parse", "dbt-server", "build", "publish"]
     os.close(lock)

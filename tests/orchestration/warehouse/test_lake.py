@@ -13,6 +13,7 @@ from subprocess import PIPE, STDOUT
 import duckdb
 import pytest
 
+from benchmarks.cluster import requests
 from orchestration.config.places import LAKE
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
@@ -24,7 +25,7 @@ from orchestration.warehouse.writer import WriterBusyError
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.pipeline_home import MINUTE, T0, command_env, land_minutes, settings_for
 from tests.support.pipeline.warehouse import STAMPS, give_built
-from tests.support.servers.api_server import ROOT, until
+from tests.support.servers.api_server import ROOT, free_port, running, until
 from tests.support.servers.postgres_server import PASSWORD, Postgres
 from tests.support.servers.s3_server import BUCKET, S3Server, forget, use
 
@@ -126,6 +127,20 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
     assert served[0] == served[1]
     assert served[0]["series_market_1m"]
     assert any(name.startswith(f"{tmp_path.name}/lake/") for name in s3.names())
+
+    # A host that begins now gives the same bytes as the builder's own server.
+    other = replace(settings_for(tmp_path / "other"), warehouse=far.warehouse, lake_data=far.lake_data)
+    give_dbt(other)
+    assert publish(other, report=quiet) is not None
+    clock = T0 + 4 * MINUTE
+    with (
+        running(far.serving, free_port(), now_ms=clock) as one,
+        running(other.serving, free_port(), now_ms=clock) as two,
+    ):
+        for path in sorted(set(requests())):
+            first, second = one.get(path), two.get(path)
+            assert first.status == 200, first
+            assert (first.headers.get("etag"), first.body) == (second.headers.get("etag"), second.body), path
     forget()
 
 

@@ -10,12 +10,14 @@ COUNT := awk '/^Collecting/ { printf "\r  %3d fetched, now %-50s", ++n, $$2; ffl
 LOCK := pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate --no-strip-extras --quiet
 # What starts no process of the product, and one whole way: recorded with faults, landed, built, published, served.
-FAST := tests/product/test_outage.py tests/repository --ignore tests/repository/test_adding.py tests/sandbox \
-	tests/ingest/declaration tests/ingest/venues/test_binance.py \
-	tests/ingest/venues/test_bybit.py \
-	tests/orchestration/config tests/serve/endpoints tests/serve/queries tests/serve/http/test_cache.py \
-	tests/serve/http/test_compression.py tests/serve/http/test_responses.py tests/serve/mcp/test_jsonrpc.py \
-	tests/serve/contract --deselect tests/serve/contract/test_openapi.py::test_schemathesis_finds_nothing
+# Without the files and tests that take longest: each would be a tenth of it.
+FAST := tests/product/test_outage.py tests/repository tests/sandbox tests/ingest/declaration \
+	tests/ingest/venues/test_bybit.py tests/orchestration/config tests/serve/endpoints tests/serve/queries \
+	tests/serve/http/test_cache.py tests/serve/http/test_compression.py tests/serve/http/test_responses.py \
+	tests/serve/mcp/test_jsonrpc.py tests/serve/contract $(addprefix --ignore=tests/, repository/test_adding.py \
+	repository/test_notebooks.py repository/test_wheel.py sandbox/derived/test_wallets.py sandbox/test_server.py \
+	ingest/declaration/test_reduction.py serve/queries/test_file_minutes.py serve/endpoints/history/test_bulk.py) \
+	--deselect tests/serve/contract/test_openapi.py::test_schemathesis_finds_nothing
 .DEFAULT_GOAL := help
 # Bytecode is kept, whatever the caller's environment says: tests start hundreds of processes, each would compile ours.
 unexport PYTHONDONTWRITEBYTECODE
@@ -42,8 +44,7 @@ demo: .venv/installed
 up: .venv/installed
 	@$(BIN)/tidemark up
 
-# Tests wait for processes that they start and for moments: with one worker more than there are cores, 73 % of the CPU was
-# used, two more keep all of it busy.
+# Tests wait for processes that they start and for moments: two workers more than there are cores keep all of them busy.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 test: .venv/installed-dev

@@ -16,16 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from redis import Redis
 
-from benchmarks.product import TIDEMARK, free_port, some_address, table
+from benchmarks.product import TIDEMARK, free_ports, some_address, table
 from tests.support.servers.postgres_server import PASSWORD, postgres_server
 from tests.support.servers.redis_server import redis_server
 from tests.support.servers.s3_server import BUCKET, s3_server
@@ -54,7 +55,7 @@ class Host:
     folder: Path
     words: tuple[str, ...]
     env: dict[str, str]
-    port: int = field(default_factory=free_port)
+    port: int
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -73,11 +74,11 @@ class Host:
         return self.folder / f"{self.name}.log"
 
     def start(self) -> None:
-        """Start it, with the processes that it starts in a group of their own."""
+        """Start it."""
         own = {"TIDEMARK_HOME": str(self.home), "TIDEMARK_API_PORT": str(self.port)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [TIDEMARK, *self.words], env=os.environ | self.env | own, stdout=log, stderr=log, start_new_session=True
+                [TIDEMARK, *self.words], env=os.environ | self.env | own, stdout=log, stderr=log
             )
 
     def stop(self) -> None:
@@ -92,10 +93,23 @@ class Host:
     def kill(self) -> None:
         """End it and all that it started, as a machine that loses power."""
         if self.process:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            for pid in self.processes():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
+
+    def processes(self) -> list[int]:
+        """It and all that it started."""
+        assert self.process
+        below = defaultdict[int, list[int]](list)
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                below[int(stat.read_text().rpartition(")")[2].split()[1])].append(int(stat.parent.name))
+        found = [self.process.pid]
+        for pid in found:
+            found += below[pid]
+        return found
 
     def answers(self, paths: Iterable[str]) -> Iterator[Answer]:
         """The answers to these paths, each of another client, over one connection."""
@@ -177,7 +191,7 @@ def cluster(folder: Path, universe: str = "small") -> Iterator[Cluster]:
             (folder / name).mkdir(parents=True)
         redis = stack.enter_context(redis_server(folder / "redis"))
         s3 = stack.enter_context(s3_server(folder / "s3"))
-        exchanges_port = free_port()
+        exchanges_port, dagster_port, *ports = free_ports(7)
         env = s3.environ() | {
             "PGPASSWORD": PASSWORD,
             "TIDEMARK_WAREHOUSE": f"ducklake:postgres:host=127.0.0.1 port={postgres.port} "
@@ -188,19 +202,23 @@ def cluster(folder: Path, universe: str = "small") -> Iterator[Cluster]:
             "TIDEMARK_UNIVERSE": universe,
             "TIDEMARK_SANDBOX_PORT": str(exchanges_port),
             "TIDEMARK_VENUES_URL": f"http://127.0.0.1:{exchanges_port}",
-            "TIDEMARK_DAGSTER_PORT": str(free_port()),
+            "TIDEMARK_DAGSTER_PORT": str(dagster_port),
             # Rate limits are by client address: the comparison is made for many.
             "TIDEMARK_TRUSTED_PROXIES": "127.0.0.1",
         }
         host = {
-            name: Host(name, folder, words, env)
-            for name, words in {
-                "exchanges": ("sandbox", "--simulate"),
-                "recorder": ("record",),
-                "builder": ("up", "--no-record"),
-                "server-1": ("follow",),
-                "server-2": ("follow",),
-            }.items()
+            name: Host(name, folder, words, env, port)
+            for port, (name, words) in zip(
+                ports,
+                {
+                    "exchanges": ("sandbox", "--simulate"),
+                    "recorder": ("record",),
+                    "builder": ("up", "--no-record"),
+                    "server-1": ("follow",),
+                    "server-2": ("follow",),
+                }.items(),
+                strict=True,
+            )
         }
         for one in host.values():
             stack.callback(one.stop)
@@ -256,7 +274,7 @@ def prove(hosts: Cluster, begun: float) -> list[dict[str, str]]:
         f"ready after {back - killed:.1f} s, the edition of server-2 after {time.monotonic() - killed:.1f} s",
     )
     behind = hosts.await_edition(1, 60)
-    publisher = next(pid for pid in processes_of(two) if b"publish" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    publisher = next(pid for pid in two.processes() if b"publish" in Path(f"/proc/{pid}/cmdline").read_bytes())
     os.kill(publisher, signal.SIGSTOP)
     stopped = time.monotonic()
     try:
@@ -276,17 +294,6 @@ def prove(hosts: Cluster, begun: float) -> list[dict[str, str]]:
     until(two.is_ready, BACK_S, hosts.check)
     note("server-2 with the lake again", f"ready after {time.monotonic() - begun_again:.1f} s")
     return rows
-
-
-def processes_of(host: Host) -> list[int]:
-    """The processes of a host's group."""
-    assert host.process
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            if int(stat.read_text().rpartition(")")[2].split()[2]) == host.process.pid:
-                found.append(int(stat.parent.name))
-    return found
 
 
 def show(hosts: Cluster, begun: float) -> None:

@@ -20,6 +20,8 @@ UNIVERSES = ("small", "full")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
 MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+# A window's models wait for each other: more than these find little to do.
+MOST_MODELS = 4
 CONTAINER_CPU = Path("/sys/fs/cgroup/cpu.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
@@ -76,7 +78,8 @@ SETTINGS = (
     Setting(
         "TIDEMARK_BUILD_THREADS",
         "all cores",
-        "DuckDB's threads in a build, a publish and upkeep; quality checks have half.",
+        "DuckDB's threads in a build, a publish and upkeep; quality checks have half. A build has as many models at "
+        "once, at most four, and one in a lake.",
     ),
     Setting(
         "TIDEMARK_BUILD_MEMORY",
@@ -250,6 +253,11 @@ class Settings:
     def build_resources(self) -> Mapping[str, str | int]:
         """DuckDB's configuration for a connection to the warehouse: threads and memory."""
         return {"threads": self.build_threads, "memory_limit": self.build_memory}
+
+    @property
+    def models_at_once(self) -> int:
+        """How many models dbt builds at a time. A lake has one transaction for each, which conflict at its catalog."""
+        return 1 if places.is_lake(self.warehouse) else min(self.build_threads, MOST_MODELS)
 
     @property
     def quality_resources(self) -> Mapping[str, str | int]:

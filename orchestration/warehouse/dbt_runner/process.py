@@ -70,6 +70,8 @@ def start_dbt(
 ) -> subprocess.Popen[bytes]:
     """Start dbt on the project. Without `target` it uses the parsed project and does not rewrite the manifest."""
     command = [dbt_executable(), *arguments]
+    if arguments[0] == "build":
+        command += ["--threads", str(settings.models_at_once)]
     if target is None:
         # -S: reading site-packages would take longer than the rest of the client's start.
         client = [sys.executable, "-E", "-S", dbt_client.__file__, str(settings.dbt_target.parent)]

@@ -28,6 +28,14 @@ def test_defaults_are_the_documented_ones(tmp_path: Path, monkeypatch: pytest.Mo
         assert con.execute("select current_setting('threads')").fetchall() == [(settings.build_threads,)]
 
 
+@pytest.mark.parametrize(("threads", "models"), [("1", 1), ("2", 2), ("16", 4)])
+def test_a_build_has_as_many_models_at_once_as_threads(threads: str, models: int) -> None:
+    given = {"TIDEMARK_BUILD_THREADS": threads}
+    assert Settings.from_env(given).models_at_once == models
+    lake = Settings.from_env({**given, "TIDEMARK_WAREHOUSE": "ducklake:postgres:dbname=tidemark"})
+    assert lake.models_at_once == 1
+
+
 @pytest.mark.parametrize(
     ("quota", "cores"), [("max 100000", 8), ("400000 100000", 4), ("250000 100000", 3), ("10000 100000", 1), ("", 8)]
 )

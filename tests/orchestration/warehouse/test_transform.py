@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,9 @@ def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
     landed: Settings, undisturbed: Settings, tmp_path: Path
 ) -> None:
     assert build(undisturbed, report=quiet) is None
-    settings = ready_to_build(landed, tmp_path)
+    # With models side by side.
+    settings = replace(ready_to_build(landed, tmp_path), build_threads=2)
+    assert settings.models_at_once > undisturbed.models_at_once
     result = build(settings, max_minutes=2, report=quiet)
     assert result is not None
     assert [len(made.minutes) for made in result.builds] == [2, 2]

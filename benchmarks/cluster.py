@@ -17,11 +17,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 from redis import Redis
@@ -37,6 +37,8 @@ METRICS = ("price", "volume", "oi", "funding", "liquidations", "long-short", "ba
 COINS = ("BTC", "ETH", "SOL", "XRP", "DOGE")
 RANGES = ("1h&step=1m", "6h&step=5m", "24h&step=1h", "30d&step=1d")
 LISTS = ("markets", "gaps", "market-movers", "liquidations", "instruments", "xray", "spikes", "coin/BTC")
+
+T = TypeVar("T")
 
 
 class Answer(NamedTuple):
@@ -226,7 +228,7 @@ def cluster(folder: Path, universe: str = "small") -> Iterator[Cluster]:
         yield Cluster(host["recorder"], host["builder"], (host["server-1"], host["server-2"]), redis.client)
 
 
-def until(found: Any, seconds: float, check: Any = lambda: None) -> Any:
+def until(found: Callable[[], T], seconds: float, check: Callable[[], None] = lambda: None) -> T:
     """Wait until a function returns something; raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while not (value := found()):

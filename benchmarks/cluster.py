@@ -17,16 +17,17 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pytest
 from redis import Redis
 
 from benchmarks.product import TIDEMARK, free_ports, some_address, table
+from tests.support.servers.api_server import until
 from tests.support.servers.postgres_server import PASSWORD, postgres_server
 from tests.support.servers.redis_server import redis_server
 from tests.support.servers.s3_server import BUCKET, s3_server
@@ -37,8 +38,6 @@ METRICS = ("price", "volume", "oi", "funding", "liquidations", "long-short", "ba
 COINS = ("BTC", "ETH", "SOL", "XRP", "DOGE")
 RANGES = ("1h&step=1m", "6h&step=5m", "24h&step=1h", "30d&step=1d")
 LISTS = ("markets", "gaps", "market-movers", "liquidations", "instruments", "xray", "spikes", "coin/BTC")
-
-T = TypeVar("T")
 
 
 class Answer(NamedTuple):
@@ -113,23 +112,17 @@ class Host:
             found += below[pid]
         return found
 
-    def answers(self, paths: Iterable[str]) -> Iterator[Answer]:
-        """The answers to these paths, each of another client, over one connection."""
+    def get(self, path: str) -> Answer | None:
+        """The answer to a path, to a client of its own; None while it does not listen."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            for path in paths:
-                connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
-                response = connection.getresponse()
-                yield Answer(response.status, response.getheader("ETag"), response.read())
-        finally:
-            connection.close()
-
-    def get(self, path: str) -> Answer | None:
-        """The answer to one path; None while it does not listen."""
-        try:
-            return next(self.answers([path]))
+            connection.request("GET", path, headers={"X-Forwarded-For": some_address()})
+            response = connection.getresponse()
+            return Answer(response.status, response.getheader("ETag"), response.read())
         except (OSError, http.client.HTTPException):
             return None
+        finally:
+            connection.close()
 
     def edition(self) -> int:
         """The edition that it serves; 0 without one."""
@@ -159,9 +152,10 @@ class Cluster:
 
     def await_edition(self, at_least: int, seconds: float) -> int:
         """Wait until both servers serve the same edition, this one or a later one."""
-        return until(lambda: self._same(at_least), seconds, self.check)
+        return until(lambda: self._same(at_least), bool, seconds)
 
     def _same(self, at_least: int) -> int:
+        self.check()
         one, two = (server.edition() for server in self.servers)
         return one if one == two >= at_least else 0
 
@@ -228,17 +222,6 @@ def cluster(folder: Path, universe: str = "small") -> Iterator[Cluster]:
         yield Cluster(host["recorder"], host["builder"], (host["server-1"], host["server-2"]), redis.client)
 
 
-def until(found: Callable[[], T], seconds: float, check: Callable[[], None] = lambda: None) -> T:
-    """Wait until a function returns something; raises TimeoutError."""
-    deadline = time.monotonic() + seconds
-    while not (value := found()):
-        check()
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {seconds:.0f} s")
-        time.sleep(0.2)
-    return value
-
-
 def requests() -> list[str]:
     """A thousand requests: series of several metrics, coins and steps, and whole lists."""
     series = [
@@ -268,7 +251,7 @@ def prove(hosts: Cluster, begun: float) -> list[dict[str, str]]:
     one.kill()
     killed = time.monotonic()
     one.start()
-    until(one.is_ready, BACK_S, hosts.check)
+    until(one.is_ready, bool, BACK_S)
     back = time.monotonic()
     hosts.await_edition(1, BACK_S)
     note(
@@ -280,7 +263,7 @@ def prove(hosts: Cluster, begun: float) -> list[dict[str, str]]:
     os.kill(publisher, signal.SIGSTOP)
     stopped = time.monotonic()
     try:
-        until(lambda: not two.is_ready(), 600, hosts.check)
+        until(two.is_ready, lambda ready: not ready, 600)
         ready = two.get("/readyz")
         series = two.get("/api/series/price?base=BTC")
         if series is None or series.status != 200 or not one.is_ready():
@@ -293,7 +276,7 @@ def prove(hosts: Cluster, begun: float) -> list[dict[str, str]]:
     finally:
         os.kill(publisher, signal.SIGCONT)
     begun_again = time.monotonic()
-    until(two.is_ready, BACK_S, hosts.check)
+    until(two.is_ready, bool, BACK_S)
     note("server-2 with the lake again", f"ready after {time.monotonic() - begun_again:.1f} s")
     return rows
 

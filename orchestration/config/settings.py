@@ -256,7 +256,7 @@ class Settings:
 
     @property
     def models_at_once(self) -> int:
-        """How many models dbt builds at a time. A lake has one transaction for each, which conflict at its catalog."""
+        """How many models dbt builds at a time. One in a lake, whose catalog two at a time were not tried with."""
         return 1 if places.is_lake(self.warehouse) else min(self.build_threads, MOST_MODELS)
 
     @property

@@ -137,7 +137,6 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
         running(far.serving, free_port(), now_ms=clock) as one,
         running(other.serving, free_port(), now_ms=clock) as two,
     ):
-        answered = 0
         for path in sorted(set(requests())):
             first, second = one.get(path), two.get(path)
             assert (first.status, first.headers.get("etag"), first.body) == (
@@ -146,8 +145,7 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
                 second.body,
             ), path
             # Of two of the five coins the home has no market.
-            answered += first.status == 200
-        assert answered > 90
+            assert first.status == (404 if re.search("base=(XRP|DOGE)", path) else 200), first
     forget()
 
 

@@ -40,6 +40,8 @@ anti join (
     from {{ this }} as old
     join {{ fresh }} as n on {% for key in keys %}old.{{ key }} = n.{{ key }}{{ " and " if not loop.last }}{% endfor %}
     where case when old.source = n.source then old.tick_ms > n.tick_ms else old.source = 'recorded' end
+        -- Implied by it, and judged before the join: few stored rows of the past are better than any new one.
+        and (old.source = 'recorded' or old.tick_ms > (select min(tick_ms) from {{ fresh }}))
 ) as better on {% for key in keys %}new.{{ key }} = better.{{ key }}{{ " and " if not loop.last }}{% endfor %}
 {% endif %}
 {%- endmacro %}

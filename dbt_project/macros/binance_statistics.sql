@@ -78,18 +78,3 @@ from {{ read("recorded", fields) }}
 {% macro binance_metrics_instant() -%}
 if(params ->> '$.day' >= '2026-06-25', _label + period_ms, _label)
 {%- endmacro %}
-
-{#- A staging view of the archive's daily metrics: `fields` beside the symbol and the label, of rows that are lists of texts.
-    The line that begins with no digit is the header. -#}
-{% macro binance_metrics(fields) -%}
-{%- set fields = dict({"symbol": word("r[2]"), "_label": time_of_text("r[1]", "%Y-%m-%d %H:%M:%S", past=true)}, **fields) -%}
-{{ file_view('binance', 'metrics_history', fields, ["symbol", "_label"], symbol=none, period="5m") }}
-{%- endmacro %}
-
-{#- Long fractions from the ratios (long ÷ short) of the metrics, in this column. -#}
-{% macro binance_metrics_long_fractions(column) -%}
-{{ binance_metrics({
-    "t": binance_metrics_instant() ~ " - period_ms",
-    "long_fraction": number("nullif(r[" ~ column ~ "], '')", "fraction", "{0} / (1 + {0})"),
-}) }}
-{%- endmacro %}

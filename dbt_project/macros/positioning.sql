@@ -13,7 +13,7 @@
 {% macro ratio_tier(step, finer=none) %}
 {{ config(
     incremental_strategy="replace_keys", replace_keys=["market_id", "t"], replace_on="t",
-    triggers=endpoints_of(families()["staged_ratios"].kinds + families()["staged_oi_history"].kinds) + ["history_perp_bars"]
+    triggers=endpoints_of(families()["staged_ratios"].kinds + families()["staged_oi_history"].kinds + families()["staged_metrics"].kinds) + ["history_perp_bars"]
 ) }}
 {%- set facts, instruments, markets = ref("int_ratios"), ref("instruments"), ref("series_market_" ~ step) %}
 {%- set window = source("pipeline", "window_minutes") %}

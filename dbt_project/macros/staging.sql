@@ -10,9 +10,7 @@
             "spot_tickers", "perp_bars", "spot_bars", "liquidations", "long_short_accounts", "long_short_top_accounts",
             "long_short_top_positions", "taker_ratio", "open_interest_history", "order_books", "index_books", "index_components", "settlements",
             "option_tickers", "option_open_interest", "option_volumes", "option_instruments", "option_index",
-            "open_interest_files<metrics_history", "long_short_accounts_files<metrics_history",
-            "long_short_top_accounts_files<metrics_history", "long_short_top_positions_files<metrics_history",
-            "taker_ratio_files<metrics_history", "perp_bars_files<perp_minutes_history",
+            "metrics_files<metrics_history", "perp_bars_files<perp_minutes_history",
             "spot_bars_files<spot_minutes_history", "settlements_files<funding_history", "mark_bars_files<mark_minutes_history",
             "index_bars_files<index_minutes_history", "premium_bars_files<premium_minutes_history",
             "liquidations_files<liquidations_history"]),
@@ -172,8 +170,7 @@
             },
         },
         "staged_ratios": {
-            "kinds": ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio",
-                "long_short_accounts_files", "long_short_top_accounts_files", "long_short_top_positions_files", "taker_ratio_files"],
+            "kinds": ["long_short_accounts", "long_short_top_accounts", "long_short_top_positions", "taker_ratio"],
             "rare": true,
             "columns": {
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "long_fraction": "double", "taker_buy": "double",
@@ -207,6 +204,15 @@
             "columns": {
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "open_interest": "double",
                 "single_open_interest": "double", "open_contracts": "double", "open_interest_usd": "double",
+            },
+        },
+        "staged_metrics": {
+            "kinds": ["metrics_files"],
+            "rare": true,
+            "columns": {
+                "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "open_interest": "double", "open_contracts": "double",
+                "open_interest_usd": "double", "long_short_accounts": "double", "long_short_top_accounts": "double",
+                "long_short_top_positions": "double", "taker_ratio": "double",
             },
         },
         "staged_liquidation_sums": {

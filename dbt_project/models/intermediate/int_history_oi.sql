@@ -1,12 +1,21 @@
 -- Of two values for the same time the one that was recorded later counts.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'period_ms', 't'], replace_on='t',
-    triggers=endpoints_of(families()['staged_oi_history'].kinds)
+    triggers=endpoints_of(families()['staged_oi_history'].kinds + families()['staged_metrics'].kinds)
 ) }}
-with latest as (
+with staged as (
+    select * from {{ ref('staged_oi_history') }}
+    union all by name
+    select * from {{ ref('staged_metrics') }}
+),
+
+latest as (
     select *
-    from {{ ref('staged_oi_history') }}
-    where reject is null and {{ is_backfilled() }} and t <= tick_ms
+    from staged
+    where
+        reject is null and {{ is_backfilled() }} and t <= tick_ms
+        -- Each table has the rows of the last window with its kind, which need not be this one.
+        and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
     qualify row_number() over (partition by venue, symbol, period_ms, t order by tick_ms desc, requested_ms desc) = 1
 ),
 

@@ -1,27 +1,59 @@
 -- A recorded bucket takes precedence over a backfilled one; of equals, the one that was recorded last.
 {{ config(
     incremental_strategy='replace_keys', replace_keys=['market_id', 'kind', 'period_ms', 't'], replace_on='t',
-    triggers=endpoints_of(families()['staged_ratios'].kinds)
+    triggers=endpoints_of(families()['staged_ratios'].kinds + families()['staged_metrics'].kinds)
 ) }}
-with latest as (
+{%- set kinds = {
+    'long_short_accounts': 'accounts', 'long_short_top_accounts': 'top_acct', 'long_short_top_positions': 'top_pos', 'taker_ratio': 'taker_buy'
+} %}
+with answers as (
     select
-        *,
-        case replace(kind, '_files', '')
-            when 'long_short_accounts' then 'accounts' when 'long_short_top_accounts' then 'top_acct'
-            when 'long_short_top_positions' then 'top_pos' when 'taker_ratio' then 'taker_buy'
-        end as ratio,
+        * exclude (kind),
+        case kind {% for kind, ratio in kinds.items() %}when '{{ kind }}' then '{{ ratio }}' {% endfor %}end as kind,
         {{ source_of_endpoint() }} as source
     from {{ ref('staged_ratios') }}
-    where reject is null
+    -- Each staged table has the rows of the last window with its kind, which need not be this one.
+    where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+),
+
+-- A line of the metrics' files has the open interest at the end of a bucket, and the bucket's ratios. They are many: one
+-- line is chosen before it becomes a row for each ratio.
+lines as (
+    select *
+    from {{ ref('staged_metrics') }}
+    where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+    qualify row_number() over (partition by venue, symbol, period_ms, t order by tick_ms desc, requested_ms desc) = 1
+),
+
+files as (
+    {% for kind, ratio in kinds.items() -%}
+    select
+        venue, type, symbol, '{{ ratio }}' as kind, period_ms, t - period_ms as t, {{ kind }} as long_fraction, tick_ms, requested_ms,
+        {{ source_of_endpoint() }} as source
+    from lines
+    where {{ kind }} is not null
+    {% if not loop.last %}union all{% endif %}
+    {% endfor %}
+),
+
+latest as (
+    select *
+    from (
+        select * from answers
+        union all by name
+        select * from files semi join answers using (venue, symbol, kind, period_ms, t)
+    )
     qualify row_number() over (
-        partition by venue, symbol, ratio, period_ms, t order by source = 'recorded' desc, tick_ms desc, requested_ms desc
+        partition by venue, symbol, kind, period_ms, t order by source = 'recorded' desc, tick_ms desc, requested_ms desc
     ) = 1
+    union all by name
+    select * from files anti join answers using (venue, symbol, kind, period_ms, t)
 ),
 
 identified as (
     select
         i.market_id,
-        r.ratio as kind,
+        r.kind,
         r.period_ms,
         r.t,
         r.venue,

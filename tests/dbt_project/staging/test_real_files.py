@@ -63,12 +63,13 @@ def _coin_metrics(line: Line) -> dict[str, Any]:
     instant = datetime.fromisoformat(line[0]).replace(tzinfo=UTC) + timedelta(minutes=5)
     contracts, coins = float(line[2]), float(line[3])
     assert 63_000 < 100 * contracts / coins < 65_000
-    return {"t": int(instant.timestamp()) * 1000, "open_contracts": contracts, "open_interest": coins}
-
-
-def _top_accounts(line: Line) -> dict[str, Any]:
-    label = datetime.fromisoformat(line[0]).replace(tzinfo=UTC)
-    return {"t": int(label.timestamp()) * 1000, "long_fraction": float(line[4]) / (1 + float(line[4]))}
+    return {
+        "t": int(instant.timestamp()) * 1000,
+        "open_contracts": contracts,
+        "open_interest": coins,
+        "long_short_accounts": None,
+        "long_short_top_accounts": float(line[4]) / (1 + float(line[4])),
+    }
 
 
 def _liquidation(line: Line) -> dict[str, Any]:
@@ -170,10 +171,7 @@ SAMPLES = [
     Sample(
         "binance/cm-klines_BTCUSD_PERP_8h_2026-07-29.csv", "perp_minutes_history", "BTCUSD_PERP", "perp_bars", _coin_bar
     ),
-    *(
-        Sample("binance/cm-metrics_BTCUSD_PERP_2026-07-29.csv", "metrics_history", "BTCUSD_PERP", view, expected)
-        for view, expected in (("open_interest", _coin_metrics), ("long_short_top_accounts", _top_accounts))
-    ),
+    Sample("binance/cm-metrics_BTCUSD_PERP_2026-07-29.csv", "metrics_history", "BTCUSD_PERP", "metrics", _coin_metrics),
     *(
         Sample(
             f"binance/um-{name}Klines_BTCUSDT_8h_2026-07-28.csv",

@@ -229,8 +229,7 @@ def test_the_views_read_files_at_the_instants_that_they_mean(archived: Archived,
     assert world is not None
     row = world.universe.row["binance", "perp", "BTCUSDT"]
     held = warehouse.rows(
-        "select distinct t, open_interest, reject from stg_binance__open_interest_files where symbol = 'BTCUSDT' "
-        "order by t"
+        "select distinct t, open_interest, reject from stg_binance__metrics_files where symbol = 'BTCUSDT' order by t"
     )
     assert len(held) >= 288
     assert {reject for *_, reject in held} == {None}
@@ -239,8 +238,8 @@ def test_the_views_read_files_at_the_instants_that_they_mean(archived: Archived,
     assert [value for _, value, _ in held] == pytest.approx(size.tolist())
     for kind in ("accounts", "top_accounts", "top_positions"):
         rows = warehouse.rows(
-            f"select distinct t, long_fraction from stg_binance__long_short_{kind}_files "
-            "where symbol = 'BTCUSDT' order by t"
+            f"select distinct t - period_ms, long_short_{kind} from stg_binance__metrics_files "
+            "where symbol = 'BTCUSDT' order by 1"
         )
         starts = np.array([t // 60_000 for t, _ in rows])
         longs = np.rint(long_of_late(world, row, kind, starts) * 1e4) / 1e4
@@ -310,13 +309,15 @@ def test_minutes_and_settlements_of_files_are_those_of_the_market(
         rounded = 0.51 if number > 1 else 0.0
         assert [one[number] for one in found] == pytest.approx(column[0].tolist(), rel=1e-6, abs=rounded)
     held = warehouse.rows(
-        "select t, open_interest, open_contracts, open_interest_usd, reject from stg_binance__open_interest_files"
+        "select t, open_interest, open_contracts, open_interest_usd, reject from stg_binance__metrics_files"
     )
     size = open_interest(world.market, np.array([row]), np.array([at // 60_000 for at, *_ in held]))[0]
     assert [one[1] for one in held] == pytest.approx(size.tolist())
     assert {one[3:] for one in held} == {(None, None)}
     assert 1e4 < held[0][2] * usd / held[0][1] < 1e6, "the price of a bitcoin"
-    assert warehouse.rows("select count(*) from stg_binance__long_short_accounts_files where reject is null") == [(0,)]
+    assert warehouse.rows(
+        "select count(long_short_accounts), count(long_short_top_accounts) > 0 from stg_binance__metrics_files"
+    ) == [(0, True)]
 
 
 def test_old_liquidations_are_a_sample_of_the_markets(
@@ -597,11 +598,11 @@ def test_real_files_are_read(name: str, archives: Path, tmp_path: Path) -> None:
     warehouse.build([response(minute, "binance", "metrics_history", body, key=symbol, params=params)], "raw_window")
     instant = int(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp()) * 1000
     rows = warehouse.rows(
-        "select t, symbol, open_interest, open_interest_usd, reject from stg_binance__open_interest_files order by t"
+        "select t, symbol, open_interest, open_interest_usd, reject from stg_binance__metrics_files order by t"
     )
     assert rows[0] == (instant, symbol, pytest.approx(held), pytest.approx(usd), None)
     assert len(rows) == count
     kinds = ("long_short_top_accounts", "long_short_top_positions", "long_short_accounts", "taker_ratio")
     for kind, ratio in zip(kinds, ratios, strict=True):
-        [first, *_] = warehouse.rows(f"select t, long_fraction from stg_binance__{kind}_files order by t")
+        [first, *_] = warehouse.rows(f"select t - period_ms, {kind} from stg_binance__metrics_files order by t")
         assert first == (instant - 300_000, pytest.approx(float(ratio) / (1 + float(ratio))))

@@ -33,9 +33,7 @@ LONGEST_S = 3600
 STAGING = MACRO.parents[1] / "models" / "staging"
 HOUR = 60 * MINUTE
 NOW = NOW_MS // MINUTE
-FILES = {"open_interest_files", "long_short_accounts_files", "long_short_top_accounts_files",
-         "long_short_top_positions_files", "taker_ratio_files", "mark_bars_files", "index_bars_files",
-         "premium_bars_files", "liquidations_files"}  # fmt: skip
+FILES = {"metrics_files", "mark_bars_files", "index_bars_files", "premium_bars_files", "liquidations_files"}
 BAR_FILES = {"perp_bars_files", "spot_bars_files", "settlements_files"}
 EMPTY = {"binance": {"open_interest_history"} | FILES | BAR_FILES, "bybit": {"open_interest_history"},
          "hyperliquid": {"liquidation_fills", "open_interest_files"}, "gate": BAR_FILES,

@@ -1,0 +1,1 @@
+{{ staged_rows('staged_metrics') }}

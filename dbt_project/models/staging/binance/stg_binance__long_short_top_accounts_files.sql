@@ -1,1 +1,0 @@
-{{ binance_metrics_long_fractions(5) }}

@@ -91,6 +91,11 @@ class Bytes:
         return f"more than {self.limit >> 20} MB were sent in this minute"
 
 
+def until_next_minute_s(at_ms: int) -> float:
+    """Seconds from a time (UTC epoch ms) until the next minute of the clock, in which bytes are taken again."""
+    return (60_000 - at_ms % 60_000) / 1000
+
+
 PROBE_MS = 60_000
 """After a pause that was cut, others wait this long for the one request that asks whether it is over."""
 

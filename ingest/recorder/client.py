@@ -17,7 +17,7 @@ from ingest.declaration.endpoint import Endpoint, Request
 from ingest.declaration.reduction import Reduction
 from ingest.declaration.venue import Venue, url_of
 from ingest.landing.rows import Row, canonical
-from ingest.recorder.budget import Bans, Budget, Bytes
+from ingest.recorder.budget import Bans, Budget, Bytes, until_next_minute_s
 from ingest.recorder.clock import as_text, now_ms
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,12 @@ class Client:
                 await asyncio.sleep(pause_s)
                 continue
             if self.bytes.spent(now_ms()):
-                return not_asked(str(self.bytes))
+                pause_s = until_next_minute_s(now_ms())
+                if loop.time() + pause_s >= deadline:
+                    return not_asked(str(self.bytes))
+                hold()
+                await asyncio.sleep(pause_s)
+                continue
             if not budget.has_room(weight):
                 hold()
             if not await budget.take(weight, deadline):
@@ -189,6 +194,10 @@ class Client:
             return Attempt(None, requested_ms, None, f"no answer within {timeout_s:.1f} s", None, again=True)
         except TooLong as error:
             return Attempt(response.status, requested_ms, now_ms(), str(error), None, again=False)
+        except TooMuch as error:
+            received_ms = now_ms()
+            pause_s = until_next_minute_s(received_ms)
+            return Attempt(response.status, requested_ms, received_ms, str(error), None, again=True, pause_s=pause_s)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Attempt(None, requested_ms, None, f"{type(error).__name__}: {error}", None, again=True)
         try:
@@ -205,14 +214,15 @@ class Client:
             return Attempt(response.status, requested_ms, now_ms(), repr(fault), None, again=False)
 
     async def _whole(self, response: aiohttp.ClientResponse, reduction: Reduction | None) -> bytes:
-        """The bytes of the body, or of its reduction; TooLong for more than BODY_LIMIT, or than the minute's."""
+        """The bytes of the body, or of its reduction; TooLong for more than BODY_LIMIT, TooMuch for more than the
+        minute's."""
         chunks, size = [], 0
         async for chunk in response.content.iter_any():
             size += len(chunk)
             if size > BODY_LIMIT:
                 raise TooLong(f"the body is longer than {BODY_LIMIT >> 20} MB")
             if self.bytes.take(len(chunk), now_ms()):
-                raise TooLong(str(self.bytes))
+                raise TooMuch(str(self.bytes))
             if reduction:
                 reduction.feed(chunk)
             else:
@@ -258,7 +268,11 @@ class Client:
 
 
 class TooLong(Exception):
-    """A body, or all bodies of a minute together, are longer than what is taken."""
+    """A body is longer than what is taken."""
+
+
+class TooMuch(Exception):
+    """All bodies of a minute together are longer than what is taken."""
 
 
 def _retry_after(headers: Mapping[str, str], received_ms: int) -> float:

@@ -13,6 +13,7 @@ from aiohttp import web
 from ingest.declaration.endpoint import Endpoint, Pool, Request
 from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
+from ingest.recorder.budget import until_next_minute_s
 from ingest.recorder.client import LONGEST_BAN_S, LONGEST_WAIT_S, Client
 from ingest.recorder.clock import now_ms
 from ingest.venues.bybit import BYBIT
@@ -248,6 +249,33 @@ def test_the_bodies_of_a_minute_have_a_limit_together(monkeypatch: pytest.Monkey
     ]
     assert rows[1].body is None
     assert len(server.seen) == 2
+
+
+def test_requests_that_have_the_time_wait_for_the_next_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the past: more lists of files come in a minute than are taken. The recorder's end with their minute."""
+    monkeypatch.setattr("ingest.recorder.client.MINUTE_LIMIT", 3 << 20)
+
+    clock = [now_ms()]
+
+    def next_minute_s(at_ms: int) -> float:
+        clock[0] = at_ms - at_ms % 60_000 + 60_000
+        return 0.01
+
+    monkeypatch.setattr("ingest.recorder.client.now_ms", lambda: clock[0])
+    monkeypatch.setattr("ingest.recorder.client.until_next_minute_s", next_minute_s)
+
+    async def work(client: Client, server: Server) -> Any:
+        return [await fetch(client, 30, n=n) for n in range(3)]
+
+    rows, server = run(lambda *_: web.Response(body=b'"' + b"a" * (2 << 20) + b'"'), work)
+    assert [(row.status, row.error, len(row.body or "")) for row in rows] == [(200, None, (2 << 20) + 2)] * 3
+    assert [row.requested_ms // 60_000 - rows[0].requested_ms // 60_000 for row in rows] == [0, 1, 2]
+    assert [row.attempts for row in rows] == [1, 2, 2]
+    assert len(server.seen) == 5
+
+
+def test_the_end_of_a_minute() -> None:
+    assert [until_next_minute_s(at_ms) for at_ms in (60_000, 60_001, 119_999)] == [60.0, 59.999, 0.001]
 
 
 def test_a_body_that_is_too_long_is_an_error_and_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:

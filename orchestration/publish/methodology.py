@@ -1,9 +1,8 @@
 """How the served numbers are made, as tables of the replica: every model with its lineage and the SQL that dbt ran,
 the exchanges' documents, every test with its last result, and what each resource of the API reads.
 
-dbt leaves the SQL of each model that it runs beside the manifest. A minute's build leaves most of it as it was: only
-the tables that hold the window's rows have other SQL (the files to read, the kinds that arrived), and only what differs
-from the replica is written.
+The SQL and the results are in the warehouse (orchestration/warehouse/compiled.py), so that each host that publishes
+from it says the same; only what differs from the replica is written.
 """
 
 import hashlib
@@ -32,8 +31,6 @@ create table if not exists methodology_state (part varchar primary key, state va
 """
 # Models whose SQL differs from minute to minute, because it names the files and the kinds of the window.
 OF_WINDOW = ("raw_window", "staged_")
-# Where the landing lies on this host is nobody's business; the name of the file is.
-FOLDER = re.compile(r"'[^'\n]*/(?=responses/)")
 STREAMED = "wss"
 COLUMN = re.compile(r'"(\w+)\\*":')
 FIELD = re.compile(r"\br\.(\w+)")
@@ -49,8 +46,13 @@ def copy_methodology(con: duckdb.DuckDBPyConnection, manifest: Path) -> None:
         _write(con, "tests", project, list(_tests(content)))
         _write(con, "resources", project, list(_resources(content)))
         _write(con, "models", project, [_model(node) for node in _models(content)])
-    stable, of_window = _compiled(manifest.parent / "compiled")
-    for part, found in (("sql", stable), ("window_sql", of_window), ("results", _results(con))):
+    compiled = _stored(con, "compiled", "model, sql")
+    stored = {
+        "sql": [row for row in compiled if not row[0].startswith(OF_WINDOW)],
+        "window_sql": [row for row in compiled if row[0].startswith(OF_WINDOW)],
+        "results": _stored(con, "test_results", "test, status, failures, message, tested_ms"),
+    }
+    for part, found in stored.items():
         if known.get(part) != (state := _digest(found)):
             _write(con, part, state, found)
 
@@ -71,14 +73,12 @@ def _literal(value: str | int | list[str] | None) -> str:
     return f"[{literals(*value)}]::varchar[]" if isinstance(value, list) else literals(value)
 
 
-def _results(con: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    """The last result of each test, from the warehouse; none before a build of this version has made the table."""
+def _stored(con: duckdb.DuckDBPyConnection, table: str, columns: str) -> list[tuple[Any, ...]]:
+    """Columns of a table of the pipeline, by the first; no row before a build of this version has made it."""
     tables = "duckdb_tables() where database_name = 'warehouse' and schema_name = 'pipeline'"
-    if not con.execute(f"select 1 from {tables} and table_name = 'test_results'").fetchone():
+    if not con.execute(f"select 1 from {tables} and table_name = '{table}'").fetchone():
         return []
-    return con.execute(
-        "select test, status, failures, message, tested_ms from warehouse.pipeline.test_results order by test"
-    ).fetchall()
+    return con.execute(f"select {columns} from warehouse.pipeline.{table} order by 1").fetchall()
 
 
 def _models(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -149,13 +149,3 @@ def _tests(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
             models = [_name(parent) for parent in node["depends_on"]["nodes"]]
             description = (node["description"] or "").strip()
             yield node["name"], node["resource_type"], models, node.get("column_name"), description
-
-
-def _compiled(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Name and SQL of each model that dbt has run: those whose SQL lasts, and those of the window."""
-    files = (file for kind in ("sql", "py") for file in folder.glob(f"*/models/**/*.{kind}"))
-    # The SQL of a table's tests lies in a folder that is named after the yml.
-    found = sorted((file.stem, file) for file in files if file.parent.suffix != ".yml")
-    texts: list[tuple[Any, ...]] = [(name, FOLDER.sub("'", file.read_text())) for name, file in found]
-    of_window = [one for one in texts if one[0].startswith(OF_WINDOW)]
-    return [one for one in texts if not one[0].startswith(OF_WINDOW)], of_window

@@ -16,6 +16,7 @@ from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.backfill_state import is_fetching, is_running
+from orchestration.warehouse.compiled import note_compiled
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
@@ -144,6 +145,7 @@ def windows_to_build(
         with open_warehouse(settings, checkpoint=False) as con:
             history = "landed" if any(map(is_history, endpoints)) and AFTER_HISTORY not in triggers else "none"
             state = {"project": project, "seeds": seeds, "history": history, "version": this_version()}
+            note_compiled(con, settings.dbt_target / "compiled")
             opened.build = close_window(con, window, state)
             forget_retried(con, window)
             more = window.more or bool(minutes_to_retry(con, project, 1))

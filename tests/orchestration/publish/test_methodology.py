@@ -4,6 +4,8 @@ from pathlib import Path
 
 import duckdb
 
+from orchestration.warehouse.compiled import note_compiled
+from orchestration.warehouse.watermark import prepare
 from tests.support.pipeline.marts import T0, MartWarehouse, rows, served
 
 MINUTE = 60_000
@@ -12,16 +14,19 @@ TESTED = "select test, status, failures from methodology_results"
 
 
 def ran(warehouse: MartWarehouse, model: str, sql: str) -> None:
-    """dbt leaves the SQL of a model that it ran beside the manifest."""
-    file = warehouse.manifest.parent / "compiled/tidemark/models/marts" / f"{model}.sql"
+    """The pipeline notes the SQL of a model that dbt ran."""
+    folder = warehouse.manifest.parent / "compiled"
+    file = folder / "tidemark/models/marts" / f"{model}.sql"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(sql)
+    with duckdb.connect(warehouse.path) as con:
+        prepare(con)
+        note_compiled(con, folder)
 
 
 def test_an_edition_has_the_sql_and_the_test_results_of_its_build(few: MartWarehouse) -> None:
     ran(few, "series_base_1h", "select 1")
     ran(few, "raw_window", "from read_parquet(['/data/landing/responses/2026-03-04/1.2.parquet'])")
-    ran(few, "_series.yml/unique_key_series_base_1h", "a test's SQL")
     assert few.publish()
     window = "from read_parquet(['responses/2026-03-04/1.2.parquet'])"
     assert rows(served(few), SQL) == [("raw_window", window), ("series_base_1h", "select 1")]
@@ -52,5 +57,6 @@ def test_a_warehouse_without_results_is_published(few: MartWarehouse, tmp_path: 
     """The table comes with the next build."""
     with duckdb.connect(few.path) as con:
         con.execute("drop table pipeline.test_results")
+        con.execute("drop table if exists pipeline.compiled")
     assert few.publish()
     assert rows(served(few), TESTED) == []

@@ -212,7 +212,7 @@
             "columns": {
                 "symbol": "varchar", "t": "bigint", "period_ms": "bigint", "open_interest": "double", "open_contracts": "double",
                 "open_interest_usd": "double", "long_short_accounts": "double", "long_short_top_accounts": "double",
-                "long_short_top_positions": "double", "taker_ratio": "double",
+                "long_short_top_positions": "double",
             },
         },
         "staged_liquidation_sums": {

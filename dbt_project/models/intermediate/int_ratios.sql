@@ -6,54 +6,23 @@
 {%- set kinds = {
     'long_short_accounts': 'accounts', 'long_short_top_accounts': 'top_acct', 'long_short_top_positions': 'top_pos', 'taker_ratio': 'taker_buy'
 } %}
-with answers as (
+{#- Each staged table has the rows of the last window with its kind, which need not be this one. -#}
+{%- set of_window = "reject is null and tick_ms in (select w.tick_ms from " ~ source('pipeline', 'window_minutes') ~ " as w)" %}
+{%- set preferred = "source = 'recorded' desc, tick_ms desc, requested_ms desc" %}
+with latest as (
     select
-        * exclude (kind),
-        case kind {% for kind, ratio in kinds.items() %}when '{{ kind }}' then '{{ ratio }}' {% endfor %}end as kind,
+        *,
+        case kind {% for kind, ratio in kinds.items() %}when '{{ kind }}' then '{{ ratio }}' {% endfor %}end as ratio,
         {{ source_of_endpoint() }} as source
     from {{ ref('staged_ratios') }}
-    -- Each staged table has the rows of the last window with its kind, which need not be this one.
-    where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
-),
-
--- A line of the metrics' files has the open interest at the end of a bucket, and the bucket's ratios. They are many: one
--- line is chosen before it becomes a row for each ratio.
-lines as (
-    select *
-    from {{ ref('staged_metrics') }}
-    where reject is null and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
-    qualify row_number() over (partition by venue, symbol, period_ms, t order by tick_ms desc, requested_ms desc) = 1
-),
-
-files as (
-    {% for kind, ratio in kinds.items() -%}
-    select
-        venue, type, symbol, '{{ ratio }}' as kind, period_ms, t - period_ms as t, {{ kind }} as long_fraction, tick_ms, requested_ms,
-        {{ source_of_endpoint() }} as source
-    from lines
-    where {{ kind }} is not null
-    {% if not loop.last %}union all{% endif %}
-    {% endfor %}
-),
-
-latest as (
-    select *
-    from (
-        select * from answers
-        union all by name
-        select * from files semi join answers using (venue, symbol, kind, period_ms, t)
-    )
-    qualify row_number() over (
-        partition by venue, symbol, kind, period_ms, t order by source = 'recorded' desc, tick_ms desc, requested_ms desc
-    ) = 1
-    union all by name
-    select * from files anti join answers using (venue, symbol, kind, period_ms, t)
+    where {{ of_window }}
+    qualify row_number() over (partition by venue, symbol, ratio, period_ms, t order by {{ preferred }}) = 1
 ),
 
 identified as (
     select
         i.market_id,
-        r.kind,
+        r.ratio as kind,
         r.period_ms,
         r.t,
         r.venue,
@@ -73,6 +42,7 @@ identified as (
         {% endfor %}
         r.source,
         r.tick_ms,
+        r.requested_ms,
         r.t + r.period_ms - 60000 as minute_ms
     from latest as r
     join {{ ref('instruments') }} as i on r.venue = i.venue and r.type = i.type and r.symbol = i.symbol
@@ -86,14 +56,51 @@ prices as (
     where minute_ms in (select minute_ms from identified where source = 'recorded' and taker_buy_base is not null)
 ),
 
-converted as materialized (
+answers as materialized (
     select
         s.market_id, s.kind, s.period_ms, s.t, s.venue, s.symbol, s.base, s.long_fraction, s.taker_buy_base, s.taker_sell_base,
         coalesce(s.taker_buy_quoted_usd, s.taker_buy_base * p.price) as taker_buy_usd,
         coalesce(s.taker_sell_quoted_usd, s.taker_sell_base * p.price) as taker_sell_usd,
-        s.source, s.tick_ms
+        s.source, s.tick_ms, s.requested_ms
     from identified as s
     left join prices as p on s.market_id = p.market_id and s.minute_ms = p.minute_ms
+),
+
+-- A line of the metrics' files has the open interest at the end of a bucket, and the bucket's ratios of accounts. Lines are many:
+-- what a line needs is done before it becomes a row for each ratio.
+lines as (
+    select
+        i.market_id, l.period_ms, l.t - l.period_ms as t, l.venue, l.symbol, i.base, l.tick_ms, l.requested_ms,
+        l.long_short_accounts, l.long_short_top_accounts, l.long_short_top_positions, l.source
+    from (
+        select *, {{ source_of_endpoint() }} as source
+        from {{ ref('staged_metrics') }}
+        where {{ of_window }}
+        qualify row_number() over (partition by venue, symbol, period_ms, t order by {{ preferred }}) = 1
+    ) as l
+    join {{ ref('instruments') }} as i on l.venue = i.venue and l.type = i.type and l.symbol = i.symbol
+),
+
+files as (
+    {% for kind, ratio in kinds.items() if kind in families()['staged_metrics'].columns -%}
+    select
+        market_id, '{{ ratio }}' as kind, period_ms, t, venue, symbol, base, {{ kind }} as long_fraction, source, tick_ms, requested_ms
+    from lines
+    where {{ kind }} is not null
+    {% if not loop.last %}union all{% endif %}
+    {% endfor %}
+),
+
+newest as materialized (
+    select * exclude (requested_ms)
+    from (
+        select * from answers
+        union all by name
+        select * from files semi join answers using (market_id, kind, period_ms, t)
+    )
+    qualify row_number() over (partition by market_id, kind, period_ms, t order by {{ preferred }}) = 1
+    union all by name
+    select * exclude (requested_ms) from files anti join answers using (market_id, kind, period_ms, t)
 )
 
-{{ newest_versions('converted', ['market_id', 'kind', 'period_ms', 't']) }}
+{{ newest_versions('newest', ['market_id', 'kind', 'period_ms', 't']) }}

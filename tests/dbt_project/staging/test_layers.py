@@ -84,7 +84,12 @@ OTHER: dict[str, dict[str, str]] = {
     },
 }
 # Columns of staging views that are for analysts only: no model reads them.
-BESIDE = {"option_open_interest": {"open_contracts": "double"}, "option_index": {"ts": "bigint"}}
+BESIDE = {
+    "option_open_interest": {"open_contracts": "double"},
+    "option_index": {"ts": "bigint"},
+    # Takers' share without their sizes, which are what is served.
+    "metrics_files": {"taker_ratio": "double"},
+}
 UNIT = re.compile(
     r"\bms\b|\bUSD\b|dollar|quote|price|fraction|contracts?\b|coins?\b|units?\b|hours?|percent|decimal|KRW|years?\b"
 )

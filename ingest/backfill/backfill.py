@@ -34,6 +34,7 @@ from ingest.backfill.files import (
     version_of,
     without_covered,
 )
+from ingest.backfill.loads import Loads, Served
 from ingest.backfill.progress import BackfillState, Estimate
 from ingest.backfill.signing import Sign, signer
 from ingest.backfill.wanted import Wanted
@@ -78,6 +79,7 @@ class Pace:
                 minute's build has begun
     load_bytes  the most bytes of bodies in one load, and so in one minute, each as often as its `cost` says: a build
                 takes whole minutes
+    late_ms     ms from an edition's newest data to its publication; after longer ones loads are smaller (`Loads`)
     answer_s    seconds that one request may wait for the end of a ban and for its response, in addition to one window
                 of its rate limit
     again_s     pauses in seconds before the retries of failed requests
@@ -87,12 +89,14 @@ class Pace:
     land_ms: int = 1_000
     built_ms: int = 25_000
     load_bytes: int = 48 * 2**20
+    late_ms: int = 30_000
     answer_s: float = 180.0
     again_s: tuple[float, ...] = (30.0, 300.0)
 
 
 class Backfill:
-    """One run: a task per rate limit, and one that lands the rows."""
+    """One run: a task per rate limit, and one that lands the rows. `served` says what is published from the landing, if
+    anything is: then a load waits until the one before is served, so that the minute stays fresh on any machine."""
 
     def __init__(
         self,
@@ -103,6 +107,7 @@ class Backfill:
         *,
         venues: Sequence[Venue] = VENUES,
         pace: Pace | None = None,
+        served: Callable[[], Served | None] = lambda: None,
     ) -> None:
         self.wanted = wanted
         self.pace = pace or Pace()
@@ -119,6 +124,8 @@ class Backfill:
         self._found = set[str]()
         self._local = Folder(wanted.folder) if wanted.folder else None
         self._signers = dict[str | None, Sign]()
+        self._served = served
+        self._loads = Loads(self.pace.load_bytes, self.pace.late_ms)
         self._unlanded = 0
         self._room = asyncio.Event()
         self._room.set()
@@ -286,7 +293,7 @@ class Backfill:
         size = cost * len(row.body or "")
         await self._room.wait()
         # Of all that wait for the next load, each looks again: those before it have taken some of its room.
-        while self._unlanded and self._unlanded + size > self.pace.load_bytes:
+        while self._unlanded and self._unlanded + size > self._loads.size:
             self._room.clear()
             await self._room.wait()
         self.outbox.put(row)
@@ -515,7 +522,8 @@ class Backfill:
         while True:
             late_ms = (now_ms() - self.pace.land_ms) % self.pace.minute_ms
             await asyncio.sleep((self.pace.minute_ms - late_ms) / 1000)
-            await self._land()
+            if not self._loads.must_wait(self._served(), now_ms()):
+                await self._land()
 
     async def _land(self) -> None:
         if self.wanted.dry_run:
@@ -534,6 +542,8 @@ class Backfill:
             return
         # Rows that arrived meanwhile belong to the next load.
         self._unlanded -= waiting
+        if waiting:
+            self._loads.note_landed(now_ms())
         self._room.set()
 
     def _whole_days(self) -> dict[str, list[tuple[str, str]]]:
@@ -570,12 +580,13 @@ async def backfill(
     report_estimate: Callable[[str], None] | None = None,
     report_share: Callable[[float], None] | None = None,
     state_copy: Path | None = None,
+    served: Callable[[], Served | None] = lambda: None,
 ) -> BackfillState:
     """Fetch into `home` (the backfill's folder) and land into `landing`, until all is there or SIGTERM or SIGINT.
 
     `report_error` receives each failed request as it happens, `report_estimate` what is missing of each kind before it
-    is fetched, and `report_share` how much of all is there; `state_copy` is a second file for the state. RecorderBusy
-    if another backfill works in the folder, unless this one is an estimate.
+    is fetched, and `report_share` how much of all is there; `state_copy` is a second file for the state; `served` as in
+    `Backfill`. RecorderBusy if another backfill works in the folder, unless this one is an estimate.
     """
     with nullcontext() if wanted.dry_run else lock(home, "backfill"):
         stop = asyncio.Event()
@@ -583,7 +594,7 @@ async def backfill(
         with suppress(RuntimeError, ValueError):  # a thread (Dagster's) can handle no signals
             for name in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(name, stop.set)
-        run = Backfill(home, landing, venues_url, wanted, venues=venues, pace=pace)
+        run = Backfill(home, landing, venues_url, wanted, venues=venues, pace=pace, served=served)
         run.state.report_error, run.state.report_estimate = report_error, report_estimate
         run.state.report_share, run.state.copy = report_share, state_copy
         return await run.run(stop)

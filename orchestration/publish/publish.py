@@ -58,6 +58,7 @@ class _Source:
     """What to publish: the warehouse's newest build, and the columns and row order of the replica's tables."""
 
     build_id: int
+    started_ms: int
     finished_ms: int
     as_of_ms: int
     recorded_since_ms: int | None
@@ -132,7 +133,7 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | Non
             "the last build did not finish, so the warehouse is between two states: run the build again"
         )
     newest = con.execute(
-        "select build_id, finished_ms, as_of_ms, (select min(min_tick_ms) from pipeline.loads) "
+        "select build_id, started_ms, finished_ms, as_of_ms, (select min(min_tick_ms) from pipeline.loads) "
         "from pipeline.builds order by build_id desc limit 1"
     ).fetchone()
     if newest is None:
@@ -143,9 +144,9 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | Non
         raise PipelineError(
             f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
         )
-    build_id, finished_ms, as_of_ms, since_ms = newest
+    build_id, started_ms, finished_ms, as_of_ms, since_ms = newest
     layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
-    return _Source(build_id, finished_ms, as_of_ms, since_ms, layout, closed)
+    return _Source(build_id, started_ms, finished_ms, as_of_ms, since_ms, layout, closed)
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -274,6 +275,7 @@ def _fill(
         recorded_since_ms=source.recorded_since_ms,
         build_id=source.build_id,
         replica=name,
+        started_ms=source.started_ms,
     )
     con.execute(replica.STATE + clustering.STATE + methodology.STATE)
     if state is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.backfill.backfill import backfill
+from ingest.backfill.loads import Served
 from ingest.backfill.progress import ALONE, BackfillState, minutes
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.venue import Venue
@@ -17,6 +18,7 @@ from ingest.recorder.clock import now_ms
 from ingest.recorder.state import RecorderBusy
 from ingest.venues import VENUES
 from orchestration.config.settings import Settings
+from orchestration.publish.edition import read_current
 
 
 class WrongRequest(ValueError):
@@ -115,8 +117,17 @@ def fetch(
         report_estimate=estimate,
         report_share=share,
         state_copy=settings.backfill_status,
+        served=lambda: _served(settings),
     )
     return asyncio.run(work)
+
+
+def _served(settings: Settings) -> Served | None:
+    """The edition that this host has published, if it has and the edition says when its build began."""
+    current = read_current(settings.serving)
+    if current is None or current.get("started_ms") is None:
+        return None
+    return Served(current["started_ms"], current["as_of_ms"], current["published_ms"])
 
 
 def sentence(state: BackfillState) -> str:

@@ -16,12 +16,14 @@ import pytest
 from aiohttp import web
 
 from ingest.backfill.backfill import AT_ONCE, Pace, backfill
+from ingest.backfill.loads import Served
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.endpoint import DAY_MS
 from ingest.declaration.history import STEPS_MS
 from ingest.declaration.venue import Venue
 from ingest.landing.landing import committed_loads
 from ingest.recorder.client import Client
+from ingest.recorder.clock import now_ms
 from ingest.recorder.minute import record_minute
 from ingest.recorder.schedule import Schedule
 from ingest.venues import VENUES
@@ -331,6 +333,26 @@ def test_a_rate_limit_window_longer_than_the_response_timeout_fails_no_request(t
         state = asyncio.run(work)
     assert state.venues["past"].last_error is None
     assert (state.state, state.failed) == ("done", [])
+
+
+def test_a_load_waits_until_the_one_before_is_served(tmp_path: Path) -> None:
+    """The edition is asked for before each load; here the third that is asked for after a load has it."""
+    landing, asked = str(tmp_path / "landing"), list[int]()
+
+    def served() -> Served:
+        asked.append(len(committed_loads(landing)))
+        return Served(now_ms() if asked.count(asked[-1]) >= 3 else 0, now_ms(), now_ms())
+
+    with loopback(loopback_past.answer) as server:
+        pace = Pace(minute_ms=200, land_ms=20, built_ms=100, load_bytes=4_000)
+        work = backfill(
+            tmp_path / "home", landing, server.url, loopback_past.WANTED,
+            venues=[loopback_past.VENUE], pace=pace, served=served,
+        )  # fmt: skip
+        assert asyncio.run(work).state == "done"
+    waited = [loads for loads in dict.fromkeys(asked) if loads]
+    assert len(waited) >= 2
+    assert all(asked.count(loads) >= 3 for loads in waited[:-1])
 
 
 def test_a_load_holds_one_minute_and_no_more_than_its_bytes(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 from orchestration.config.clock import MINUTE_MS
-from orchestration.publish.edition import Edition, newest_replica, point_to, read_current
+from orchestration.publish.edition import POINTER, Edition, newest_replica, point_to, read_current
 from tests.support.pipeline.marts import T0, MartWarehouse, assert_same, served
 
 
@@ -32,7 +32,7 @@ def test_a_lost_pointer_is_found_again_in_the_newest_replica(few: MartWarehouse)
     assert pointer is not None
     (few.serving / "current.json").unlink()
     assert read_current(few.serving) is None
-    assert newest_replica(few.serving) == pointer
+    assert newest_replica(few.serving) == {name: pointer[name] for name in POINTER}
     (few.serving / "replica_b.duckdb").write_bytes(b"no database" * 1000)
     older = newest_replica(few.serving)
     assert older is not None
@@ -40,10 +40,10 @@ def test_a_lost_pointer_is_found_again_in_the_newest_replica(few: MartWarehouse)
 
 
 def test_the_pointer_is_written_whole_and_says_what_readers_need(tmp_path: Path) -> None:
-    edition = Edition(7, 1_000, 2_000, recorded_since_ms=None, build_id=3, replica="replica_b.duckdb")
+    edition = Edition(7, 1_000, 2_000, recorded_since_ms=None, build_id=3, replica="replica_b.duckdb", started_ms=500)
     assert newest_replica(tmp_path) is read_current(tmp_path) is None
     point_to(tmp_path, edition)
     assert [file.name for file in tmp_path.iterdir()] == ["current.json"]
     assert read_current(tmp_path) == {
-        "replica": "replica_b.duckdb", "edition_id": 7, "as_of_ms": 1_000, "published_ms": 2_000,
+        "replica": "replica_b.duckdb", "edition_id": 7, "as_of_ms": 1_000, "published_ms": 2_000, "started_ms": 500,
     }  # fmt: skip

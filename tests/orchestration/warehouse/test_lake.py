@@ -137,7 +137,7 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
         running(far.serving, free_port(), now_ms=clock) as one,
         running(other.serving, free_port(), now_ms=clock) as two,
     ):
-        for path in sorted(set(requests())):
+        for path in sorted({*requests(), "/api/methodology/oi"}):
             first, second = one.get(path), two.get(path)
             assert (first.status, first.headers.get("etag"), first.body) == (
                 second.status,
@@ -146,6 +146,9 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
             ), path
             # Of two of the five coins the home has no market.
             assert first.status == (404 if re.search("base=(XRP|DOGE)", path) else 200), first
+        # Also the SQL, which the builder alone has beside its project.
+        models = two.get("/api/methodology/oi").json()["models"]
+        assert {model["layer"] for model in models if model["sql"]} >= {"marts", "intermediate", "staging"}
     forget()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pandas as pd
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
@@ -175,6 +176,24 @@ def test_pandas_and_pyarrow_read_what_the_edition_has(api: Api, settings: Settin
             [row["start"], row["end"]],
         ).df()
     pd.testing.assert_frame_equal(frame.astype(expected.dtypes.to_dict()), expected)
+
+
+@pytest.mark.requirement("bulk:readers")
+def test_polars_reads_the_folder_and_a_server(api: Api, settings: Settings) -> None:
+    """Days as a column, and of a server's files only the columns and rows that are asked for."""
+    [replica] = settings.serving.glob("*.duckdb")
+    with duckdb.connect(str(replica), read_only=True) as con:
+        expected = con.execute(
+            "select make_timestamp_ms(t)::date as day, count(*)::int, sum(volume_usd) from series_market_5m "
+            f"where base = 'ETH' and t < {TODAY} group by all order by all"
+        ).fetchall()
+    folder = settings.bulk / "series_market_5m"
+    files = [f"http://127.0.0.1:{api.port}{row['path']}" for row in listed(api, "table=series_market_5m")]
+    for source in (folder, files):
+        rows = pl.scan_parquet(source, hive_partitioning=True).filter(pl.col("base") == "ETH")
+        found = rows.group_by("day").agg(pl.len(), pl.col("volume_usd").sum()).sort("day").collect().rows()
+        assert [row[:2] for row in found] == [row[:2] for row in expected]
+        assert [row[2] for row in found] == pytest.approx([row[2] for row in expected])
 
 
 @pytest.mark.requirement("bulk:readers")

@@ -77,8 +77,7 @@ class Pace:
     land_ms     ms after the start of a minute; the recorder lands later, so that one build takes both loads
     built_ms    ms after the start of a minute; from then on rows are landed as those of the next minute, because this
                 minute's build has begun
-    load_bytes  the most bytes of bodies in one load, and so in one minute, each as often as its `cost` says: a build
-                takes whole minutes
+    load_bytes  the most bytes of bodies in one load, and so in one minute: a build takes whole minutes
     late_ms     ms from an edition's newest data to its publication; after longer ones loads are smaller (`Loads`)
     answer_s    seconds that one request may wait for the end of a ban and for its response, in addition to one window
                 of its rate limit
@@ -288,9 +287,9 @@ class Backfill:
                 return None
         return None
 
-    async def _keep(self, row: Row, cost: int = 1) -> None:
+    async def _keep(self, row: Row) -> None:
         """Put a row into the journal, once there is room in the load; a body larger than a load is one of its own."""
-        size = cost * len(row.body or "")
+        size = len(row.body or "")
         await self._room.wait()
         # Of all that wait for the next load, each looks again: those before it have taken some of its room.
         while self._unlanded and self._unlanded + size > self._loads.size:
@@ -329,9 +328,7 @@ class Backfill:
         plan.unlisted -= not unread
         requests, size = (2 if archive.checksum else 1) * len(files), sum(file.size for *_, file in files)
         # A load of so many unpacked bytes is landed a minute.
-        seconds = max(
-            _seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED * archive.cost / self.pace.load_bytes
-        )
+        seconds = max(_seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED / self.pace.load_bytes)
         markets = len({key for *_, key, _ in files})
         known_size = size if isinstance(archive.files, Bucket) or self._local else None
         estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), known_size)
@@ -421,7 +418,7 @@ class Backfill:
         body, lines = row.body, 0
         if body is not None:
             params = {"day": file.day.isoformat(), "file": name, "sha256": sha256}
-            await self._keep(row._replace(params=canonical(params)), archive.cost)
+            await self._keep(row._replace(params=canonical(params)))
             lines = rows_of(body) if archive.lines else body.count("\n")
             if lines < archive.lines * (file.until - file.day).days:
                 await self._fetch_days(client, archive, key, file)

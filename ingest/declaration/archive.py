@@ -53,8 +53,6 @@ class Archive:
     zone_h     hours that the files' days are ahead of UTC
     last       no file is newer: the venue has ended them; None: they go on
     lines      that a day has at least; a file of a month with fewer lacks days, and those of its days are fetched too
-    cost       how much longer a build takes over a byte of it than over one of minutes' bars. Of such files fewer are
-               landed a minute
     sample     so many markets in the small fetch of a demo
     region     the AWS region of a bucket that bills the client for the transfer: requests are signed with its AWS
                credentials, and files are fetched only if the kind is named
@@ -79,7 +77,6 @@ class Archive:
     zone_h: int = 0
     last: date | None = None
     lines: int = 0
-    cost: int = 1
     sample: int = SAMPLE
     region: str | None = None
 

@@ -451,11 +451,8 @@ BINANCE = Venue(
     ),
     archives=(
         # Open interest and ratios of five minutes, of which the API has 30 days. BTC's first file is of this day.
-        # A line has open interest, three ratios of accounts and that of takers, which are five rows of the warehouse.
-        replace(
-            _archive("metrics_history", "futures/{market}/daily/metrics/{symbol}", first=date(2020, 9, 1), days=90),
-            cost=2,
-        ),
+        # A line has open interest, three ratios of accounts and that of takers.
+        _archive("metrics_history", "futures/{market}/daily/metrics/{symbol}", first=date(2020, 9, 1), days=90),
         _archive("perp_minutes_history", *_minutes("klines"), first=date(2019, 9, 1)),
         _archive(
             "spot_minutes_history",

@@ -148,7 +148,7 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
             # Of two of the five coins the home has no market.
             assert first.status == (404 if re.search("base=(XRP|DOGE)", path) else 200), first
         # Also the SQL, which the builder alone has beside its project.
-        models = two.get("/api/methodology/oi").json()["models"]
+        models = two.get("/api/methodology/oi").json["models"]
         assert {model["layer"] for model in models if model["sql"]} >= {"marts", "intermediate", "staging"}
     forget()
 

@@ -62,7 +62,9 @@ SERIES = {
     "series:step:strict": Requirement("interface 4.1", "under 1500 points is strict"),
     "series:aligned": Requirement("interface 2.2", "buckets are multiples of the step since the epoch, ascending"),
     "series:source": Requirement("interface 2.2", "source names tier and edition: series_1h@e1842"),
-    "series:files": Requirement("interface 4.1", "bars reach back in 1m, 5m and 15m as far as the fetched files do"),
+    "series:files": Requirement(
+        "interface 4.1", "series reach back in 1m, 5m and 15m as far as bulk files, bars as far as fetched files"
+    ),
     "series:known": Requirement("interface 4.1", "as_known_at answers what was served then, at every step of 5m to 4h"),
     "series:known:refused": Requirement(
         "interface 4.1", "beyond the horizon, in the future, at other steps or metrics: a 400 that says what is allowed"

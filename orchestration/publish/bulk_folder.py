@@ -4,6 +4,9 @@
     <table>/day=2026-11-17/<table>.parquet              the newest version, for readers of the folder: one file a period
     .versions/<table>/day=2026-11-17/<sha256>.parquet   the versions that may still be read, which the API serves
 
+An edition names the versions that it was published with, so that the server reads minutes older than the tiers keep
+from them: what it answers depends on the edition alone.
+
 Both are names of the same file (hard links), so that replacing a version is one rename: a reader of the folder finds
 either, never both or none. A version is never written again. It is complete and synced to disk before it has its name,
 and stays for some days after it was replaced, because a client may be reading it in parts.
@@ -14,17 +17,23 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
+
 from orchestration.config.clock import DAY_MS, now_ms
 from orchestration.publish.edition import replace_text, sync_folder
-from orchestration.warehouse.writer import PipelineError
+from orchestration.warehouse.writer import PipelineError, literals
 
 MANIFEST, VERSIONS = "manifest.json", ".versions"
 REPLACED_KEPT_MS = 2 * DAY_MS
+STATE = """
+create table if not exists bulk_files (table_name varchar, start_ms bigint, end_ms bigint, version varchar);
+create table if not exists bulk_listed (manifest_ns bigint);
+"""
 # A manifest of years is megabytes: while many files are written it is not written after each of them.
 SAVE_EVERY_S = 5.0
 
@@ -182,6 +191,24 @@ class BulkFolder:
         for file in _files(self.path):
             if (file.parent.parent.name, file.parent.name) not in self.files:
                 shutil.rmtree(file.parent, ignore_errors=True)
+
+
+def list_files(con: duckdb.DuckDBPyConnection, folder: Path, tables: Collection[str]) -> None:
+    """Write into the replica which versions there are of these tables, if the manifest is another one than before. One
+    that cannot be read leaves what was listed."""
+    try:
+        state = (folder / MANIFEST).stat().st_mtime_ns
+        if con.execute("from bulk_listed").fetchone() == (state,):
+            return
+        files = [BulkFile(**one) for one in json.loads((folder / MANIFEST).read_text())["files"]]
+    except FileNotFoundError:
+        state, files = 0, []
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    con.execute("delete from bulk_files")
+    if rows := [f"({literals(one.table, one.start, one.end, one.version)})" for one in files if one.table in tables]:
+        con.execute(f"insert into bulk_files values {', '.join(rows)}")
+    con.execute(f"delete from bulk_listed; insert into bulk_listed values ({state})")
 
 
 def _files(folder: Path) -> Iterator[Path]:

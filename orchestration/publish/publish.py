@@ -20,7 +20,7 @@ from orchestration.config.clock import now_ms
 from orchestration.config.logs import about_minute
 from orchestration.config.places import is_lake
 from orchestration.config.settings import Settings
-from orchestration.publish import clustering, methodology, replica
+from orchestration.publish import bulk_folder, clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.publish.metrics import write_metrics
 from orchestration.warehouse.access import attach, exists, newest_closed, open_by_name
@@ -55,7 +55,8 @@ THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
 @dataclass(frozen=True)
 class _Source:
-    """What to publish: the warehouse's newest build, and the columns and row order of the replica's tables."""
+    """What to publish: the warehouse's newest build, the columns and row order of the replica's tables, and the folder
+    of bulk files."""
 
     build_id: int
     started_ms: int
@@ -64,6 +65,7 @@ class _Source:
     recorded_since_ms: int | None
     columns: str
     closed: Closed | None
+    bulk: Path | None
 
 
 def publish(
@@ -80,8 +82,9 @@ def publish(
         manifest = prepare_manifest(settings, report)
         resources = settings.build_resources
         edition = publish_locked(
-            settings.warehouse, settings.serving, manifest, resources, force, reader_wait_s=reader_wait_s, report=report
-        )
+            settings.warehouse, settings.serving, manifest, resources, force,
+            bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
+        )  # fmt: skip
         if edition is not None:
             write_metrics(settings, edition, time.monotonic() - began, time.process_time() - cpu)
         return edition
@@ -94,10 +97,12 @@ def publish_locked(
     resources: Mapping[str, str | int] | None = None,
     force: bool = False,
     served: Served | None = None,
+    bulk: Path | None = None,
     reader_wait_s: float = READER_WAIT_S,
     report: Report = print,
 ) -> Edition | None:
-    """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says."""
+    """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says, `bulk` is the
+    folder of bulk files, if there is one."""
     serving.mkdir(parents=True, exist_ok=True)
     closed = newest_closed(warehouse)
     if not exists(warehouse) or (is_lake(warehouse) and closed is None):
@@ -105,7 +110,7 @@ def publish_locked(
         return None
     served = served or read_served(manifest)
     with open_by_name(warehouse, resources, read_only=True, at=closed) as con:
-        source = _source(con, served, closed)
+        source = _source(con, served, closed, bulk)
     if source is None:
         report("nothing to publish: nothing has been built yet")
         return None
@@ -125,7 +130,7 @@ def publish_locked(
     return edition
 
 
-def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | None) -> _Source | None:
+def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | None, bulk: Path | None) -> _Source | None:
     if not con.execute(f"select 1 from {TABLES_SQL} and schema_name = 'pipeline' and table_name = 'builds'").fetchone():
         return None
     if con.execute("select 1 from pipeline.window_minutes limit 1").fetchone():
@@ -146,7 +151,7 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | Non
         )
     build_id, started_ms, finished_ms, as_of_ms, since_ms = newest
     layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
-    return _Source(build_id, started_ms, finished_ms, as_of_ms, since_ms, layout, closed)
+    return _Source(build_id, started_ms, finished_ms, as_of_ms, since_ms, layout, closed, bulk)
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -277,7 +282,7 @@ def _fill(
         replica=name,
         started_ms=source.started_ms,
     )
-    con.execute(replica.STATE + clustering.STATE + methodology.STATE)
+    con.execute(replica.STATE + clustering.STATE + methodology.STATE + bulk_folder.STATE)
     if state is None:
         # Not in the transaction: an interrupted fill has no published state and is started again.
         replica.copy_all(con, served, source.as_of_ms)
@@ -302,6 +307,8 @@ def _fill(
     replica.copy_small(con, served)
     replica.note_states(con, served, source.build_id)
     methodology.copy_methodology(con, manifest)
+    if source.bulk:
+        bulk_folder.list_files(con, source.bulk, [table.name for table in served.tables if table.tier.keep_days])
     con.execute("delete from catalog")
     for metric, definition in catalog.items():
         con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")

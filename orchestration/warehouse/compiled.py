@@ -1,5 +1,5 @@
-"""The SQL of each model as dbt last ran it, kept in the warehouse: whoever publishes from it says how the numbers are
-made, also on a host that did not build them.
+"""The SQL of each model as dbt last ran it, kept in the warehouse: a host that publishes from it says how the numbers
+are made, also if another host built them.
 
 dbt leaves the SQL of each model that it runs beside the manifest. A minute's build leaves most of it as it was: only
 the tables that hold the window's rows have other SQL (the files to read, the kinds that arrived), and only what differs

@@ -10,7 +10,7 @@ from serve.contract.errors import BadParameter
 from serve.contract.schemas import TEXT_OR_NULL, Schema
 from serve.queries.as_known import read_as_known
 from serve.queries.coverage import Coverage, counted_sql, cover, expected_venues, newest_minute
-from serve.queries.file_minutes import is_of_files, minutes_held, read_files
+from serve.queries.file_minutes import is_of_files, read_files
 from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
 from serve.queries.time_range import aligned, points
@@ -127,8 +127,8 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
 def at_tier(query: SeriesQuery, tier: Tier, db: Reader) -> SeriesQuery:
     """The request at a coarser step."""
     start = aligned(query.span, tier.step_ms).start
-    held = minutes_held(db.edition, db.edition.catalog.by_name[query.metric], query.base)
-    of_files = query.known_at is None and is_of_files(held, tier, query.start, db.edition)
+    metric = db.edition.catalog.by_name[query.metric]
+    of_files = query.known_at is None and is_of_files(db.edition, metric, query.base, tier, query.start)
     return replace(query, step=tier.step, step_ms=tier.step_ms, start=start, of_files=of_files)
 
 
@@ -140,7 +140,7 @@ def _share(query: SeriesQuery, db: Reader) -> float:
 
 
 def prepare(query: SeriesQuery, db: Reader) -> None:
-    """Make what the query's views read on the reader's cursor: the asked time, or the minutes of files."""
+    """Make what the query's views read on the reader's cursor: the asked time, or what files have."""
     if query.known_at is not None:
         read_as_known(query, db, query.known_at)
     elif query.of_files:

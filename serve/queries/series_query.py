@@ -49,7 +49,7 @@ class SeriesQuery:
     coarser    the tiers that may have more of the range, where the step is free and the range begins before the
                recording
     coarsened  why one of them was taken
-    of_files   the tier of the step no longer has the start of the range: it is read from the files' minutes
+    of_files   the tier of the step no longer has the start of the range: it is read from files
     by         `venue`: each venue's series of the coin, instead of one of all venues
     """
 
@@ -133,10 +133,9 @@ def resolve_series(
         raise BadParameter("step", values["step"], "use one of " + ", ".join(known), known)
     usual = step_for_points(tiers, span, points_wanted) if points_wanted and values["step"] is None else 0
     wanted = max(widths.get(values["step"], usual), widths.get(metric.finest, 0))
-    held = file_minutes.minutes_held(edition, metric, selected.base) if files and known_at is None else Span(0, 0)
 
     def of_files(tier: Tier) -> bool:
-        return file_minutes.is_of_files(held, tier, span.start, edition)
+        return files and known_at is None and file_minutes.is_of_files(edition, metric, selected.base, tier, span.start)
 
     tier = choose_tier(tiers, span, wanted, edition.as_of_ms, limit, of_files)
     if known_at is not None:

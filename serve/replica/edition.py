@@ -26,7 +26,11 @@ FOLDER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "224MB",
     "autoinstall_known_extensions": False,
 }
+# In the folder of bulk files: all versions that may still be read.
+VERSIONS = ".versions"
 STATED = "table_name in ('table_states', 'methodology_resources')"
+LISTED = "select 1 from duckdb_tables() where table_name = 'bulk_files'"
+BULK_SQL = "select table_name, min(start_ms), max(end_ms) from bulk_files group by table_name"
 INDEX_SQL = """
 select market_id, index.venue, index.type, index.base, coalesce(left_out in ('premiums', 'structured'), false)
 from market_index as index left join market_register using (market_id) order by index.base
@@ -47,11 +51,12 @@ class Market(NamedTuple):
 class Edition:
     """One published state and the connection that reads it, the same for all requests of the edition.
 
-    minutes    from when to when files have minutes of a coin
-    states     a state of each table; the same in two editions if its rows are
-    resources  path of the API → the tables that it reads
-    former     the states in editions that this server had before, by edition
-    opened_s   when this server opened it, UNIX time
+    minutes     from when to when files have minutes of a coin
+    bulk_spans  table → from when to when bulk files have its rows
+    states      a state of each table; the same in two editions if its rows are
+    resources   path of the API → the tables that it reads
+    former      the states in editions that this server had before, by edition
+    opened_s    when this server opened it, UNIX time
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -65,6 +70,7 @@ class Edition:
     markets: dict[str, Market]
     bases: dict[str, str]
     minutes: dict[str, Span]
+    bulk_spans: dict[str, Span]
     base_keys: dict[str, int]
     shared_keys: frozenset[int]
     keyed_tables: frozenset[str]
@@ -195,6 +201,9 @@ def open_edition(path: Path) -> Edition:
         keyed = connection.execute("select table_name from duckdb_tables() where contains(sql, 'base_key ')").fetchall()
         keys = connection.execute("from base_keys").fetchall()
         minutes = connection.execute("select base, min(from_ms), max(to_ms) from minute_files group by base").fetchall()
+        # A replica of an earlier version does not list bulk files.
+        listed = connection.execute(LISTED).fetchone()
+        bulk = connection.execute(BULK_SQL).fetchall() if listed else []
         # A replica of an earlier version has neither: what an edition changed is not known then.
         [(stated,)] = connection.execute(f"select count(*) = 2 from duckdb_tables() where {STATED}").fetchall()
         states = connection.execute("from table_states").fetchall() if stated else []
@@ -211,6 +220,7 @@ def open_edition(path: Path) -> Edition:
     return Edition(
         connection, path, edition_id, as_of_ms, published_ms, recorded_since_ms, catalog, kept, markets, bases,
         {base: Span(start, end) for base, start, end in minutes},
+        {table: Span(start, end) for table, start, end in bulk},
         dict(keys), frozenset(key for key, coins in Counter(key for _, key in keys).items() if coins > 1),
         frozenset(name for (name,) in keyed), dict(states),
         {path: reads for path, reads in resources if path.startswith("/")},

@@ -214,6 +214,8 @@ class Store:
         self._open_paths.add(path)
         if self.minutes is None or not self.minutes.is_dir():
             edition.minutes.clear()
+        if self.bulk is None or not self.bulk.is_dir():
+            edition.bulk_spans.clear()
         self._adopt(edition)
         self._signature, self._failing_since, self._reported = signature, None, ""
 

@@ -15,11 +15,11 @@ from serve.contract.errors import ApiError, BadParameter, quote
 from serve.contract.parameters import Values, utc_day, word
 from serve.contract.schemas import INTEGER, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.contract.serialize import PARQUET, Body, FileBody, json_body
-from serve.replica.edition import Reader
+from serve.replica.edition import VERSIONS, Reader
 from serve.replica.units import DAY_MS
 
-# In the folder of bulk files: what the writer lists, and all versions that may still be read.
-MANIFEST, VERSIONS = "manifest.json", ".versions"
+# In the folder of bulk files: what the writer lists.
+MANIFEST = "manifest.json"
 MAX_ROWS = 10_000
 # A version never changes.
 FOR_EVER_S = 31_536_000

@@ -4,10 +4,11 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from orchestration.config.clock import DAY_MS
-from orchestration.publish.bulk_folder import BulkFile, BulkFolder
+from orchestration.publish.bulk_folder import STATE, BulkFile, BulkFolder, list_files
 from orchestration.warehouse.writer import PipelineError
 
 FILE = BulkFile("t", "day=1970-01-02", DAY_MS, 2 * DAY_MS, 1, "7", 0, 0, 0, 1, 5)
@@ -87,3 +88,27 @@ def test_files_that_end_before_a_time_are_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "t/day=1970-01-02").exists()
     # Who reads it now goes on.
     assert (tmp_path / version(b"one")).exists()
+
+
+@pytest.mark.requirement("series:files")
+def test_a_replica_lists_the_versions_of_its_tables(tmp_path: Path) -> None:
+    """Those of the manifest as it is; without one there are none, and one that cannot be read changes nothing."""
+    folder = BulkFolder.open(tmp_path)
+    with duckdb.connect() as con:
+        con.execute(STATE)
+
+        def listed() -> list[tuple[int, int, str]]:
+            list_files(con, tmp_path, ["t"])
+            return con.execute("select start_ms, end_ms, version from bulk_files order by all").fetchall()
+
+        assert listed() == []
+        for content in (b"one", b"two"):
+            file = put(folder, content)
+            put(folder, content, replace(FILE, table="other"))
+            folder.save()
+            assert listed() == [(DAY_MS, 2 * DAY_MS, file.version)]
+        for text in ("{", "[]", '{"files": [{}]}'):
+            (tmp_path / "manifest.json").write_text(text)
+            assert listed() == [(DAY_MS, 2 * DAY_MS, file.version)]
+        (tmp_path / "manifest.json").unlink()
+        assert listed() == []

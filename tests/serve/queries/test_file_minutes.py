@@ -1,21 +1,29 @@
-"""Minutes of an archive's files, from the landed file to the response: years before the first recorded minute."""
+"""Minutes of an archive's files, from the landed file to the response: years before the first recorded minute. And days
+of bulk files that the tiers no longer have."""
 
 import json
+import os
 import random
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
 from ingest.landing.rows import Row
 from ingest.venues.binance import BINANCE
+from orchestration.config.settings import Settings
+from orchestration.publish.bulk import write_bulk
+from orchestration.publish.publish import publish
 from serve.replica.units import UNIT_MS
 from tests.support.pipeline.product_minutes import Moment, Product
 from tests.support.pipeline.recorder_minutes import MINUTE
-from tests.support.servers.api_server import Api
+from tests.support.servers.api_server import Api, free_port, running
 from tests.support.start import HOUR, start_ms
 
 START = start_ms(HOUR)
@@ -227,3 +235,78 @@ def test_sums_across_the_border_are_the_same_at_every_step(served: Served) -> No
                     assert mixed <= {t for t in got["t"] if t + got["step"] > START - 100 * MINUTE}, (metric, step)
                 assert len(sums) >= 4
                 assert list(sums.values()) == pytest.approx([sums["1m"]] * len(sums), rel=1e-9), (metric, selected)
+
+
+FIRST = YESTERDAY - 2 * DAY
+RECORDED = [FIRST + 12 * HOUR, FIRST + 12 * HOUR + MINUTE, FIRST + DAY + 23 * HOUR, YESTERDAY + 4 * HOUR]
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Settings]:
+    """A home that recorded some minutes of two finished days and of a third; and the same whose tiers of minutes have
+    the last day alone, while its bulk files have all."""
+    product = Product(tmp_path_factory.mktemp("whole"))
+    product.record((BINANCE,), [Moment(minute) for minute in RECORDED])
+    whole = product.settings
+    assert write_bulk(whole, lambda _: None).files
+    home = tmp_path_factory.mktemp("trimmed") / "home"
+    shutil.copytree(whole.home, home, ignore=shutil.ignore_patterns("*.sock"))
+    trimmed = Settings.from_env({**os.environ, "TIDEMARK_HOME": str(home)})
+    edition = publish(trimmed, force=True)
+    assert edition is not None
+    kept_from = edition.as_of_ms - DAY
+    with duckdb.connect(str(trimmed.serving / edition.replica)) as con:
+        for step in ("1m", "5m"):
+            con.execute(f"update tiers set keep_days = 1 where step = '{step}'")
+            con.execute(f"delete from series_market_{step} where t < {kept_from}")
+            con.execute(f"delete from series_base_{step} where t < {kept_from}")
+    return whole, trimmed
+
+
+def rounded(values: list[Any]) -> list[Any]:
+    return [float(f"{value:.9g}") if isinstance(value, float) else value for value in values]
+
+
+@pytest.mark.requirement("series:files")
+def test_what_a_tier_no_longer_has_is_read_from_bulk_files(homes: tuple[Settings, Settings]) -> None:
+    """Each metric of the series tiers, as the home answers that still has the days: also across the tier's edge."""
+    spans = [
+        ("1m", RECORDED[0] - HOUR, RECORDED[0] + HOUR),
+        ("5m", FIRST, FIRST + DAY),
+        ("5m", FIRST + DAY, YESTERDAY + 5 * HOUR),
+    ]
+    asked = 0
+    with ExitStack() as stack:
+        whole, trimmed = (
+            stack.enter_context(running(home.serving, free_port(), now_ms=RECORDED[-1] + 30_000, bulk=home.bulk))
+            for home in homes
+        )
+        for metric in [one for one in whole.get("/api/metrics").json["metrics"] if one["known_later"]]:
+            for selected in ({"base": "BTC"}, {"base": "BTC", "venue": "binance"}, {"market": "binance:perp:BTCUSDT"}):
+                for step, start, end in spans:
+                    if step not in metric["steps"] or not selected.keys() & set(metric["selectors"]):
+                        continue
+                    query = {**selected, "step": step, "start": start, "end": end, "coverage": "1"}
+                    first, second = (one.series(metric["metric"], **query) for one in (whole, trimmed))
+                    assert first["source"].startswith(f"series_{step}@")
+                    assert second["source"].startswith(f"files_{step}@")
+                    assert second["t"] == first["t"], (metric["metric"], query)
+                    for name in {*first["fields"], "n", "origin"} & first.keys():
+                        assert rounded(second[name]) == rounded(first[name]), (metric["metric"], query, name)
+                    asked += bool(first["t"])
+    assert asked > 30
+
+
+@pytest.mark.requirement("series:files")
+def test_a_server_without_the_bulk_files_says_how_far_its_tier_reaches(homes: tuple[Settings, Settings]) -> None:
+    """Without the folder the edition is answered as if it listed none; a file that is gone from it is named."""
+    query = {"base": "BTC", "step": "1m", "start": RECORDED[0] - HOUR, "end": RECORDED[0] + HOUR}
+    home, now_ms = homes[1], RECORDED[-1] + 30_000
+    with running(home.serving, free_port(), now_ms=now_ms) as api:
+        assert api.series("price", **query)["step"] > MINUTE
+    with running(home.serving, free_port(), now_ms=now_ms, bulk=home.bulk) as api:
+        assert api.series("price", **query)["step"] == MINUTE
+        for version in (home.bulk / ".versions/series_market_1m").rglob("*.parquet"):
+            version.unlink()
+        gone = api.series("oi", **query)
+        assert gone["error"] == "unavailable"

@@ -592,8 +592,16 @@ MCP = {
         "interface 7.3", "-32602 names argument, value, what is allowed and the nearest, in error.data as well"
     ),
     "mcp:tools-list": Requirement(
-        "interface 11.3", "eight tools in a fixed order, closed inputs, outputs, read-only hints"
+        "interface 11.3", "the tools in a fixed order, closed inputs, outputs, read-only hints"
     ),
+    "mcp:definitions": Requirement("interface 4.24", "the definitions of all tools have fewer than 9,000 tokens"),
+    "mcp:metrics": Requirement("interface 4.24", "list_metrics has every metric in brief, or one in full"),
+    "mcp:any-metric": Requirement("interface 4.24", "metric_history gives every metric of the series in one form"),
+    "mcp:overview": Requirement("interface 4.24", "coin_overview has the figures of a coin's own page"),
+    "mcp:indices": Requirement("interface 4.24", "market_indices has both indices of the market and their history"),
+    "mcp:options": Requirement("interface 4.24", "options_summary has a coin's expiries, and the strikes of one"),
+    "mcp:explain": Requirement("interface 4.24", "explain_number gives a number's markets, minutes and responses"),
+    "mcp:recorded": Requirement("interface 4.24", "data_coverage gives the recorded share and the longest gaps"),
     "mcp:envelope": Requirement(
         "interface 2.8", "every result is the envelope, structured and as text, and fits its schema"
     ),

@@ -45,12 +45,17 @@ ACCEPTED = ("application/json", "application/*", "*/*")
 BY_NAME = {tool.name: tool for tool in TOOLS}
 SERVER = {"name": "tidemark", "title": "Tidemark", "version": API_VERSION}
 INSTRUCTIONS = (
-    "Market data of crypto derivatives, recorded every minute on many exchanges. Begin with market_snapshot: it"
-    " shows a coin's markets and their ids. Times are UTC; t, ts and *_ms are epoch milliseconds. Funding is a fraction"
-    " per 8 hours (times 1095 a year). null is unknown, never zero. Look at status, freshness and warnings before you"
-    " rely on numbers: partial means that a part of the range was not recorded; unavailable means try again after"
-    " retry_after_s seconds. coverage.gaps lists unrecorded periods, where values are unknown and not zero. Read"
-    " data.summary first; ask for a coarser step rather than for many points."
+    "Market data of crypto derivatives, recorded every minute on many exchanges. Begin with coin_overview for a coin,"
+    " market_snapshot for its markets and their ids (venue:perp|spot:SYMBOL), list_metrics for what histories there"
+    " are. Times are UTC; t, ts and *_ms are epoch milliseconds. Funding is a fraction per 8 hours (times 1095 a year)."
+    " null is unknown, never zero. Every result has the same envelope. status: partial means that a part of the range"
+    " was not recorded, unavailable that retry_after_s seconds later is worth another try (reason says why). freshness:"
+    " historical is a completed window, or one that is too old to be current (warning stale). as_of: the newest data."
+    " coverage: requested and available range (start, end), gaps (start, end, venue, reason: unrecorded periods, where"
+    " values are unknown and not zero), gaps_omitted, and markets: how many are in the newest bucket (n), were"
+    " expected, and how many buckets lack one (incomplete). provenance: edition, source (tables), method, caveats, and"
+    " page, which shows the same to people. units by field. warnings: code, message, url. Look at status, freshness"
+    " and warnings before you rely on numbers. Read data.summary first; ask for a coarser step, not for many points."
 )
 log = logging.getLogger("tidemark.serve")
 

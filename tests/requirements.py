@@ -594,6 +594,8 @@ MCP = {
     "mcp:tools-list": Requirement(
         "interface 11.3", "the tools in a fixed order, closed inputs, outputs, read-only hints"
     ),
+    "mcp:resources": Requirement("interface 11.4", "metric definitions and the guide's methods as Markdown"),
+    "mcp:prompts": Requirement("interface 11.4", "prompts that name the tools, filled with checked arguments"),
     "mcp:definitions": Requirement("interface 4.24", "the definitions of all tools have fewer than 9,000 tokens"),
     "mcp:metrics": Requirement("interface 4.24", "list_metrics has every metric in brief, or one in full"),
     "mcp:any-metric": Requirement("interface 4.24", "metric_history gives every metric of the series in one form"),

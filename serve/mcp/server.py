@@ -22,6 +22,8 @@ from serve.http.limits import Admission
 from serve.http.service import RETRY_AFTER_S, Service
 from serve.mcp import modern as mcp_modern
 from serve.mcp.jsonrpc import Message, RpcError, error_response, read_message, response
+from serve.mcp.prompts import PROMPTS, get_prompt
+from serve.mcp.resources import TEMPLATES, list_resources, read_resource
 from serve.mcp.slots import Slots
 from serve.mcp.tool import Tool, envelope, unavailable
 from serve.mcp.tools import TOOLS
@@ -33,7 +35,18 @@ MAX_REQUEST, MAX_RESULT = 32 * 1024, 1024 * 1024
 # JSON-RPC reserves -32000 to -32019 for servers.
 TOO_MANY, REFUSED = -32010, -32011
 ALLOW = {"allow": "POST"}
-METHODS = ("initialize", "ping", "tools/list", "tools/call")
+FIRST_METHODS = ("initialize", "ping")
+OFFERED = (
+    *("tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"),
+    *("prompts/list", "prompts/get"),
+)
+# Before the next revision it had a code of its own.
+MISSING_RESOURCE = -32002
+CAPABILITIES = {
+    "tools": {"listChanged": False},
+    "resources": {"subscribe": False, "listChanged": False},
+    "prompts": {"listChanged": False},
+}
 EXPOSED = "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy"
 PREFLIGHT = {
     **ALLOW,
@@ -160,43 +173,60 @@ class Mcp:
         """The result of a method other than tools/call."""
         self._check_params(asked)
         message = asked.message
-        server = {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS}
-        result: dict[str, Any] = {}
-        if message.method == "initialize":
-            wanted = message.params["protocolVersion"]
-            result = {
-                "protocolVersion": wanted if wanted in REVISIONS else REVISIONS[0],
-                "serverInfo": SERVER,
-                **server,
-            }
-        elif message.method == "server/discover":
-            result = {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **server}
-        elif message.method == "tools/list":
-            if message.params.get("cursor") is not None:
-                allowed = "leave it out: all tools are on one page"
-                data = argument_details("cursor", message.params["cursor"], allowed)
-                raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
-            catalog = self.service.store.catalog
-            result = {"tools": [tool.definition(catalog) for tool in TOOLS]}
+        if message.params.get("cursor") is not None:
+            allowed = "leave it out: everything is on one page"
+            data = argument_details("cursor", message.params["cursor"], allowed)
+            raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
+        result = self._content(message, asked.version)
         if asked.version == mcp_modern.REVISION:
             result |= mcp_modern.result_fields(SERVER)
         return orjson.dumps(serialize_server_result(message.method, asked.version, result))
 
+    def _content(self, message: Message, version: str) -> dict[str, Any]:
+        server = {"capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+        params, catalog = message.params, self.service.store.catalog
+        match message.method:
+            case "initialize":
+                wanted = params["protocolVersion"]
+                spoken = wanted if wanted in REVISIONS else REVISIONS[0]
+                return {"protocolVersion": spoken, "serverInfo": SERVER, **server}
+            case "server/discover":
+                return {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **server}
+            case "tools/list":
+                return {"tools": [tool.definition(catalog) for tool in TOOLS]}
+            case "resources/list":
+                return {"resources": list_resources(catalog)}
+            case "resources/templates/list":
+                return {"resourceTemplates": TEMPLATES}
+            case "resources/read":
+                missing = INVALID_PARAMS if version == mcp_modern.REVISION else MISSING_RESOURCE
+                return {"contents": read_resource(params["uri"], catalog, missing)}
+            case "prompts/list":
+                return {"prompts": [prompt.definition() for prompt in PROMPTS]}
+            case "prompts/get":
+                try:
+                    return get_prompt(params["name"], params.get("arguments") or {})
+                except ApiError as error:
+                    raise _wrong_arguments(error) from None
+            case _:
+                return {}
+
     def _check_params(self, asked: Call) -> None:
         """Raises RpcError for an unknown method and for invalid parameters."""
         message = asked.message
-        methods = mcp_modern.METHODS if asked.version == mcp_modern.REVISION else METHODS
+        first = mcp_modern.FIRST_METHODS if asked.version == mcp_modern.REVISION else FIRST_METHODS
+        methods = (*first, *OFFERED)
         if message.method not in methods:
             text = f"method {quote(message.method)} is not served{suggestion(message.method, methods)}"
             raise RpcError(200, METHOD_NOT_FOUND, f"{text}; there are {', '.join(methods)}")
         try:
             validate_client_request(message.method, asked.version, message.params)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"]))
-            value = None if first["type"] == "missing" else first["input"]
+            worst = error.errors()[0]
+            name = ".".join(map(str, worst["loc"]))
+            value = None if worst["type"] == "missing" else worst["input"]
             raise RpcError(
-                200, INVALID_PARAMS, f"{name}: {first['msg']}", argument_details(name, value, first["msg"])
+                200, INVALID_PARAMS, f"{name}: {worst['msg']}", argument_details(name, value, worst["msg"])
             ) from None
 
     async def _call(self, asked: Call) -> bytes:

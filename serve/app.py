@@ -124,7 +124,7 @@ def _mcp(service: Service, setup: Setup) -> Any:
     # Imported at the first use, in a thread: importing the protocol's types takes as long as all other imports.
     from serve.mcp.server import Mcp
 
-    return Mcp(service, setup.public_hosts, setup.mcp_revision)
+    return Mcp(service, setup.public_hosts, setup.mcp_revision, setup.mcp_sql)
 
 
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:

@@ -596,6 +596,10 @@ MCP = {
     ),
     "mcp:resources": Requirement("interface 11.4", "metric definitions and the guide's methods as Markdown"),
     "mcp:prompts": Requirement("interface 11.4", "prompts that name the tools, filled with checked arguments"),
+    "mcp:sql": Requirement("interface 4.24", "sql_query runs one query on the newest edition, if a setting says so"),
+    "mcp:sql:refused": Requirement(
+        "interface 4.24", "a statement that writes, leaves the edition, or takes too much is refused with the reason"
+    ),
     "mcp:definitions": Requirement("interface 4.24", "the definitions of all tools have fewer than 9,000 tokens"),
     "mcp:metrics": Requirement("interface 4.24", "list_metrics has every metric in brief, or one in full"),
     "mcp:any-metric": Requirement("interface 4.24", "metric_history gives every metric of the series in one form"),

@@ -25,7 +25,7 @@ MOST_MODELS = 4
 CONTAINER_CPU = Path("/sys/fs/cgroup/cpu.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
-OFF, ALL = "off", "all"
+OFF, ON, ALL = "off", "on", "all"
 
 
 class Setting(NamedTuple):
@@ -139,6 +139,11 @@ SETTINGS = (
         "Newest protocol revision that `/mcp` speaks: `2025-11-25`, which includes `2025-06-18`, or `2026-07-28` as "
         "well.",
     ),
+    Setting(
+        "TIDEMARK_MCP_SQL",
+        "off",
+        "`on`: the tool `sql_query` of `/mcp` runs read-only SQL that clients send, on the newest edition.",
+    ),
 )
 
 
@@ -168,6 +173,7 @@ class Settings:
     trusted_proxies: tuple[str, ...]
     public_hosts: tuple[str, ...]
     mcp_revision: str
+    mcp_sql: bool
     log_format: str
 
     @property
@@ -298,6 +304,7 @@ class Settings:
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
             public_hosts=_hosts(env, "TIDEMARK_PUBLIC_HOSTS"),
             mcp_revision=_choice(env, "TIDEMARK_MCP_REVISION", MCP_REVISIONS),
+            mcp_sql=_choice(env, "TIDEMARK_MCP_SQL", (OFF, ON)) == ON,
             log_format=_choice(env, "TIDEMARK_LOG_FORMAT", FORMATS),
         )
 
@@ -327,6 +334,7 @@ class Settings:
             "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
             "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
             "TIDEMARK_MCP_REVISION": self.mcp_revision,
+            "TIDEMARK_MCP_SQL": ON if self.mcp_sql else OFF,
             "TIDEMARK_LOG_FORMAT": self.log_format,
         }
 

@@ -62,7 +62,8 @@ class Setup:
     that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
     metrics that may be requested before the first edition, which brings its own, the folder of the landing if
     raw responses may be shown, that of the minutes of files if they are served, the address of Dagster's pages on this
-    machine if pages may link to it, the folder of what other processes count for /metrics, and that of bulk files."""
+    machine if pages may link to it, the folder of what other processes count for /metrics, that of bulk files, and
+    whether MCP clients may send SQL."""
 
     serving: Path
     docs: Path | None = None
@@ -79,6 +80,7 @@ class Setup:
     dagster: str = ""
     metrics: Path | None = None
     bulk: Path | None = None
+    mcp_sql: bool = False
 
 
 class Service:

@@ -25,9 +25,10 @@ from serve.mcp.jsonrpc import Message, RpcError, error_response, read_message, r
 from serve.mcp.prompts import PROMPTS, get_prompt
 from serve.mcp.resources import TEMPLATES, list_resources, read_resource
 from serve.mcp.slots import Slots
-from serve.mcp.tool import Tool, envelope, unavailable
+from serve.mcp.statements import Statements
+from serve.mcp.tool import Tool, ToolResult, envelope, unavailable
 from serve.mcp.tools import TOOLS
-from serve.replica.edition import Edition, Reader
+from serve.replica.edition import Edition
 from serve.replica.unavailable import Unavailable
 
 REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; the first is the response to an unknown one
@@ -55,7 +56,6 @@ PREFLIGHT = {
     "access-control-max-age": "86400",
 }
 ACCEPTED = ("application/json", "application/*", "*/*")
-BY_NAME = {tool.name: tool for tool in TOOLS}
 SERVER = {"name": "tidemark", "title": "Tidemark", "version": API_VERSION}
 INSTRUCTIONS = (
     "Market data of crypto derivatives, recorded every minute on many exchanges. Begin with coin_overview for a coin,"
@@ -93,10 +93,13 @@ class Call:
 
 
 class Mcp:
-    """The endpoint of one worker. `hosts`: its public host names, in addition to those of this machine."""
+    """The endpoint of one worker. `hosts`: its public host names, in addition to those of this machine; `statements`:
+    whether callers may send SQL."""
 
-    def __init__(self, service: Service, hosts: tuple[str, ...], revision: str) -> None:
+    def __init__(self, service: Service, hosts: tuple[str, ...], revision: str, statements: bool) -> None:
         self.service = service
+        self.tools = {tool.name: tool for tool in TOOLS if statements or not tool.run}
+        self.statements = Statements()
         self.hosts = Hosts(hosts)
         self.modern = revision == mcp_modern.REVISION
         self.slots = Slots()
@@ -193,7 +196,7 @@ class Mcp:
             case "server/discover":
                 return {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **server}
             case "tools/list":
-                return {"tools": [tool.definition(catalog) for tool in TOOLS]}
+                return {"tools": [tool.definition(catalog) for tool in self.tools.values()]}
             case "resources/list":
                 return {"resources": list_resources(catalog)}
             case "resources/templates/list":
@@ -234,7 +237,7 @@ class Mcp:
         admission = self.service.admission
         try:
             self._check_params(asked)
-            tool = _tool(asked.message.params["name"])
+            tool = self._tool(asked.message.params["name"])
             values = tool.read(asked.message.params.get("arguments") or {})
         except (RpcError, ApiError) as error:
             await asked.count(admission, "mcp")
@@ -255,6 +258,15 @@ class Mcp:
             await asked.count(admission, "mcp")
             raise _wrong_arguments(error) from None
 
+    def _tool(self, name: str) -> Tool:
+        if name not in self.tools:
+            off = ", which is off unless TIDEMARK_MCP_SQL is on" if name in {tool.name for tool in TOOLS} else ""
+            allowed = f"use one of {', '.join(self.tools)}"
+            message = f"name: there is no tool {quote(name)}{off}; {allowed}{suggestion(name, self.tools)}"
+            details = argument_details("name", name, allowed, nearest(name, self.tools))
+            raise RpcError(200, INVALID_PARAMS, message, details)
+        return self.tools[name]
+
     async def _envelope(self, asked: Call, tool: Tool, query: Any, edition: Edition) -> bytes:
         """The response of this edition, computed at most twice: while it is fresh, and once it is stale. Only a call
         that computes takes a slot."""
@@ -263,13 +275,15 @@ class Mcp:
         key = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
 
         async def cached(stale: bool) -> StoredResponse:
-            def compute(reader: Reader) -> StoredResponse:
-                found = tool.answer(query, reader)
+            def stored(found: ToolResult) -> StoredResponse:
                 until = {} if found.fresh_until_ms is None else {"fresh-until": str(found.fresh_until_ms)}
                 return StoredResponse(envelope(found, edition, stale, origin), {"cache-control": "max-age=60", **until})
 
             async def make() -> StoredResponse:
-                return await self.service.store.execute(edition, compute)
+                aside = tool.run(query, edition, self.statements) if tool.run else None
+                if aside is not None:
+                    return stored(await aside)
+                return await self.service.store.execute(edition, lambda reader: stored(tool.answer(query, reader)))
 
             return await cache.build(f"{key}|stale" if stale else key, make)
 
@@ -301,14 +315,6 @@ def _check_http(request: Request, too_large: bool) -> None:
         raise RpcError(406, INVALID_REQUEST, text)
     if too_large or len(request.body) > MAX_REQUEST:
         raise RpcError(413, INVALID_REQUEST, f"the body is too large: at most {MAX_REQUEST} bytes are read")
-
-
-def _tool(name: str) -> Tool:
-    if name not in BY_NAME:
-        allowed = f"use one of {', '.join(BY_NAME)}"
-        message = f"name: there is no tool {quote(name)}; {allowed}{suggestion(name, BY_NAME)}"
-        raise RpcError(200, INVALID_PARAMS, message, argument_details("name", name, allowed, nearest(name, BY_NAME)))
-    return BY_NAME[name]
 
 
 def _wrong_arguments(error: RpcError | ApiError) -> RpcError:

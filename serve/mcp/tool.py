@@ -5,7 +5,7 @@ the query is derived from the arguments and the edition, and the result depends 
 freshness depends on the clock.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -17,6 +17,7 @@ from serve.contract.errors import ApiError, argument_details, nearest, quote, su
 from serve.contract.parameters import Param, Values
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import OPTIONS
+from serve.mcp.statements import Statements
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
@@ -62,8 +63,9 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `notes` are appended to the description: definitions of the edition's metrics. A tool of `sql` is there
-    only where the operator's setting allows statements."""
+    """One tool. `notes` are appended to the description: definitions of the edition's metrics. A tool that runs the
+    caller's own statements is there only where the operator's setting allows them: `run` answers a query aside, in a
+    process of its own, or returns None for one that `answer` answers."""
 
     name: str
     title: str
@@ -73,7 +75,7 @@ class Tool:
     resolve: Callable[[Values, Edition, bool], Any]
     answer: Callable[[Any, Reader], ToolResult]
     notes: Callable[[Catalog], str] = lambda _: ""
-    sql: bool = False
+    run: Callable[[Any, Edition, Statements], Coroutine[Any, Any, ToolResult] | None] | None = None
 
     @property
     def schema(self) -> Schema:

@@ -600,6 +600,7 @@ MCP = {
     "mcp:sql:refused": Requirement(
         "interface 4.24", "a statement that writes, leaves the edition, or takes too much is refused with the reason"
     ),
+    "mcp:questions": Requirement("interface 4.24", "fifty usual questions take at most three calls and 6,000 tokens"),
     "mcp:definitions": Requirement("interface 4.24", "the definitions of all tools have fewer than 9,000 tokens"),
     "mcp:metrics": Requirement("interface 4.24", "list_metrics has every metric in brief, or one in full"),
     "mcp:any-metric": Requirement("interface 4.24", "metric_history gives every metric of the series in one form"),

@@ -25,6 +25,8 @@ MOST_MODELS = 4
 CONTAINER_CPU = Path("/sys/fs/cgroup/cpu.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
+CONTACT = re.compile(r"(mailto:[^\s@]+@[^\s@]+|https://[^\s/]\S*)")
+
 OFF, ON, ALL = "off", "on", "all"
 
 
@@ -144,6 +146,11 @@ SETTINGS = (
         "off",
         "`on`: the tool `sql_query` of `/mcp` runs read-only SQL that clients send, on the newest edition.",
     ),
+    Setting(
+        "TIDEMARK_SECURITY_CONTACT",
+        "unset",
+        "Whom `/.well-known/security.txt` names: `mailto:` with an address, or an `https://` URL.",
+    ),
 )
 
 
@@ -174,6 +181,7 @@ class Settings:
     public_hosts: tuple[str, ...]
     mcp_revision: str
     mcp_sql: bool
+    security_contact: str
     log_format: str
 
     @property
@@ -304,6 +312,7 @@ class Settings:
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
             public_hosts=_hosts(env, "TIDEMARK_PUBLIC_HOSTS"),
             mcp_revision=_choice(env, "TIDEMARK_MCP_REVISION", MCP_REVISIONS),
+            security_contact=_contact(env, "TIDEMARK_SECURITY_CONTACT"),
             mcp_sql=_choice(env, "TIDEMARK_MCP_SQL", (OFF, ON)) == ON,
             log_format=_choice(env, "TIDEMARK_LOG_FORMAT", FORMATS),
         )
@@ -335,6 +344,7 @@ class Settings:
             "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
             "TIDEMARK_MCP_REVISION": self.mcp_revision,
             "TIDEMARK_MCP_SQL": ON if self.mcp_sql else OFF,
+            "TIDEMARK_SECURITY_CONTACT": self.security_contact,
             "TIDEMARK_LOG_FORMAT": self.log_format,
         }
 
@@ -443,6 +453,15 @@ def _days(env: Mapping[str, str], name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 36_500):
         raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 36500, '{ALL}' or '{OFF}'.")
     return int(text)
+
+
+def _contact(env: Mapping[str, str], name: str) -> str:
+    text = text_of(env, name)
+    if text and not CONTACT.fullmatch(text):
+        raise SettingsError(
+            f"{name} is {text!r}, but it must be 'mailto:security@example.org' or an https:// URL, without spaces."
+        )
+    return text
 
 
 def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
         ("TIDEMARK_MCP_REVISION", "2024-11-05", "2025-11-25, 2026-07-28"),
         ("TIDEMARK_MCP_SQL", "yes", "off, on"),
         ("TIDEMARK_SECURITY_CONTACT", "security@example.org", "mailto:"),
-        ("TIDEMARK_SECURITY_CONTACT", "https://example.org/x\nExpires: never", "without spaces"),
+        ("TIDEMARK_SECURITY_CONTACT", "https://example.org/x Expires: never", "without spaces"),
     ],
 )
 def test_a_wrong_value_is_one_sentence_with_name_value_and_what_is_allowed(name: str, value: str, allowed: str) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import urlencode
 
+import orjson
+
 from serve.contract.parameters import Values, coin, kind, one_of, step, venue
 from serve.contract.schemas import (
     INTEGER,
@@ -21,6 +23,7 @@ from serve.replica.edition import Edition, Reader
 from serve.replica.units import Span
 
 MOST_MARKETS, MOST_PARTS, MOST_RESPONSES, MOST_ROWS = 20, 60, 3, 2
+MOST_CHARS = 300
 # All of them are read: the greatest are shown.
 EVERY_MARKET = 10_000
 OBJECT: Schema = {"type": "object"}
@@ -85,12 +88,21 @@ def _evidence(found: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     responses = [
         {
-            **{name: one[name] for name in OF_RESPONSE},
-            "rows": [{"view": row["view"], "columns": row["columns"]} for row in one["rows"][:MOST_ROWS]],
+            **{name: _short(one[name]) for name in OF_RESPONSE},
+            "rows": [
+                {"view": row["view"], "columns": {name: _short(value) for name, value in row["columns"].items()}}
+                for row in one["rows"][:MOST_ROWS]
+            ],
         }
         for one in found["responses"][:MOST_RESPONSES]
     ]
     return {**found, "parts": found["parts"][-MOST_PARTS:], "responses": responses}
+
+
+def _short(value: Any) -> Any:
+    """A value that is not long; the beginning of one that is, as the levels of an order book are."""
+    text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    return value if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]}…"
 
 
 # Field → number or null.

@@ -56,16 +56,14 @@ def answer(query: Asked, db: Reader) -> ToolResult:
     page = {name: value for name, value in asked.items() if value is not None}
     page |= {"t": found["t"], "step": query.series.step}
     return ToolResult(
-        data=rounded(
-            {
-                **{name: found[name] for name in ("metric", "base", "market", "venue", "type", "kind", "t", "end")},
-                "step": query.series.step,
-                **{name: found[name] for name in ("values", "formula", "sql", "sums")},
-                "total": found["total"],
-                "markets": ordered[:MOST_MARKETS],
-                "evidence": _evidence(found["evidence"]),
-            }
-        ),
+        data={
+            **{name: found[name] for name in ("metric", "base", "market", "venue", "type", "kind", "t", "end")},
+            "step": query.series.step,
+            **{name: rounded(found[name]) for name in ("values", "formula", "sql", "sums")},
+            "total": found["total"],
+            "markets": rounded(ordered[:MOST_MARKETS]),
+            "evidence": _evidence(found["evidence"]),
+        },
         units={"t": "UTC epoch ms", **dict.fromkeys(definition.fields, definition.unit)},
         span=span,
         known=span if known else None,
@@ -96,7 +94,8 @@ def _evidence(found: dict[str, Any] | None) -> dict[str, Any] | None:
         }
         for one in found["responses"][:MOST_RESPONSES]
     ]
-    return {**found, "parts": found["parts"][-MOST_PARTS:], "responses": responses}
+    # What an exchange sent is not rounded.
+    return {**rounded({**found, "parts": found["parts"][-MOST_PARTS:]}), "responses": responses}
 
 
 def _short(value: Any) -> Any:

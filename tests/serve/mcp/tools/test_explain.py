@@ -2,6 +2,7 @@
 
 import pytest
 
+from serve.mcp.tools.explain import _evidence
 from tests.support.replica.replica import AS_OF_MS, DAY, MINUTE
 from tests.support.servers.mcp_calls import Mcp, iso, near
 
@@ -48,6 +49,30 @@ def test_without_a_step_the_finest_that_is_kept_is_explained(mcp: Mcp) -> None:
         assert got["data"]["step"] == step
     of = {"metric": "oi", "base": "BTC", "t": iso(T), "of": "bybit:perp:BTCUSDT"}
     assert mcp.call("explain_number", of)["data"]["evidence"]["market_id"] == "bybit:perp:BTCUSDT"
+
+
+@pytest.mark.requirement("mcp:explain")
+def test_responses_are_few_and_short_and_as_the_exchange_sent_them() -> None:
+    """`tests/serve/queries/test_evidence.py` finds them in a landing."""
+    columns = {"symbol": "BTCUSDT", "price": 60_012.345678, "levels": [[60_000.5, 1.25]] * 500, "reject": None}
+    response = {
+        "venue": "binance", "endpoint": "order_books", "key": "BTCUSDT", "params": "s" * 5000, "received_ms": T,
+        "file": "responses/x.parquet", "load": "1.5", "body": None, "read_with": "duckdb …",
+        "rows": [{"view": "stg_binance__order_books", "row": None, "columns": columns}] * 4,
+    }  # fmt: skip
+    parts = [{"t": T + n * MINUTE, "values": {"v": 1 / 3}} for n in range(100)]
+    whole = {"market_id": "m", "step": MINUTE, "parts": parts, "t": T, "responses": [response] * 9, "reason": None}
+    found = _evidence(whole)
+    assert found
+    assert (len(found["parts"]), found["parts"][-1], len(found["responses"])) == (
+        60, {"t": T + 99 * MINUTE, "values": {"v": 0.333333}}, 3,
+    )  # fmt: skip
+    shown = found["responses"][0]
+    assert set(shown) == {"venue", "endpoint", "key", "params", "received_ms", "file", "rows"}
+    assert (len(shown["params"]), len(shown["rows"])) == (301, 2)
+    assert shown["rows"][0]["columns"] == columns | {"levels": shown["rows"][0]["columns"]["levels"]}
+    assert len(shown["rows"][0]["columns"]["levels"]) == 301
+    assert _evidence(None) is None
 
 
 @pytest.mark.requirement("mcp:explain")

@@ -281,6 +281,8 @@ def outline(schema: Schema) -> Schema:
     of all tools before it asks, and learns little from types: a property that a result always has and of which no more
     than a type is said is only named."""
     kept = {name: value for name, value in schema.items() if name not in ("properties", "items") and value != []}
+    if _is_plain(kept.get("additionalProperties", {})):
+        kept.pop("additionalProperties", None)
     if "items" in schema and not _is_plain(schema["items"]):
         kept["items"] = outline(schema["items"])
     if "properties" in schema:

@@ -36,10 +36,10 @@ def market(description: str, required: bool = False) -> Param:
     return replace(string(parameters.market(description), required), schema=schema)
 
 
-def metric_argument(required: bool = False) -> Param:
+def metric_argument(description: str, required: bool = False) -> Param:
     """A metric of the edition; aliases are read too."""
     param = parameters.metric(lambda catalog: [one.name for one in catalog.metrics])
-    return replace(string(param, required), description="A metric of list_metrics.")
+    return replace(string(param, required), description=description)
 
 
 def whole_number(description: str, low: int, high: int, default: int) -> Param:

@@ -176,7 +176,7 @@ class Mcp:
         """The result of a method other than tools/call."""
         self._check_params(asked)
         message = asked.message
-        if message.params.get("cursor") is not None:
+        if message.method.endswith("/list") and message.params.get("cursor") is not None:
             allowed = "leave it out: everything is on one page"
             data = argument_details("cursor", message.params["cursor"], allowed)
             raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
@@ -274,15 +274,21 @@ class Mcp:
         origin = f"{admission.clients.scheme(request)}://{request.headers['host']}"
         key = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
 
+        # What a process of its own found: whether it is stale needs no second one.
+        ran: ToolResult | None = None
+
         async def cached(stale: bool) -> StoredResponse:
             def stored(found: ToolResult) -> StoredResponse:
                 until = {} if found.fresh_until_ms is None else {"fresh-until": str(found.fresh_until_ms)}
                 return StoredResponse(envelope(found, edition, stale, origin), {"cache-control": "max-age=60", **until})
 
             async def make() -> StoredResponse:
-                aside = tool.run(query, edition, self.statements) if tool.run else None
+                nonlocal ran
+                aside = tool.run(query, edition, self.statements) if tool.run and ran is None else None
                 if aside is not None:
-                    return stored(await aside)
+                    ran = await aside
+                if ran is not None:
+                    return stored(ran)
                 return await self.service.store.execute(edition, lambda reader: stored(tool.answer(query, reader)))
 
             return await cache.build(f"{key}|stale" if stale else key, make)

@@ -112,7 +112,7 @@ EXPLAIN_NUMBER = Tool(
     "Explains one value of a history: the bucket that holds t, its number with formula and SQL, the value of each"
     " market in it, and for one market (of, else the greatest) the minutes and the exchange's raw responses behind it.",
     {
-        "metric": metric_argument(required=True),
+        "metric": metric_argument("Metric of the history.", required=True),
         "t": utc_time("A time in the bucket, UTC, such as 2026-06-15T12:00:00Z.", required=True),
         "base": string(coin("Coin; exactly one of base and market.")),
         "market": market("One market, instead of base."),

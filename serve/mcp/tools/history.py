@@ -248,7 +248,7 @@ METRIC_HISTORY = Tool(
     " and more (list_metrics says what each means, its fields, and whether it is of coins, markets or all coins"
     " together).",
     {
-        "metric": metric_argument(required=True),
+        "metric": metric_argument("One of list_metrics.", required=True),
         **_selection(
             "at most 730d or more (list_metrics)",
             string(one_of("As list_metrics has them; perp without it.", *TYPES)),

@@ -71,7 +71,7 @@ LIST_METRICS = Tool(
     "Metrics and their meaning",
     "All metrics that metric_history has: meaning, unit, fields, and whether they are asked for by base, by market or"
     " (all) of all coins together. With metric, one definition in full: formula, caveats, aliases, steps.",
-    {"metric": metric_argument()},
+    {"metric": metric_argument("This one alone, in full.")},
     object_of(
         {
             "metrics": array_of(

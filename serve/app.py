@@ -16,6 +16,7 @@ from sanic.worker.loader import AppLoader
 
 from serve.contract.endpoint import Endpoint
 from serve.contract.errors import quote, suggestion
+from serve.discovery import DOCUMENTS
 from serve.endpoints import all_endpoints
 from serve.http.metrics import UNKNOWN, share
 from serve.http.responses import METHODS, error_response, on_exception, wants_page
@@ -52,7 +53,7 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     """The application: the endpoints, the MCP tools at /mcp, the pages of the explorer, dbt docs at /dbt/, the quality
     report at /quality/, the API's reference at /docs, the guide at /guide/."""
     app = bare_app("tidemark")
-    paths = [*VIEWS, "/docs", "/guide/", "/dbt/", "/quality/", *OPERATED, MCP_PATH]
+    paths = [*VIEWS, "/docs", "/guide/", "/dbt/", "/quality/", *OPERATED, *DOCUMENTS, MCP_PATH]
     for item in all_endpoints():
         _route(app, item)
         paths.append(item.path)
@@ -69,6 +70,8 @@ def create_app(setup: Setup) -> Sanic[Any, Any]:
     _add(app, _reference, "/docs", name="reference")
     for uri, operated in OPERATED.items():
         _add(app, operated, uri, name=f"operated-{uri[1:]}")
+    for uri, document in DOCUMENTS.items():
+        _add(app, document, uri, name=f"document-{re.sub('[^a-z]+', '-', uri[1:])}")
     _add(app, _page_file, f"{FILES_AT}<name:path>", name="page-file")
 
     async def mcp(request: Request, too_large: bool = False) -> HTTPResponse:
@@ -124,7 +127,7 @@ def _mcp(service: Service, setup: Setup) -> Any:
     # Imported at the first use, in a thread: importing the protocol's types takes as long as all other imports.
     from serve.mcp.server import Mcp
 
-    return Mcp(service, setup.public_hosts, setup.mcp_revision)
+    return Mcp(service, setup.public_hosts, setup.mcp_revision, setup.mcp_sql)
 
 
 def _route(app: Sanic[Any, Any], item: Endpoint) -> None:

@@ -515,6 +515,8 @@ HTTP = {
     ),
     "index:lists": Requirement("interface 4.27", "/ lists the endpoints"),
     "docs:served": Requirement("interface 4.29", "/dbt/ serves the generated documentation, 404 before there is one"),
+    "discovery:llms": Requirement("interface 4.50", "/llms.txt lists the documents and every endpoint, as Markdown"),
+    "discovery:links": Requirement("interface 4.50", "the API's catalog, the contact for security, and links to both"),
     "guide:served": Requirement("interface 4.29", "/guide/ serves the pages of docs/, whose links lead to this server"),
     "pages:negotiated": Requirement(
         "interface 4.29", "/ is the page for a client that accepts HTML, the list of endpoints for any other"
@@ -594,8 +596,23 @@ MCP = {
         "interface 7.3", "-32602 names argument, value, what is allowed and the nearest, in error.data as well"
     ),
     "mcp:tools-list": Requirement(
-        "interface 11.3", "eight tools in a fixed order, closed inputs, outputs, read-only hints"
+        "interface 11.3", "the tools in a fixed order, closed inputs, outputs, read-only hints"
     ),
+    "mcp:resources": Requirement("interface 11.4", "metric definitions and the guide's methods as Markdown"),
+    "mcp:prompts": Requirement("interface 11.4", "prompts that name the tools, filled with checked arguments"),
+    "mcp:sql": Requirement("interface 4.24", "sql_query runs one query on the newest edition, if a setting says so"),
+    "mcp:sql:refused": Requirement(
+        "interface 4.24", "a statement that writes, leaves the edition, or takes too much is refused with the reason"
+    ),
+    "mcp:questions": Requirement("interface 4.24", "fifty usual questions take at most three calls and 6,000 tokens"),
+    "mcp:definitions": Requirement("interface 4.24", "the definitions of all tools have fewer than 9,000 tokens"),
+    "mcp:metrics": Requirement("interface 4.24", "list_metrics has every metric in brief, or one in full"),
+    "mcp:any-metric": Requirement("interface 4.24", "metric_history gives every metric of the series in one form"),
+    "mcp:overview": Requirement("interface 4.24", "coin_overview has the figures of a coin's own page"),
+    "mcp:indices": Requirement("interface 4.24", "market_indices has both indices of the market and their history"),
+    "mcp:options": Requirement("interface 4.24", "options_summary has a coin's expiries, and the strikes of one"),
+    "mcp:explain": Requirement("interface 4.24", "explain_number gives a number's markets, minutes and responses"),
+    "mcp:recorded": Requirement("interface 4.24", "data_coverage gives the recorded share and the longest gaps"),
     "mcp:envelope": Requirement(
         "interface 2.8", "every result is the envelope, structured and as text, and fits its schema"
     ),

@@ -240,6 +240,8 @@ def serve() -> None:
         quality=chosen.quality_docs,
         public_hosts=chosen.public_hosts,
         mcp_revision=chosen.mcp_revision,
+        mcp_sql=chosen.mcp_sql,
+        security_contact=chosen.security_contact,
         catalog=read_catalog((name, json.dumps(definition)) for name, definition in read_written().items()),
         landing=chosen.api_landing,
         minutes=chosen.api_minutes,

@@ -25,7 +25,9 @@ MOST_MODELS = 4
 CONTAINER_CPU = Path("/sys/fs/cgroup/cpu.max")
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
-OFF, ALL = "off", "all"
+CONTACT = re.compile(r"(mailto:[^\s@]+@[^\s@]+|https://[^\s/]\S*)")
+
+OFF, ON, ALL = "off", "on", "all"
 
 
 class Setting(NamedTuple):
@@ -139,6 +141,16 @@ SETTINGS = (
         "Newest protocol revision that `/mcp` speaks: `2025-11-25`, which includes `2025-06-18`, or `2026-07-28` as "
         "well.",
     ),
+    Setting(
+        "TIDEMARK_MCP_SQL",
+        "off",
+        "`on`: the tool `sql_query` of `/mcp` runs read-only SQL that clients send, on the newest edition.",
+    ),
+    Setting(
+        "TIDEMARK_SECURITY_CONTACT",
+        "unset",
+        "Whom `/.well-known/security.txt` names: `mailto:` with an address, or an `https://` URL.",
+    ),
 )
 
 
@@ -168,6 +180,8 @@ class Settings:
     trusted_proxies: tuple[str, ...]
     public_hosts: tuple[str, ...]
     mcp_revision: str
+    mcp_sql: bool
+    security_contact: str
     log_format: str
 
     @property
@@ -298,6 +312,8 @@ class Settings:
             trusted_proxies=_networks(env, "TIDEMARK_TRUSTED_PROXIES"),
             public_hosts=_hosts(env, "TIDEMARK_PUBLIC_HOSTS"),
             mcp_revision=_choice(env, "TIDEMARK_MCP_REVISION", MCP_REVISIONS),
+            security_contact=_contact(env, "TIDEMARK_SECURITY_CONTACT"),
+            mcp_sql=_choice(env, "TIDEMARK_MCP_SQL", (OFF, ON)) == ON,
             log_format=_choice(env, "TIDEMARK_LOG_FORMAT", FORMATS),
         )
 
@@ -327,6 +343,8 @@ class Settings:
             "TIDEMARK_TRUSTED_PROXIES": ",".join(self.trusted_proxies),
             "TIDEMARK_PUBLIC_HOSTS": ",".join(self.public_hosts),
             "TIDEMARK_MCP_REVISION": self.mcp_revision,
+            "TIDEMARK_MCP_SQL": ON if self.mcp_sql else OFF,
+            "TIDEMARK_SECURITY_CONTACT": self.security_contact,
             "TIDEMARK_LOG_FORMAT": self.log_format,
         }
 
@@ -435,6 +453,15 @@ def _days(env: Mapping[str, str], name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 36_500):
         raise SettingsError(f"{name} is {text!r}, but it must be a whole number from 1 to 36500, '{ALL}' or '{OFF}'.")
     return int(text)
+
+
+def _contact(env: Mapping[str, str], name: str) -> str:
+    text = text_of(env, name)
+    if text and not CONTACT.fullmatch(text):
+        raise SettingsError(
+            f"{name} is {text!r}, but it must be 'mailto:security@example.org' or an https:// URL, without spaces."
+        )
+    return text
 
 
 def _hosts(env: Mapping[str, str], name: str) -> tuple[str, ...]:

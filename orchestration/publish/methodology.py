@@ -20,6 +20,7 @@ STATE = """
 create table if not exists methodology_models (
     model varchar, layer varchar, description varchar, reads varchar[], venue varchar, endpoints varchar[],
     requests varchar[], fields json, document varchar);
+create table if not exists methodology_columns (model varchar, column_name varchar, description varchar);
 create table if not exists methodology_tests (
     test varchar, kind varchar, models varchar[], column_name varchar, description varchar);
 create table if not exists methodology_results (
@@ -45,6 +46,7 @@ def copy_methodology(con: duckdb.DuckDBPyConnection, manifest: Path) -> None:
         content = json.loads(manifest.read_bytes())
         _write(con, "tests", project, list(_tests(content)))
         _write(con, "resources", project, list(_resources(content)))
+        _write(con, "columns", project, list(_columns(content)))
         _write(con, "models", project, [_model(node) for node in _models(content)])
     compiled = _stored(con, "compiled", "model, sql")
     stored = {
@@ -100,6 +102,14 @@ def _model(node: Mapping[str, Any]) -> tuple[Any, ...]:
         _full_name(node), layer, node["description"].strip(), reads, venue, endpoints,
         _requests(venue, endpoints) if venue else [], json.dumps(fields), meta.get("document"),
     )  # fmt: skip
+
+
+def _columns(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of methodology_columns: the columns of marts, which are the replica's tables."""
+    for node in _models(content):
+        if node["resource_type"] == "model" and node["fqn"][1] == "marts":
+            for name, column in node["columns"].items():
+                yield node["name"], name, column["description"].strip()
 
 
 def _full_name(node: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ class Body:
 
     `ttl`: seconds that clients may cache it, where that depends on the query; None: the endpoint's `ttl`.
     `vary`: headers of the request that choose this body, beside those that choose any.
+    `link`: the value of the header Link, by which programs find what describes this body.
     """
 
     data: bytes
@@ -32,6 +33,7 @@ class Body:
     degraded: bool = False
     ttl: int | None = None
     vary: tuple[str, ...] = ()
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ PAGES = FOLDER / "pages"
 START = "README"  # the page of the folder itself, as on a code host; its links put the others in order
 AT = "/guide/"
 LOCAL = "http://127.0.0.1:8080"
+MARKDOWN = "text/markdown; charset=utf-8"
 
 
 class Heading(NamedTuple):
@@ -35,6 +36,13 @@ class Heading(NamedTuple):
     level: int
     text: str
     anchor: str
+
+
+class Source(NamedTuple):
+    """A page of the guide as Markdown: its title, and the path that serves it."""
+
+    title: str
+    path: str
 
 
 class Page(NamedTuple):
@@ -47,20 +55,32 @@ class Page(NamedTuple):
 
 @cache
 def guide(dagster: str = "") -> dict[str, Body]:
-    """Every page and file of the guide by the part of its URL after /guide/; empty for the start page. `dagster` is the
-    address to which the header links, if any."""
-    pages = {path.stem: read_page(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
+    """Every page and file of the guide by the part of its URL after /guide/; empty for the start page. Each page is
+    there as Markdown too, under its file's name. `dagster` is the address to which the header links, if any."""
+    pages = _pages()
     frames = Pages(dagster)
     template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
     images = {f"images/{path.name}": path for path in (PAGES / "images").glob("*")}
     notebooks = {f"notebooks/{path.name}": path for path in (PAGES / "notebooks").glob("*.ipynb")}
     files = {"guide.css": FOLDER / "guide.css", **images, **notebooks}
     bodies = {name: Body(path.read_bytes(), mimetypes.guess_type(path.name)[0] or JSON) for name, path in files.items()}
+    bodies |= {path.name: Body(path.read_bytes(), MARKDOWN) for path in PAGES.glob("*.md")}
     for name, page in pages.items():
         title = escape(f"{page.headings[0].text} · Tidemark guide")
         text = template.substitute(menu=_menu(pages, name), content=page.html)
         bodies[_path(name)] = frames.frame(AT, title, text)
     return bodies
+
+
+def guide_pages() -> list[Source]:
+    """The pages as Markdown, in the order of the start page."""
+    pages = _pages()
+    return [Source(pages[name].headings[0].text, f"{AT}{name}.md") for name in page_order(pages)]
+
+
+@cache
+def _pages() -> dict[str, Page]:
+    return {path.stem: read_page(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
 
 
 def read_page(text: str) -> Page:

@@ -39,6 +39,7 @@ def make_response(body: Body, ttl: int | None, edition_id: int | None = None) ->
         "etag": f'"{hashlib.blake2b(body.data, digest_size=12).hexdigest()}"',
         "cache-control": f"public, max-age={ttl}, stale-while-revalidate={STALE_S}" if ttl is not None else NO_STORE,
         "vary": ", ".join((*body.vary, *VARY)),
+        **({"link": body.link} if body.link else {}),
         **CORS,
         **of_edition(edition_id),
     }

@@ -62,7 +62,8 @@ class Setup:
     that workers share, the host names that MCP clients may use, the newest MCP revision if it is not the usual one, the
     metrics that may be requested before the first edition, which brings its own, the folder of the landing if
     raw responses may be shown, that of the minutes of files if they are served, the address of Dagster's pages on this
-    machine if pages may link to it, the folder of what other processes count for /metrics, and that of bulk files."""
+    machine if pages may link to it, the folder of what other processes count for /metrics, that of bulk files,
+    whether MCP clients may send SQL, and whom to write to about a vulnerability."""
 
     serving: Path
     docs: Path | None = None
@@ -79,6 +80,8 @@ class Setup:
     dagster: str = ""
     metrics: Path | None = None
     bulk: Path | None = None
+    mcp_sql: bool = False
+    security_contact: str = ""
 
 
 class Service:
@@ -87,6 +90,7 @@ class Service:
     def __init__(self, setup: Setup) -> None:
         self.sites = {"/dbt": setup.docs, "/quality": setup.quality}
         self.pages = Pages(setup.dagster)
+        self.security_contact = setup.security_contact
         # Documents of other tools get the pages' header.
         self.framed: Mapping[str, Callable[[str], bytes]] = {
             "/dbt": partial(self.pages.above, "/dbt/"),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from serve.contract import parameters
 from serve.contract.errors import BadParameter
 from serve.contract.parameters import MAX_SAFE_INTEGER, Param, Values
 from serve.contract.schemas import Schema
@@ -25,7 +26,20 @@ def string(param: Param, required: bool = False) -> Param:
             raise BadParameter(name, value, f"use a string: {param.description}")
         return param.read(name, value)
 
-    return replace(param, read=read, required=required)
+    schema = param.schema if callable(param.schema) else _shown(param.schema)
+    return replace(param, read=read, schema=schema, required=required)
+
+
+def market(description: str, required: bool = False) -> Param:
+    """A market of the JSON API as an argument. An error names the venues: here they would be listed twice."""
+    schema = {"type": "string", "pattern": r"^[a-z]+:(perp|spot):\S+$", "examples": ["binance:perp:BTCUSDT"]}
+    return replace(string(parameters.market(description), required), schema=schema)
+
+
+def metric_argument(description: str, required: bool = False) -> Param:
+    """A metric of the edition; aliases are read too."""
+    param = parameters.metric(lambda catalog: [one.name for one in catalog.metrics])
+    return replace(string(param, required), description=description)
 
 
 def whole_number(description: str, low: int, high: int, default: int) -> Param:
@@ -67,7 +81,7 @@ def one_number(description: str, *choices: float, default: float) -> Param:
     return Param(description, read, {"type": "number", "enum": list(choices)}, default)
 
 
-def utc_time(description: str) -> Param:
+def utc_time(description: str, required: bool = False) -> Param:
     """A time as ISO 8601 in UTC, such as 2026-06-15T12:00:00Z, not in the future; in milliseconds."""
     allowed = "use UTC as ISO 8601 that ends in Z, such as 2026-06-15T12:00:00Z"
 
@@ -83,8 +97,16 @@ def utc_time(description: str) -> Param:
             raise BadParameter(name, value, f"it must be from 1970 on and never in the future; now is {iso(now)}")
         return ms
 
-    schema: Schema = {"type": "string", "format": "date-time", "pattern": "Z$"}
-    return Param(description, read, schema, example="2026-06-15T12:00:00Z")
+    return Param(description, read, {"type": "string", "format": "date-time"}, required=required)
+
+
+def window(description: str, example: str) -> dict[str, Param]:
+    """The arguments of a time range: its length up to now, or its start with its end or its length."""
+    return {
+        "range": string(parameters.duration(description, example)),
+        "start": utc_time("UTC, such as 2026-06-15T12:00:00Z; with end or range."),
+        "end": utc_time("UTC, exclusive, not in the future; now without it."),
+    }
 
 
 def ids(description: str, most: int) -> Param:
@@ -129,6 +151,11 @@ def find_market(name: str, asked: str, edition: Edition) -> str:
 def iso(ms: int) -> str:
     """A time as ISO 8601 in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shown(schema: Schema) -> Schema:
+    """The schema without the limits that no reader would exceed by chance."""
+    return {name: value for name, value in schema.items() if name not in ("minLength", "maxLength")}
 
 
 def _is_number(value: Any) -> bool:

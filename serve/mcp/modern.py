@@ -23,9 +23,9 @@ from serve.mcp.jsonrpc import Message, RpcError
 
 REVISION = LATEST_MODERN_VERSION
 STATUS = {INVALID_PARAMS: 400, INVALID_REQUEST: 400, METHOD_NOT_FOUND: 404}
-METHODS = ("server/discover", "tools/list", "tools/call")
+FIRST_METHODS = ("server/discover",)
 TTL_MS = 60_000
-NAMED = {"tools/call": "name"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 BASE64 = re.compile(r"=\?base64\?(.*)\?=")
 
 

@@ -22,10 +22,13 @@ from serve.http.limits import Admission
 from serve.http.service import RETRY_AFTER_S, Service
 from serve.mcp import modern as mcp_modern
 from serve.mcp.jsonrpc import Message, RpcError, error_response, read_message, response
+from serve.mcp.prompts import PROMPTS, get_prompt
+from serve.mcp.resources import TEMPLATES, list_resources, read_resource
 from serve.mcp.slots import Slots
-from serve.mcp.tool import Tool, envelope, unavailable
+from serve.mcp.statements import Statements
+from serve.mcp.tool import Tool, ToolResult, envelope, unavailable
 from serve.mcp.tools import TOOLS
-from serve.replica.edition import Edition, Reader
+from serve.replica.edition import Edition
 from serve.replica.unavailable import Unavailable
 
 REVISIONS = ("2025-11-25", "2025-06-18")  # newest first; the first is the response to an unknown one
@@ -33,7 +36,18 @@ MAX_REQUEST, MAX_RESULT = 32 * 1024, 1024 * 1024
 # JSON-RPC reserves -32000 to -32019 for servers.
 TOO_MANY, REFUSED = -32010, -32011
 ALLOW = {"allow": "POST"}
-METHODS = ("initialize", "ping", "tools/list", "tools/call")
+FIRST_METHODS = ("initialize", "ping")
+OFFERED = (
+    *("tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"),
+    *("prompts/list", "prompts/get"),
+)
+# Before the next revision it had a code of its own.
+MISSING_RESOURCE = -32002
+CAPABILITIES = {
+    "tools": {"listChanged": False},
+    "resources": {"subscribe": False, "listChanged": False},
+    "prompts": {"listChanged": False},
+}
 EXPOSED = "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy"
 PREFLIGHT = {
     **ALLOW,
@@ -42,15 +56,19 @@ PREFLIGHT = {
     "access-control-max-age": "86400",
 }
 ACCEPTED = ("application/json", "application/*", "*/*")
-BY_NAME = {tool.name: tool for tool in TOOLS}
 SERVER = {"name": "tidemark", "title": "Tidemark", "version": API_VERSION}
 INSTRUCTIONS = (
-    "Market data of crypto derivatives, recorded every minute on many exchanges. Begin with market_snapshot: it"
-    " shows a coin's markets and their ids. Times are UTC; t, ts and *_ms are epoch milliseconds. Funding is a fraction"
-    " per 8 hours (times 1095 a year). null is unknown, never zero. Look at status, freshness and warnings before you"
-    " rely on numbers: partial means that a part of the range was not recorded; unavailable means try again after"
-    " retry_after_s seconds. coverage.gaps lists unrecorded periods, where values are unknown and not zero. Read"
-    " data.summary first; ask for a coarser step rather than for many points."
+    "Market data of crypto derivatives, recorded every minute on many exchanges. Begin with coin_overview for a coin,"
+    " market_snapshot for its markets and their ids (venue:perp|spot:SYMBOL), list_metrics for what histories there"
+    " are. Times are UTC; t, ts and *_ms are epoch milliseconds. Funding is a fraction per 8 hours (times 1095 a year)."
+    " null is unknown, never zero. Every result has the same envelope. status: partial means that a part of the range"
+    " was not recorded, unavailable that retry_after_s seconds later is worth another try (reason says why). freshness:"
+    " historical is a completed window, or one that is too old to be current (warning stale). as_of: the newest data."
+    " coverage: requested and available range (start, end), gaps (start, end, venue, reason: unrecorded periods, where"
+    " values are unknown and not zero), gaps_omitted, and markets: how many are in the newest bucket (n), were"
+    " expected, and how many buckets lack one (incomplete). provenance: edition, source (tables), method, caveats, and"
+    " page, which shows the same to people. units by field. warnings: code, message, url. Look at status, freshness"
+    " and warnings before you rely on numbers. Read data.summary first; ask for a coarser step, not for many points."
 )
 log = logging.getLogger("tidemark.serve")
 
@@ -75,10 +93,13 @@ class Call:
 
 
 class Mcp:
-    """The endpoint of one worker. `hosts`: its public host names, in addition to those of this machine."""
+    """The endpoint of one worker. `hosts`: its public host names, in addition to those of this machine; `statements`:
+    whether callers may send SQL."""
 
-    def __init__(self, service: Service, hosts: tuple[str, ...], revision: str) -> None:
+    def __init__(self, service: Service, hosts: tuple[str, ...], revision: str, statements: bool) -> None:
         self.service = service
+        self.tools = {tool.name: tool for tool in TOOLS if statements or not tool.run}
+        self.statements = Statements()
         self.hosts = Hosts(hosts)
         self.modern = revision == mcp_modern.REVISION
         self.slots = Slots()
@@ -155,43 +176,60 @@ class Mcp:
         """The result of a method other than tools/call."""
         self._check_params(asked)
         message = asked.message
-        server = {"capabilities": {"tools": {"listChanged": False}}, "instructions": INSTRUCTIONS}
-        result: dict[str, Any] = {}
-        if message.method == "initialize":
-            wanted = message.params["protocolVersion"]
-            result = {
-                "protocolVersion": wanted if wanted in REVISIONS else REVISIONS[0],
-                "serverInfo": SERVER,
-                **server,
-            }
-        elif message.method == "server/discover":
-            result = {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **server}
-        elif message.method == "tools/list":
-            if message.params.get("cursor") is not None:
-                allowed = "leave it out: all tools are on one page"
-                data = argument_details("cursor", message.params["cursor"], allowed)
-                raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
-            catalog = self.service.store.catalog
-            result = {"tools": [tool.definition(catalog) for tool in TOOLS]}
+        if message.method.endswith("/list") and message.params.get("cursor") is not None:
+            allowed = "leave it out: everything is on one page"
+            data = argument_details("cursor", message.params["cursor"], allowed)
+            raise RpcError(200, INVALID_PARAMS, f"cursor: {allowed}", data)
+        result = self._content(message, asked.version)
         if asked.version == mcp_modern.REVISION:
             result |= mcp_modern.result_fields(SERVER)
         return orjson.dumps(serialize_server_result(message.method, asked.version, result))
 
+    def _content(self, message: Message, version: str) -> dict[str, Any]:
+        server = {"capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+        params, catalog = message.params, self.service.store.catalog
+        match message.method:
+            case "initialize":
+                wanted = params["protocolVersion"]
+                spoken = wanted if wanted in REVISIONS else REVISIONS[0]
+                return {"protocolVersion": spoken, "serverInfo": SERVER, **server}
+            case "server/discover":
+                return {"supportedVersions": [mcp_modern.REVISION, *REVISIONS], **server}
+            case "tools/list":
+                return {"tools": [tool.definition(catalog) for tool in self.tools.values()]}
+            case "resources/list":
+                return {"resources": list_resources(catalog)}
+            case "resources/templates/list":
+                return {"resourceTemplates": TEMPLATES}
+            case "resources/read":
+                missing = INVALID_PARAMS if version == mcp_modern.REVISION else MISSING_RESOURCE
+                return {"contents": read_resource(params["uri"], catalog, missing)}
+            case "prompts/list":
+                return {"prompts": [prompt.definition() for prompt in PROMPTS]}
+            case "prompts/get":
+                try:
+                    return get_prompt(params["name"], params.get("arguments") or {})
+                except ApiError as error:
+                    raise _wrong_arguments(error) from None
+            case _:
+                return {}
+
     def _check_params(self, asked: Call) -> None:
         """Raises RpcError for an unknown method and for invalid parameters."""
         message = asked.message
-        methods = mcp_modern.METHODS if asked.version == mcp_modern.REVISION else METHODS
+        first = mcp_modern.FIRST_METHODS if asked.version == mcp_modern.REVISION else FIRST_METHODS
+        methods = (*first, *OFFERED)
         if message.method not in methods:
             text = f"method {quote(message.method)} is not served{suggestion(message.method, methods)}"
             raise RpcError(200, METHOD_NOT_FOUND, f"{text}; there are {', '.join(methods)}")
         try:
             validate_client_request(message.method, asked.version, message.params)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"]))
-            value = None if first["type"] == "missing" else first["input"]
+            worst = error.errors()[0]
+            name = ".".join(map(str, worst["loc"]))
+            value = None if worst["type"] == "missing" else worst["input"]
             raise RpcError(
-                200, INVALID_PARAMS, f"{name}: {first['msg']}", argument_details(name, value, first["msg"])
+                200, INVALID_PARAMS, f"{name}: {worst['msg']}", argument_details(name, value, worst["msg"])
             ) from None
 
     async def _call(self, asked: Call) -> bytes:
@@ -199,7 +237,7 @@ class Mcp:
         admission = self.service.admission
         try:
             self._check_params(asked)
-            tool = _tool(asked.message.params["name"])
+            tool = self._tool(asked.message.params["name"])
             values = tool.read(asked.message.params.get("arguments") or {})
         except (RpcError, ApiError) as error:
             await asked.count(admission, "mcp")
@@ -220,6 +258,15 @@ class Mcp:
             await asked.count(admission, "mcp")
             raise _wrong_arguments(error) from None
 
+    def _tool(self, name: str) -> Tool:
+        if name not in self.tools:
+            off = ", which is off unless TIDEMARK_MCP_SQL is on" if name in {tool.name for tool in TOOLS} else ""
+            allowed = f"use one of {', '.join(self.tools)}"
+            message = f"name: there is no tool {quote(name)}{off}; {allowed}{suggestion(name, self.tools)}"
+            details = argument_details("name", name, allowed, nearest(name, self.tools))
+            raise RpcError(200, INVALID_PARAMS, message, details)
+        return self.tools[name]
+
     async def _envelope(self, asked: Call, tool: Tool, query: Any, edition: Edition) -> bytes:
         """The response of this edition, computed at most twice: while it is fresh, and once it is stale. Only a call
         that computes takes a slot."""
@@ -227,14 +274,22 @@ class Mcp:
         origin = f"{admission.clients.scheme(request)}://{request.headers['host']}"
         key = f"{edition.edition_id}:{edition.published_ms}:mcp:{tool.name}:{query!r}:{origin}"
 
+        # What a process of its own found: whether it is stale needs no second one.
+        ran: ToolResult | None = None
+
         async def cached(stale: bool) -> StoredResponse:
-            def compute(reader: Reader) -> StoredResponse:
-                found = tool.answer(query, reader)
+            def stored(found: ToolResult) -> StoredResponse:
                 until = {} if found.fresh_until_ms is None else {"fresh-until": str(found.fresh_until_ms)}
                 return StoredResponse(envelope(found, edition, stale, origin), {"cache-control": "max-age=60", **until})
 
             async def make() -> StoredResponse:
-                return await self.service.store.execute(edition, compute)
+                nonlocal ran
+                aside = tool.run(query, edition, self.statements) if tool.run and ran is None else None
+                if aside is not None:
+                    ran = await aside
+                if ran is not None:
+                    return stored(ran)
+                return await self.service.store.execute(edition, lambda reader: stored(tool.answer(query, reader)))
 
             return await cache.build(f"{key}|stale" if stale else key, make)
 
@@ -266,14 +321,6 @@ def _check_http(request: Request, too_large: bool) -> None:
         raise RpcError(406, INVALID_REQUEST, text)
     if too_large or len(request.body) > MAX_REQUEST:
         raise RpcError(413, INVALID_REQUEST, f"the body is too large: at most {MAX_REQUEST} bytes are read")
-
-
-def _tool(name: str) -> Tool:
-    if name not in BY_NAME:
-        allowed = f"use one of {', '.join(BY_NAME)}"
-        message = f"name: there is no tool {quote(name)}; {allowed}{suggestion(name, BY_NAME)}"
-        raise RpcError(200, INVALID_PARAMS, message, argument_details("name", name, allowed, nearest(name, BY_NAME)))
-    return BY_NAME[name]
 
 
 def _wrong_arguments(error: RpcError | ApiError) -> RpcError:

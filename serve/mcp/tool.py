@@ -5,7 +5,7 @@ the query is derived from the arguments and the edition, and the result depends 
 freshness depends on the clock.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -17,12 +17,14 @@ from serve.contract.errors import ApiError, argument_details, nearest, quote, su
 from serve.contract.parameters import Param, Values
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import OPTIONS
+from serve.mcp.statements import Statements
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
 from serve.replica.units import UNIT_MS, Span
 
 DIGITS = 6  # significant digits of a served number; prices have PRICE_DIGITS
 PRICE_DIGITS = 8
+PRICES = ("price", "spot", "forward", "strike", "max_pain")
 MAX_GAPS = 20
 LARGE_CHARS = 20_000
 SLACK_MS = 15 * UNIT_MS["m"]
@@ -61,7 +63,9 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `notes` are appended to the description: definitions of the edition's metrics."""
+    """One tool. `notes` are appended to the description: definitions of the edition's metrics. A tool that runs the
+    caller's own statements is there only where the operator's setting allows them: `run` answers a query aside, in a
+    process of its own, or returns None for one that `answer` answers."""
 
     name: str
     title: str
@@ -71,6 +75,13 @@ class Tool:
     resolve: Callable[[Values, Edition, bool], Any]
     answer: Callable[[Any, Reader], ToolResult]
     notes: Callable[[Catalog], str] = lambda _: ""
+    run: Callable[[Any, Edition, Statements], Coroutine[Any, Any, ToolResult] | None] | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that every result satisfies."""
+        data = {**self.data, "type": ["object", "null"]}
+        return object_of({**ENVELOPE, "data": data}, optional=("reason", "retry_after_s"))
 
     def definition(self, catalog: Catalog) -> dict[str, Any]:
         """The tool as in tools/list."""
@@ -86,17 +97,21 @@ class Tool:
                 **({"required": required} if required else {}),
                 "additionalProperties": False,
             },
-            "outputSchema": object_of(
-                {**ENVELOPE, "data": {**self.data, "type": ["object", "null"]}}, optional=("reason", "retry_after_s")
-            ),
+            "outputSchema": self._outline(),
             "annotations": {
-                "title": self.title,
                 "readOnlyHint": True,
                 "destructiveHint": False,
                 "idempotentHint": True,
                 "openWorldHint": False,
             },
         }
+
+    def _outline(self) -> Schema:
+        """The schema as the definition publishes it: without what is in the envelope's parts, which the server's
+        instructions explain once for all tools."""
+        full = self.schema
+        parts = {name: {key: part[key] for key in part if key not in INNER} for name, part in ENVELOPE.items()}
+        return outline({**full, "properties": {**parts, "data": full["properties"]["data"]}})
 
     def read(self, given: Mapping[str, Any]) -> Values:
         """The values of a call's arguments; raises BadParameter for the first invalid one. null counts as not given."""
@@ -117,19 +132,14 @@ class Tool:
 
 
 NULLABLE: Schema = {"type": ["integer", "null"]}
-MARKETS: Schema = {
-    **object_of({"n": INTEGER, "expected": INTEGER, "buckets": INTEGER, "incomplete": INTEGER}, nullable=True),
-    "description": "Of the newest bucket; incomplete: buckets that lack a market.",
-}
+MARKETS = object_of({"n": INTEGER, "expected": INTEGER, "buckets": INTEGER, "incomplete": INTEGER}, nullable=True)
 BOUNDS = object_of({"start": INTEGER, "end": INTEGER}, nullable=True)
-# Short, because it is part of every tool: the server's instructions explain it once.
+# Without descriptions, because it is part of every tool: the server's instructions explain it once.
+INNER = ("properties", "required", "items", "additionalProperties")
 ENVELOPE: Schema = {
     "status": {"enum": ["ok", "partial", "unavailable"]},
-    "as_of": {**NULLABLE, "description": "Time of the newest data, UTC epoch ms."},
-    "freshness": {
-        "enum": ["fresh", "historical", None],
-        "description": "historical: a completed window, or one that is too old to be current (warning stale).",
-    },
+    "as_of": NULLABLE,
+    "freshness": {"enum": ["fresh", "historical", None]},
     "provenance": object_of(
         {"edition": NULLABLE, "source": TEXT_OR_NULL, "method": TEXT, "caveats": array_of(TEXT), "page": TEXT_OR_NULL},
     ),
@@ -230,7 +240,11 @@ def fresh_until(newest_ms: int | None, step_ms: int, span: Span, edition: Editio
 
 
 def rounded(value: Any, digits: int = DIGITS) -> Any:
-    """A number rounded to significant digits; anything else unchanged."""
+    """A number rounded to significant digits, in objects and lists each number; anything else unchanged."""
+    if isinstance(value, dict):
+        return {name: rounded(one, PRICE_DIGITS if name in PRICES else digits) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one, digits) for one in value]
     return float(f"{value:.{digits}g}") if isinstance(value, float) and isfinite(value) else value
 
 
@@ -260,6 +274,31 @@ def summary_schema(*extra: str) -> Schema:
         "required": ["known", *SUMMED, *extra],
         "additionalProperties": NUMBER_OR_NULL,
     }
+
+
+def outline(schema: Schema) -> Schema:
+    """What a definition publishes of a schema: every name once, and what is said of it. A model reads the definitions
+    of all tools before it asks, and learns little from types: a property that a result always has and of which no more
+    than a type is said is only named."""
+    kept = {name: value for name, value in schema.items() if name not in ("properties", "items") and value != []}
+    if _is_plain(kept.get("additionalProperties", {})):
+        kept.pop("additionalProperties", None)
+    if "items" in schema and not _is_plain(schema["items"]):
+        kept["items"] = outline(schema["items"])
+    if "properties" in schema:
+        required = schema.get("required", ())
+        shown = {
+            name: outline(one)
+            for name, one in schema["properties"].items()
+            if not (name in required and _is_plain(one))
+        }
+        kept |= {"properties": shown} if shown else {}
+    return kept
+
+
+def _is_plain(schema: Schema) -> bool:
+    """Whether a schema says no more than a type."""
+    return schema.keys() <= {"type", "items"} and ("items" not in schema or _is_plain(schema["items"]))
 
 
 def _property(param: Param, catalog: Catalog) -> Schema:

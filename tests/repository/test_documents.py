@@ -30,7 +30,7 @@ PUBLISHED = read_catalog(
     ((name, json.dumps(definition)) for name, definition in CATALOG.items()),
     tuple(Tier(step, width, keep) for step, width, _, keep in TIERS),
 )
-ROUTES = ("/docs", "/guide/", "/dbt/", "/quality/", "/mcp")
+ROUTES = ("/docs", "/guide/", "/dbt/", "/quality/", "/mcp", "/llms.txt")
 
 
 def documents() -> list[Path]:

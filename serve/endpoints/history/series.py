@@ -105,6 +105,7 @@ def series(query: SeriesQuery, db: Reader) -> Body:
         body = json_body(read_series(query, db))
     else:
         body = {"csv": _csv, "sql": _sql}.get(query.format, _table)(query, db)
+    body = replace(body, link=f'</api/methodology/{query.metric}>; rel="describedby"')
     return body if query.known_at is None else replace(body, ttl=KNOWN_TTL_S)
 
 

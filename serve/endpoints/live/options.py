@@ -1,31 +1,19 @@
 """GET /api/options/{coin}, its /iv and its /smile: open interest and implied volatilities of a coin's options."""
 
 import re
-import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from serve.contract.endpoint import endpoint
 from serve.contract.errors import ApiError, BadParameter
 from serve.contract.parameters import Param, Values, coin
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, Schema, array_of, object_of
 from serve.contract.serialize import Body, json_body
+from serve.queries.figures.options import COINS, POSITIONS, STALE_S, VOLATILITIES, of_coin, read_expiries, read_strikes
 from serve.replica.edition import Edition, Reader
-from serve.replica.unavailable import Unavailable
 
-COINS = ("BTC", "ETH")
-# Options are requested every five minutes.
-STALE_S = 1200
 MONTH_DAYS = 30
 BY_VENUE: Schema = {"type": "object", "additionalProperties": NUMBER}
 EXPIRY: Schema = {"expiry": TEXT, "expiry_ms": INTEGER}
-POSITIONS: Schema = {
-    "call_oi": {**NUMBER_OR_NULL, "description": "Open interest of calls, coins."},
-    "put_oi": {**NUMBER_OR_NULL, "description": "Open interest of puts, coins."},
-    "pcr_oi": {**NUMBER_OR_NULL, "description": "Puts / calls by open interest; null without calls."},
-    "pcr_vol": {**NUMBER_OR_NULL, "description": "Puts / calls by the coins traded in 24 hours; null without calls."},
-    "notional_usd": {**NUMBER_OR_NULL, "description": "Open interest at spot."},
-}
-VOLATILITIES: Schema = dict.fromkeys(("atm_iv", "call25_iv", "put25_iv", "rr25", "fly25"), NUMBER_OR_NULL)
 COMMON: Schema = {
     "coin": {"enum": list(COINS)},
     "as_of": {**INTEGER, "description": "Oldest snapshot that is used, UTC epoch ms."},
@@ -118,10 +106,6 @@ SMILE_SCHEMA = object_of(
     },
     optional=(*COMMON_OPTIONAL, "spot"),
 )
-STRIKES_SQL = """
-select strike, iv, iv_by_venue, venues, call_oi, put_oi, call_volume, put_volume, partial
-from option_strikes where coin = $coin and expiry_ms = $expiry_ms order by strike
-"""
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 COIN = coin(f"One of {', '.join(COINS)}, in any case.")
 
@@ -171,12 +155,12 @@ def resolve_coin(values: Values, edition: Edition, keyed: bool) -> str:
 )
 def options(query: str, db: Reader) -> Body:
     """A coin's options by expiry: open interest, put/call ratios, max pain."""
-    of_coin, common = _of_coin(query, db)
-    expiries = _expiries(query, db, "kind", "max_pain", "max_pain_by_venue", *POSITIONS, "partial")
+    row, common = of_coin(query, db)
+    expiries = read_expiries(query, db, "kind", "max_pain", "max_pain_by_venue", *POSITIONS, "partial")
     partial = [row["expiry"] for row in expiries if row.pop("partial")]
-    totals = {name: of_coin[name] for name in POSITIONS}
+    totals = {name: row[name] for name in POSITIONS}
     return json_body(
-        {**common, "spot": of_coin["spot"], "totals": totals, "expiries": expiries, "partial_expiries": partial}
+        {**common, "spot": row["spot"], "totals": totals, "expiries": expiries, "partial_expiries": partial}
     )
 
 
@@ -191,11 +175,11 @@ def options(query: str, db: Reader) -> Body:
 )
 def options_iv(query: str, db: Reader) -> Body:
     """A coin's implied volatilities by expiry: at the forward, at deltas of 25, and at 30 days."""
-    of_coin, common = _of_coin(query, db)
-    rows = _expiries(query, db, "days", "forward", *VOLATILITIES, "atm_iv_by_venue", "excluded")
+    row, common = of_coin(query, db)
+    rows = read_expiries(query, db, "days", "forward", *VOLATILITIES, "atm_iv_by_venue", "excluded")
     excluded = [{"expiry": row["expiry"], **one} for row in rows for one in row.pop("excluded")]
     expiries = [row for row in rows if row["atm_iv"] is not None]
-    month = {name: of_coin[name] for name in VOLATILITIES}
+    month = {name: row[name] for name in VOLATILITIES}
     return json_body({**common, "cm_30d": month, "expiries": expiries, "excluded": excluded})
 
 
@@ -210,33 +194,14 @@ def options_iv(query: str, db: Reader) -> Body:
 )
 def options_smile(query: SmileQuery, db: Reader) -> Body:
     """The smile of one expiry: implied volatility and open interest strike by strike."""
-    of_coin, common = _of_coin(query.coin, db)
-    expiries = {row["expiry"]: row for row in _expiries(query.coin, db, "days", "forward", "atm_iv")}
+    row, common = of_coin(query.coin, db)
+    expiries = {row["expiry"]: row for row in read_expiries(query.coin, db, "days", "forward", "atm_iv")}
     expiry = query.expiry or min(expiries, key=lambda day: abs(expiries[day]["days"] - MONTH_DAYS))
     if expiry not in expiries:
         raise BadParameter("expiry", expiry, "use one of " + ", ".join(expiries), expiries)
     found = expiries[expiry]
-    strikes = db.rows(STRIKES_SQL, {"coin": query.coin, "expiry_ms": found["expiry_ms"]})
+    strikes = read_strikes(query.coin, db, found["expiry_ms"])
     source = f"option_strikes@e{db.edition.edition_id}"
     return json_body(
-        {**common, "source": source, "spot": of_coin["spot"], **found, "expiries": list(expiries), "strikes": strikes}
-    )
-
-
-def _of_coin(name: str, db: Reader) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The coin's row, and the fields that both responses begin with."""
-    found = db.rows("select * from option_coins where coin = $coin", {"coin": name})
-    if not found:
-        raise Unavailable(f"no options on {name} are recorded yet", missing=True)
-    [row] = found
-    age_s = time.time() - row["as_of_ms"] / 1000
-    source = f"option_expiries@e{db.edition.edition_id}"
-    common = {"coin": name, "as_of": row["as_of_ms"], "stale": age_s > STALE_S, "venues": row["venues"]}
-    return row, {**common, "source": source}
-
-
-def _expiries(name: str, db: Reader, *columns: str) -> list[dict[str, Any]]:
-    return db.rows(
-        f"select expiry, expiry_ms, {', '.join(columns)} from option_expiries where coin = $coin order by expiry_ms",
-        {"coin": name},
+        {**common, "source": source, "spot": row["spot"], **found, "expiries": list(expiries), "strikes": strikes}
     )

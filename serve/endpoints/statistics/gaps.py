@@ -1,17 +1,13 @@
 """GET /api/gaps: which minutes were not recorded, or not completely, by exchange and kind of data."""
 
-from typing import Any, NamedTuple
-
 from serve.contract.endpoint import endpoint
-from serve.contract.parameters import Values, venue, window
+from serve.contract.parameters import venue, window
 from serve.contract.schemas import INTEGER, INTEGER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
 from serve.contract.serialize import Body, json_body
-from serve.queries.time_range import check_length, span_of
-from serve.replica.edition import Edition, Reader
+from serve.queries.figures.recorded import MAX_DAYS, GapsQuery, read_gaps, resolve_gaps
+from serve.replica.edition import Reader
 from serve.replica.gaps import REASONS
-from serve.replica.units import Span
 
-MAX_DAYS = 31
 # More than there are kinds of data of all exchanges, which may all begin in one minute.
 MAX_ROWS = 10_000
 SCHEMA = object_of(
@@ -37,27 +33,6 @@ SCHEMA = object_of(
         "source": TEXT,
     }
 )
-SQL = f"""
-select greatest(start_ms, $start) as "start", least(end_ms, $end) as "end", venue, endpoint, reason
-from gaps
-where end_ms > $start and start_ms < $end and (venue is null or coalesce(venue = $venue, true))
-order by "start", "end", venue nulls first, endpoint
-limit {MAX_ROWS + 1}
-"""
-
-
-class GapsQuery(NamedTuple):
-    """The canonical query of a range."""
-
-    venue: str | None
-    span: Span
-
-
-def resolve(values: Values, edition: Edition, keyed: bool) -> GapsQuery:
-    """The canonical query; raises the 400 of a range that is too long."""
-    span = span_of(values["start"], values["end"], values["range"], edition.as_of_ms)
-    check_length(span, values["range"], MAX_DAYS, MAX_DAYS, keyed)
-    return GapsQuery(values["venue"], span)
 
 
 @endpoint(
@@ -65,7 +40,7 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> GapsQuery:
     ttl=30,
     statuses=(200, 400, 503),
     schema=SCHEMA,
-    resolve=resolve,
+    resolve=resolve_gaps,
     table="rows",
     params={
         "venue": venue("One exchange, and when the recorder was down; all of them without it."),
@@ -74,7 +49,7 @@ def resolve(values: Values, edition: Edition, keyed: bool) -> GapsQuery:
 )
 def gaps(query: GapsQuery, db: Reader) -> Body:
     """Periods that were not recorded, or not completely, exact to the minute, by exchange and kind of data."""
-    rows: list[dict[str, Any]] = db.rows(SQL, {**query.span._asdict(), "venue": query.venue})
+    rows = read_gaps(db, query.span, query.venue, MAX_ROWS + 1)
     rest = rows[MAX_ROWS]["start"] if len(rows) > MAX_ROWS else None
     return json_body(
         {

@@ -1,13 +1,13 @@
-"""funding_history, oi_history, liquidations_history: a series of the JSON API, sized for a context window."""
+"""metric_history, and for three metrics a tool of their own: a series of the JSON API, sized for a context window."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from serve.contract.parameters import Param, Values, coin, duration, market, one_of, step, venue
+from serve.contract.parameters import Param, Values, coin, kind, one_of, step, venue
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, Schema, array_of, object_of
 from serve.contract.serialize import significant
-from serve.mcp.arguments import check_order, find_coin, find_market, iso, string, utc_time
+from serve.mcp.arguments import check_order, find_coin, find_market, iso, market, metric_argument, string, window
 from serve.mcp.tool import DIGITS, Tool, ToolResult, fresh_until, summary, summary_schema
 from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.coverage import Coverage
@@ -21,7 +21,22 @@ DEFAULT_POINTS = 200
 DEFAULT_POINTS_OF_EACH = 50
 TYPES = ("perp", "spot", "all")
 # Further figures in the summary of a metric's fields.
-EXTRA_FIGURES = {"oi": ("change_fraction",), "liquidations": ("total",)}
+EXTRA_FIGURES = {
+    "oi": ("change_fraction",),
+    "price": ("change_fraction",),
+    "liquidations": ("total",),
+    "volume": ("total",),
+    "taker-flow": ("total",),
+}
+SELECTED = dict.fromkeys(("base", "market", "venue", "type"), TEXT_OR_NULL)
+SUMMARY = "Over the known buckets; change = last - first."
+SERIES = "t: bucket starts. Unrecorded buckets are absent."
+VENUES_OF: Schema = {
+    "type": "object",
+    # Not spelled out again: it is as above, and is part of what a model reads first.
+    "additionalProperties": {"type": "object", "required": ["summary", "series"]},
+    "description": "With by: each exchange's, in the buckets `t` of series.",
+}
 
 
 class HistoryQuery(NamedTuple):
@@ -33,7 +48,7 @@ class HistoryQuery(NamedTuple):
 
 def _types(metric: str) -> Param:
     """The market types of a metric, from its definition."""
-    plain = string(one_of("Kind of market; perp without it.", *TYPES))
+    plain = string(one_of("perp without it.", *TYPES))
 
     def schema(catalog: Catalog) -> Schema:
         known = catalog.by_name.get(metric)
@@ -42,64 +57,58 @@ def _types(metric: str) -> Param:
     return Param(plain.description, plain.read, schema)
 
 
+def _selection(longest: str, type_: Param) -> dict[str, Param]:
+    """The arguments that all histories have."""
+    return {
+        "base": string(coin("Coin, in any case; exactly one of base and market.")),
+        "market": market("One market (market_snapshot lists them), instead of base."),
+        **window(f"Length up to now, 1d without it, {longest}.", "30d"),
+        "step": string(step("Bucket width; about 200 buckets (50 with by) without it. Raised where too fine.")),
+        "venue": string(venue("One exchange instead of all.")),
+        "by": string(one_of("Each exchange's series; with base, without venue.", "venue")),
+        "type": type_,
+    }
+
+
+def _resolve(metric: str, kind: str | None, values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
+    check_order(values)
+    for name, known in (("base", find_coin), ("market", find_market)):
+        if values[name] is not None:
+            known(name, values[name], edition)
+    asked = {**values, "metric": metric, "kind": kind, "format": "json", "coverage": "0"}
+    wanted = DEFAULT_POINTS_OF_EACH if values["by"] else DEFAULT_POINTS
+    return HistoryQuery(resolve_series(asked, edition, keyed, points_wanted=wanted), values["step"])
+
+
 def _history(metric: str, fields: tuple[str, ...], name: str, title: str, description: str, longest: str) -> Tool:
     def resolve(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
-        check_order(values)
-        for name, known in (("base", find_coin), ("market", find_market)):
-            if values[name] is not None:
-                known(name, values[name], edition)
-        asked = {**values, "metric": metric, "kind": None, "format": "json", "coverage": "0"}
-        wanted = DEFAULT_POINTS_OF_EACH if values["by"] else DEFAULT_POINTS
-        return HistoryQuery(resolve_series(asked, edition, keyed, points_wanted=wanted), values["step"])
+        return _resolve(metric, None, values, edition, keyed)
 
     def answer(query: HistoryQuery, db: Reader) -> ToolResult:
         return _answer(query, db)
 
     def notes(catalog: Catalog) -> str:
         known = catalog.by_name.get(metric)
-        return " ".join([f"Unit: {known.unit}.", known.description, *known.caveats]) if known else ""
+        return " ".join([f"Unit: {known.unit}.", known.description, *known.caveats[:1]]) if known else ""
 
-    selected = dict.fromkeys(("base", "market", "venue", "type"), TEXT_OR_NULL)
+    figures = object_of(dict.fromkeys(fields, summary_schema(*EXTRA_FIGURES.get(metric, ()))), optional=fields)
+    arrays = object_of({"t": array_of(INTEGER), **dict.fromkeys(fields, array_of(NUMBER_OR_NULL))}, optional=fields)
     data = object_of(
         {
             "metric": TEXT,
-            **selected,
-            "step": {**TEXT, "description": "Width of a bucket."},
-            "summary": {
-                **object_of(dict.fromkeys(fields, summary_schema(*EXTRA_FIGURES.get(metric, ()))), optional=fields),
-                "description": "Over the known buckets; change = last - first.",
-            },
-            "series": {
-                **object_of(
-                    {"t": array_of(INTEGER), **dict.fromkeys(fields, array_of(NUMBER_OR_NULL))}, optional=fields
-                ),
-                "description": "Bucket starts (UTC ms) and values. null: unknown; unrecorded buckets are absent.",
-            },
-            "venues": {
-                "type": "object",
-                # Not spelled out again: it is as above, and is part of what a model reads first.
-                "additionalProperties": {"type": "object", "required": ["summary", "series"]},
-                "description": "With by: exchange → its summary and series, in the buckets `t` of series.",
-            },
+            **SELECTED,
+            "step": TEXT,
+            "summary": {**figures, "description": SUMMARY},
+            "series": {**arrays, "description": SERIES},
+            "venues": VENUES_OF,
         },
         optional=("venues",),
     )
-    params = {
-        "base": string(coin("Coin symbol, in any case. Give exactly one of base and market.")),
-        "market": string(market("One market as venue:perp|spot:SYMBOL (market_snapshot lists them), instead of base.")),
-        "range": string(duration(f"Length up to now: a number and m, h, d, w or y; 1d without it, {longest}.", "30d")),
-        "start": utc_time("Start in UTC, ending in Z; together with end (or range), instead of range alone."),
-        "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
-        "step": string(
-            step(
-                "Bucket width; without it about 200 buckets (50 with by). One that is too fine for the range is raised."
-            )
-        ),
-        "venue": string(venue("One exchange; all of them together without it.")),
-        "by": string(one_of("venue: the series of each exchange; with base, not venue.", "venue")),
-        "type": _types(metric),
-    }
-    return Tool(name, title, description, params, data, resolve, answer, notes)
+    return Tool(name, title, description, _selection(longest, _types(metric)), data, resolve, answer, notes)
+
+
+def _resolve_any(values: Values, edition: Edition, keyed: bool) -> HistoryQuery:
+    return _resolve(values["metric"], values["kind"], values, edition, keyed)
 
 
 def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
@@ -125,6 +134,7 @@ def _answer(query: HistoryQuery, db: Reader) -> ToolResult:
     own_venue = asked.market.partition(":")[0] if asked.market else asked.venue
     warnings += warn_of_inaccuracy(db, [asked.metric], asked.base, own_venue)
     selected = {"base": asked.base, "market": asked.market, "venue": asked.venue, "type": asked.type}
+    selected |= {"kind": asked.kind} if asked.kind else {}
     return ToolResult(
         data={
             "metric": asked.metric,
@@ -181,9 +191,12 @@ def _rest(asked: SeriesQuery, metric: Metric, steps: tuple[str, ...]) -> str:
     """The same request to the JSON API, as CSV."""
     if asked.market:
         chosen = {"market": asked.market}
-    else:
-        chosen = {"base": asked.base or "", "type": asked.type}
+    elif asked.base:
+        chosen = {"base": asked.base, **({"type": asked.type} if metric.types else {})}
         chosen |= {"venue": asked.venue} if asked.venue else {"by": asked.by} if asked.by else {}
+    else:
+        chosen = {}
+    chosen |= {"kind": asked.kind} if asked.kind else {}
     step = {"step": asked.step} if asked.step in steps else {}
     start = asked.start
     for most in (metric.max_range_d, metric.max_range_with_key_d):
@@ -198,8 +211,10 @@ def _page(asked: SeriesQuery) -> str:
     shown = {"start": asked.start, "end": asked.end, "step": asked.step}
     if asked.market:
         return f"/markets/{quote(asked.market, safe='')}?{urlencode(shown)}"
+    if not asked.base:
+        return f"/catalog/{asked.metric}"
     shown |= {"venue": asked.venue} if asked.venue else {}
-    return f"/coins/{quote(asked.base or '', safe='')}/{asked.metric}?{urlencode(shown)}"
+    return f"/coins/{quote(asked.base, safe='')}/{asked.metric}?{urlencode(shown)}"
 
 
 FUNDING_HISTORY = _history(
@@ -207,7 +222,7 @@ FUNDING_HISTORY = _history(
     ("v",),
     "funding_history",
     "Funding rate history",
-    "History of the funding rate of a coin's perps together, or of one market, as a fraction per 8 hours and bucket.",
+    "History of the funding rate of a coin's perps together, or of one market.",
     "at most 10y",
 )
 OI_HISTORY = _history(
@@ -215,7 +230,7 @@ OI_HISTORY = _history(
     ("v",),
     "oi_history",
     "Open interest history",
-    "History of the open interest of a coin over its markets, or of one market, in USD per bucket.",
+    "History of the open interest of a coin over its markets, or of one market.",
     "at most 730d (10y with an API key)",
 )
 LIQUIDATIONS_HISTORY = _history(
@@ -223,6 +238,43 @@ LIQUIDATIONS_HISTORY = _history(
     ("long", "short"),
     "liquidations_history",
     "Liquidations history",
-    "History of the long and short notional that was liquidated of a coin or in one market, in USD per bucket.",
+    "History of the long and short notional that was liquidated of a coin or in one market.",
     "at most 730d (10y with an API key)",
+)
+METRIC_HISTORY = Tool(
+    "metric_history",
+    "History of any metric",
+    "History of any metric over time, all in one form: candles, basis, long/short ratios, taker flow, order-book depth"
+    " and more (list_metrics says what each means, its fields, and whether it is of coins, markets or all coins"
+    " together).",
+    {
+        "metric": metric_argument("One of list_metrics.", required=True),
+        **_selection(
+            "at most 730d or more (list_metrics)",
+            string(one_of("As list_metrics has them; perp without it.", *TYPES)),
+        ),
+        "kind": string(kind("Share of what; long-short only.")),
+    },
+    object_of(
+        {
+            "metric": TEXT,
+            **SELECTED,
+            "kind": TEXT,
+            "step": TEXT,
+            "summary": {
+                "type": "object",
+                "additionalProperties": summary_schema(),
+                "description": f"By field. {SUMMARY}",
+            },
+            "series": {
+                **object_of({"t": array_of(INTEGER)}),
+                "additionalProperties": array_of(NUMBER_OR_NULL),
+                "description": f"An array for each field; {SERIES}",
+            },
+            "venues": VENUES_OF,
+        },
+        optional=("kind", "venues"),
+    ),
+    _resolve_any,
+    _answer,
 )

@@ -28,7 +28,7 @@ DATA: Schema = object_of(
         "markets": array_of(
             object_of(
                 {
-                    "market": {**TEXT, "description": "venue:perp|spot:SYMBOL, as history tools take it."},
+                    "market": TEXT,
                     "venue": TEXT,
                     "symbol": TEXT,
                     "quote": TEXT_OR_NULL,

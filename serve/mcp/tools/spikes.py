@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 
 from serve.contract.errors import ApiError, BadParameter, argument_details
-from serve.contract.parameters import MAX_SAFE_INTEGER, Param, Values, coin, duration, one_of, venue
+from serve.contract.parameters import MAX_SAFE_INTEGER, Param, Values, coin, one_of, venue
 from serve.contract.schemas import INTEGER, NUMBER_OR_NULL, TEXT_OR_NULL, array_of, object_of
 from serve.mcp.arguments import (
     check_order,
@@ -16,8 +16,8 @@ from serve.mcp.arguments import (
     ids,
     number_from,
     string,
-    utc_time,
     whole_number,
+    window,
 )
 from serve.mcp.tool import PRICE_DIGITS, Tool, ToolResult, fresh_until, rounded
 from serve.queries.accuracy import warn_of_inaccuracy
@@ -201,11 +201,7 @@ SPIKE_FEED = Tool(
     "Alerts of sudden volume: single minutes in which a market traded far more than in its own 24 hours before, newest"
     " first, in a window of at most 24 hours. Give the ids to spike_outcomes to see what the price did then.",
     {
-        "range": string(
-            duration("Length of the window up to now: a number and m or h, at most 24h; 1h without it.", "6h")
-        ),
-        "start": utc_time("Start in UTC, ending in Z; together with end (or range)."),
-        "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
+        **window("Length up to now, at most 24h; 1h without it.", "6h"),
         "base": string(coin("Only this coin, in any case.")),
         "venue": string(venue("Only this exchange.")),
         "side": string(one_of("Only spikes of this direction.", "buy", "sell")),

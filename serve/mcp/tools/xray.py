@@ -5,9 +5,19 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
-from serve.contract.parameters import Values, duration, market, one_of
+from serve.contract.parameters import Values, one_of
 from serve.contract.schemas import INTEGER, NUMBER, NUMBER_OR_NULL, TEXT, TEXT_OR_NULL, array_of, object_of
-from serve.mcp.arguments import check_order, find_market, iso, number_from, one_number, string, utc_time, whole_number
+from serve.mcp.arguments import (
+    check_order,
+    find_market,
+    iso,
+    market,
+    number_from,
+    one_number,
+    string,
+    whole_number,
+    window,
+)
 from serve.mcp.tool import Tool, ToolResult, fresh_until, rounded, summary, summary_schema
 from serve.queries.accuracy import warn_of_inaccuracy
 from serve.queries.time_range import span_of
@@ -196,10 +206,8 @@ XRAY_RISK_HISTORY = Tool(
     " of 0.5, 1, 2 and 5 percent, with the composition of the index. At most 300 points; a longer window loses its"
     " start.",
     {
-        "market": string(market("The perp as venue:perp:SYMBOL (market_snapshot lists them)."), required=True),
-        "range": string(duration("Length up to now: a number and m, h, d, w or y; 1d without it.", "12h")),
-        "start": utc_time("Start in UTC, ending in Z; together with end (or range)."),
-        "end": utc_time("End in UTC (exclusive), ending in Z; now without it. Never in the future."),
+        "market": market("The perp (market_snapshot lists them).", required=True),
+        **window("Length up to now; 1d without it.", "12h"),
         "step": string(one_of("Time between points.", *STEPS, default="1h")),
     },
     object_of(

@@ -14,10 +14,10 @@ from serve.contract.endpoint import Endpoint
 from serve.contract.openapi import describe
 from serve.contract.parameters import read_values
 from serve.endpoints import all_endpoints
-from serve.endpoints.service.metrics import listed
 from serve.mcp.tool import Tool
 from serve.mcp.tools import TOOLS
 from serve.queries.as_known import VIEWS
+from serve.queries.figures.metrics import listed
 from serve.queries.series_sql import series_sql
 from serve.replica.catalog import read_catalog
 from tests.support.pipeline.dbt_project import manifest, served

@@ -101,6 +101,9 @@ def test_a_setting_that_is_empty_counts_as_unset() -> None:
         ("TIDEMARK_LOG_FORMAT", "json"),
         ("TIDEMARK_PUBLIC_HOSTS", "API.example.org, mcp.example.org"),
         ("TIDEMARK_MCP_REVISION", "2026-07-28"),
+        ("TIDEMARK_MCP_SQL", "on"),
+        ("TIDEMARK_SECURITY_CONTACT", "mailto:security@example.org"),
+        ("TIDEMARK_SECURITY_CONTACT", "https://example.org/security?lang=en"),
     ],
 )
 def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_path: Path) -> None:
@@ -127,6 +130,9 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
         ("TIDEMARK_PUBLIC_HOSTS", "https://api.example.org", "api.example.org"),
         ("TIDEMARK_PUBLIC_HOSTS", "api.example.org:443", "without a port"),
         ("TIDEMARK_MCP_REVISION", "2024-11-05", "2025-11-25, 2026-07-28"),
+        ("TIDEMARK_MCP_SQL", "yes", "off, on"),
+        ("TIDEMARK_SECURITY_CONTACT", "security@example.org", "mailto:"),
+        ("TIDEMARK_SECURITY_CONTACT", "https://example.org/x Expires: never", "without spaces"),
     ],
 )
 def test_a_wrong_value_is_one_sentence_with_name_value_and_what_is_allowed(name: str, value: str, allowed: str) -> None:

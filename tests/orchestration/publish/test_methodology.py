@@ -46,6 +46,8 @@ def test_a_project_that_was_parsed_again_has_its_new_models(few: MartWarehouse) 
     assert few.publish()
     names = "select count(*) > 3, bool_and(layer is not null) from methodology_models where model like 'series%'"
     assert rows(served(few), names) == [(True, True)]
+    described = "select description from methodology_columns where model = 'market_index' and column_name = 'first_ms'"
+    assert rows(served(few), described) == [("First recorded minute, or first day of its history, UTC epoch ms.",)]
     few.models = ["market_index", "premiums"]
     few.define({"price": {"title": "Price"}})
     few.build(T0 + MINUTE)

@@ -138,7 +138,7 @@ def test_workers_that_are_starting_end_at_sigterm(tmp_path: Path, processes: int
     """SIGTERM comes when so many of the main process's four children exist: two of Sanic's own, then the workers."""
     (tmp_path / "serving").mkdir()
     log = tmp_path / "log"
-    rest = ["", str(tmp_path / "keys.json"), "redis://127.0.0.1:1/0", "2", "", "", "", "", ""]
+    rest = ["", str(tmp_path / "keys.json"), "redis://127.0.0.1:1/0", "2", *[""] * 7]
     with log.open("wb") as out:
         words = [sys.executable, "-c", RUN, str(tmp_path / "serving"), str(free_port()), *rest]
         server = subprocess.Popen(words, stdout=out, stderr=out, cwd=Path(__file__).parents[3])
@@ -176,7 +176,7 @@ def test_a_server_that_is_starting_ends_at_sigterm(tmp_path: Path, when: str, se
     (tmp_path / "serving").mkdir()
     log = tmp_path / "log"
     before = ASKED_TO_END.format(when=when, seconds=seconds)
-    rest = ["", str(tmp_path / "keys.json"), "", "1", "", "", "", "", ""]
+    rest = ["", str(tmp_path / "keys.json"), "", "1", *[""] * 7]
     with log.open("wb") as out:
         words = [sys.executable, "-c", before + RUN, str(tmp_path / "serving"), str(free_port()), *rest]
         server = subprocess.Popen(words, stdout=out, stderr=out, cwd=Path(__file__).parents[3])

@@ -24,6 +24,13 @@ def modern(api: Api) -> Iterator[Mcp]:
 
 
 @pytest.fixture(scope="session")
+def sql(api: Api) -> Iterator[Mcp]:
+    """The same replica, and SQL may be sent."""
+    with running(api.serving, free_port(), sql=True) as served:
+        yield Mcp(served)
+
+
+@pytest.fixture(scope="session")
 def today(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcp]:
     """A server whose newest data is of now."""
     serving = tmp_path_factory.mktemp("today") / "serving"

@@ -91,7 +91,11 @@ def test_initialize_makes_a_counter_offer(mcp: Mcp, asked: str, spoken: str) -> 
     for header in (None, asked or None):
         got = mcp.result("initialize", {**HELLO, "protocolVersion": asked}, MCP_Protocol_Version=header)
         assert (got["protocolVersion"], got["serverInfo"]["name"]) == (spoken, "tidemark")
-        assert got["capabilities"] == {"tools": {"listChanged": False}}
+        assert got["capabilities"] == {
+            "tools": {"listChanged": False},
+            "resources": {"subscribe": False, "listChanged": False},
+            "prompts": {"listChanged": False},
+        }
         assert "market_snapshot" in got["instructions"]
 
 
@@ -151,9 +155,9 @@ def test_a_body_may_have_32_kib(mcp: Mcp) -> None:
 
 @pytest.mark.requirement("mcp:method")
 def test_an_unknown_method_gets_the_list_of_methods(mcp: Mcp) -> None:
-    for method in ("tools/lst", "resources/list", "prompts/list", "server/discover", "", "x" * 5000):
+    for method in ("tools/lst", "resources/subscribe", "completion/complete", "server/discover", "", "x" * 5000):
         error = refused(mcp.ask(method), 200, -32601, 7)
-        assert "initialize, ping, tools/list, tools/call" in error["message"]
+        assert "initialize, ping, tools/list, tools/call, resources/list" in error["message"]
     assert "did you mean 'tools/list'?" in refused(mcp.ask("tools/lst"), 200, -32601, 7)["message"]
 
 
@@ -164,8 +168,9 @@ def test_errors_for_an_unknown_tool_and_invalid_params_list_the_allowed_values(m
     assert all(tool in error["message"] for tool in TOOLS)
     for params in (None, {}, {"name": 5}, {"name": None}, {"name": "spike_feed", "arguments": []}):
         assert refused(mcp.ask("tools/call", params), 200, -32602, 7)["data"]["argument"].startswith("params.")
-    cursor = refused(mcp.ask("tools/list", {"cursor": "x"}), 200, -32602, 7)
-    assert (cursor["data"]["argument"], cursor["data"]["value"]) == ("cursor", "x")
+    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+        cursor = refused(mcp.ask(method, {"cursor": "x"}), 200, -32602, 7)
+        assert (cursor["data"]["argument"], cursor["data"]["value"]) == ("cursor", "x")
 
 
 @pytest.mark.requirement("mcp:tools-list")
@@ -193,9 +198,10 @@ def test_the_tools(mcp: Mcp) -> None:
     assert described["funding_history"]["inputSchema"]["properties"]["type"]["enum"] == ["perp", "all"]
 
 
-@pytest.mark.requirement("mcp:tools-list")
+@pytest.mark.requirement("mcp:tools-list", "mcp:definitions")
 def test_the_definitions_of_all_tools_stay_small(mcp: Mcp) -> None:
-    assert len(mcp.ask("tools/list").body) < 40_000
+    """9,000 tokens, by four bytes a token."""
+    assert len(mcp.ask("tools/list").body) < 36_000
 
 
 @pytest.mark.requirement("mcp:key")
@@ -385,8 +391,11 @@ NAMES = [
 CALL = st.fixed_dictionaries(
     {"name": st.sampled_from(TOOLS), "arguments": st.dictionaries(st.sampled_from(NAMES), JSON, max_size=5)}
 )
-PARAMS = CALL | JSON | st.dictionaries(st.sampled_from(["name", "arguments", "cursor", "_meta", "task"]), JSON)
-METHODS = st.sampled_from(["initialize", "ping", "tools/list", "tools/call", "server/discover", "tools/x"]) | JSON
+PARAMS = CALL | JSON | st.dictionaries(st.sampled_from(["name", "arguments", "cursor", "_meta", "task", "uri"]), JSON)
+METHODS = st.sampled_from(
+    ["initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read", "prompts/get", "tools/x",
+     "server/discover"]
+) | JSON  # fmt: skip
 MESSAGE = st.fixed_dictionaries(
     {"jsonrpc": st.just("2.0") | JSON, "method": METHODS}, optional={"id": st.integers(0, 9) | JSON, "params": PARAMS}
 )

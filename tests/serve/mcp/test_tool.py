@@ -1,5 +1,6 @@
 """The envelope of every tool's result: size, rounding, coverage, warnings and freshness."""
 
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 
 from serve.contract.serialize import significant
 from serve.http.keys import create_key
+from serve.mcp import tools as declared
+from serve.mcp.tool import ENVELOPE
 from tests.support.replica.replica import AS_OF_MS, DAY, GAPS, MINUTE
 from tests.support.servers.api_server import until
-from tests.support.servers.mcp_calls import ARGUMENTS, TOOLS, Mcp, iso, warned
+from tests.support.servers.mcp_calls import ARGUMENTS, HELLO, TOOLS, Mcp, iso, warned
 
 FIRST = 9007199254700000  # the newest spike's id; the others count up
 # The greatest share of digits in a text that a tokenizer of today was seen to need: 2.1 characters a token.
@@ -25,6 +28,27 @@ def test_results_of_default_calls_fit_a_context_window(mcp: Mcp) -> None:
         text = answer.json["result"]["content"][0]["text"]
         assert len(text) / CHARS_A_TOKEN < 10_000, name
         assert "large_answer" not in text
+
+
+def names_in(schema: Any) -> set[str]:
+    """The names of all properties of a schema."""
+    if isinstance(schema, list):
+        return set().union(*map(names_in, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = set(schema.get("properties", ())) | set(schema.get("required", ()))
+    return own.union(*(names_in(part) for part in schema.values()))
+
+
+@pytest.mark.requirement("mcp:definitions", "mcp:envelope")
+def test_a_definition_names_everything_that_a_result_has(mcp: Mcp) -> None:
+    """The envelope's parts are named by the server's instructions, once for all tools."""
+    instructions = mcp.result("initialize", HELLO)["instructions"]
+    inside = names_in([part for name, part in ENVELOPE.items() if name != "data"])
+    assert {name for name in (*ENVELOPE, *inside) if name not in instructions} == set()
+    published = mcp.tools()
+    for tool in (one for one in declared.TOOLS if one.name in published):
+        assert names_in(tool.schema["properties"]["data"]) <= names_in(published[tool.name]["outputSchema"]), tool.name
 
 
 @pytest.mark.requirement("mcp:large")

@@ -62,12 +62,13 @@ def manifest() -> Manifest:
 
 @cache
 def _models() -> dict[str, dict[str, Any]]:
-    """Of each model what says how it is served: the manifest without its SQL and descriptions, a hundredth of it."""
+    """Of each model what says how it is served: the manifest without its SQL, a small part of it."""
     wanted = ("resource_type", "name", "fqn", "config", "columns", "depends_on", "description")
     nodes = json.loads(_parsed()[1][PARSED[0]])["nodes"].values()
     models = {node["name"]: {field: node[field] for field in wanted} for node in nodes if "columns" in node}
     columns: dict[str, dict[str, Any]] = {
-        name: {column: {} for column in node["columns"]} for name, node in models.items()
+        name: {column: {"description": said["description"]} for column, said in node["columns"].items()}
+        for name, node in models.items()
     }
     return {name: node | {"columns": columns[name], "raw_code": ""} for name, node in models.items()}
 

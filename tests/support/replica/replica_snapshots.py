@@ -194,6 +194,10 @@ from (values
     ('bybit', 'perp_tickers', 'api.bybit.com/v5/market/tickers'),
     ('bybit', 'instruments', 'api.bybit.com/v5/market/instruments-info')
 ) as views(venue, kind, request);
+insert into methodology_columns values
+    ('markets', 'base', 'Canonical coin, for example `BTC`.'), ('markets', 'oi_usd', 'Open interest, USD.');
+insert into methodology_models values ('markets', 'marts', 'One row per coin. Its markets are in it.', [], null, [], [],
+    '{}', null);
 insert into methodology_resources values
     ('/', []), ('/api/series/{metric}', ['series_base_1h', 'gaps']), ('/api/options/{coin}', ['option_coins']),
     ('/api/status', ['series_base_1h']), ('oi_history (MCP)', ['series_base_1h']);

@@ -22,12 +22,12 @@ import sys
 from pathlib import Path
 from serve.app import run_server
 from serve.http.service import Setup
-serving, port, docs, keys, redis_url, workers, quality, revision, landing, minutes, bulk = sys.argv[1:]
+serving, port, docs, keys, redis_url, workers, quality, revision, landing, minutes, bulk, sql, contact = sys.argv[1:]
 if __name__ == "__main__":
     shared = {"redis_url": redis_url or None, "trusted_proxies": ("127.0.0.0/8",), "workers": int(workers)}
     shared |= {"quality": Path(quality) if quality else None, "mcp_revision": revision}
     shared |= {"landing": Path(landing) if landing else None, "minutes": Path(minutes) if minutes else None}
-    shared |= {"bulk": Path(bulk) if bulk else None}
+    shared |= {"bulk": Path(bulk) if bulk else None, "mcp_sql": sql == "on", "security_contact": contact}
     shared |= {"metrics": Path(serving).parent / "metrics"}
     shared["public_hosts"] = ("mcp.example.org",)
     run_server(Setup(Path(serving), Path(docs) if docs else None, Path(keys), **shared), "127.0.0.1", int(port))
@@ -131,6 +131,8 @@ def running(
     landing: Path | None = None,
     minutes: Path | None = None,
     bulk: Path | None = None,
+    sql: bool = False,
+    contact: str = "",
 ) -> Iterator[Api]:
     """A server on the replica folder until the block ends; it must then stop by itself on SIGTERM.
 
@@ -143,7 +145,7 @@ def running(
     with log.open("wb") as out:
         folders = [str(serving), str(port), str(docs or ""), str(serving.parent / "keys.json")]
         rest = [redis_url, str(workers), str(quality or ""), revision, str(landing or "")]
-        rest += [str(minutes or ""), str(bulk or "")]
+        rest += [str(minutes or ""), str(bulk or ""), "on" if sql else "", contact]
         command = [sys.executable, "-c", before + RUN, *folders, *rest]
         process = subprocess.Popen(
             command, cwd=root, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": str(root)}

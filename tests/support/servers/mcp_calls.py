@@ -9,18 +9,27 @@ from typing import Any
 import orjson
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from serve.mcp import tools as declared
 from tests.support.servers.api_server import Answer, Api, some_address
 
 TOOLS = [
-    "market_snapshot", "funding_history", "oi_history", "liquidations_history", "spike_feed", "spike_outcomes",
-    "xray_risk_ranking", "xray_risk_history",
+    "market_snapshot", "coin_overview", "data_coverage", "explain_number", "funding_history", "oi_history",
+    "liquidations_history", "metric_history", "market_indices", "list_metrics", "options_summary", "spike_feed",
+    "spike_outcomes", "xray_risk_ranking", "xray_risk_history",
 ]  # fmt: skip
 # The smallest valid arguments of each tool.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "market_snapshot": {"base": "BTC"},
+    "coin_overview": {"base": "BTC"},
+    "data_coverage": {},
+    "explain_number": {"metric": "oi", "base": "BTC", "t": "2026-06-15T11:30:00Z"},
     "funding_history": {"base": "BTC"},
     "oi_history": {"market": "binance:perp:BTCUSDT"},
     "liquidations_history": {"base": "BTC"},
+    "metric_history": {"metric": "basis", "base": "BTC"},
+    "market_indices": {},
+    "list_metrics": {},
+    "options_summary": {"coin": "BTC"},
     "spike_feed": {},
     "spike_outcomes": {"ids": [1]},
     "xray_risk_ranking": {},
@@ -39,6 +48,7 @@ class Mcp:
 
     api: Api
     schemas: dict[str, Draft202012Validator] = field(default_factory=dict)
+    whole: dict[str, Draft202012Validator] = field(default_factory=dict)
 
     def send(self, body: bytes, method: str = "POST", path: str = "/mcp", **headers: Any) -> Answer:
         """Any bytes. Header names with underscores for dashes; None leaves a usual one out."""
@@ -73,12 +83,15 @@ class Mcp:
         """The envelope of a tool's answer, which satisfies the tool's schema and is the same as text."""
         if not self.schemas:
             self.schemas |= {tool: Draft202012Validator(said["outputSchema"]) for tool, said in self.tools().items()}
+            # What is published is an outline of what holds.
+            self.whole |= {tool.name: Draft202012Validator(tool.schema) for tool in declared.TOOLS}
         result = self.result("tools/call", {"name": name, "arguments": arguments or {}}, **headers)
         assert set(result) == {"content", "structuredContent", "isError"}
         [block] = result["content"]
         envelope = result["structuredContent"]
         assert (block["type"], orjson.loads(block["text"])) == ("text", envelope)
         self.schemas[name].validate(envelope)
+        self.whole[name].validate(envelope)
         assert result["isError"] == (envelope["status"] == "unavailable")
         return envelope
 

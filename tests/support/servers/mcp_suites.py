@@ -1,7 +1,8 @@
 """Public test suites for MCP servers, run against ours: `make conformance` runs this in the folder that has Node.js 22.
 
-The official conformance suites' scenarios for a stateless server with tools only (the others need fixture tools,
-prompts, resources or sessions), the official Inspector's command line, and tdqs' lint of the tool definitions.
+The official conformance suites' scenarios for a stateless server with tools, resources and prompts (the others need
+fixtures of the suite's own servers, or sessions), the official Inspector's command line, and tdqs' lint of the tool
+definitions.
 """
 
 import json
@@ -19,20 +20,29 @@ from tests.support.servers.mcp_calls import ARGUMENTS, MODERN, TOOLS
 STABLE, NEXT = "@modelcontextprotocol/conformance", "conformance-next"
 # Suite, newest revision that the server speaks, scenarios.
 SCENARIOS = (
-    (STABLE, "2025-11-25", ("server-initialize", "ping", "tools-list", "dns-rebinding-protection")),
+    (
+        STABLE,
+        "2025-11-25",
+        ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection"),
+    ),
     (
         NEXT,
         "2025-11-25",
-        ("server-initialize", "server-session-lifecycle", "ping", "tools-list", "dns-rebinding-protection"),
+        (
+            *("server-initialize", "server-session-lifecycle", "ping", "tools-list", "resources-list", "prompts-list"),
+            "dns-rebinding-protection",
+        ),
     ),
     (
         NEXT,
         MODERN,
-        ("server-stateless", "http-header-validation", "caching", "tools-list", "dns-rebinding-protection"),
+        (
+            *("server-stateless", "http-header-validation", "caching", "tools-list", "resources-list", "prompts-list"),
+            *("sep-2164-resource-not-found", "dns-rebinding-protection"),
+        ),
     ),
 )
 FIXTURE = "it calls a fixture tool that only the suite's own servers have"
-ABSENT = "there are no prompts and resources here, and server/discover says so"
 # Checks that cannot pass here, each with its reason; one that passes after all has to go from this list.
 IMPOSSIBLE = {
     "ServerAcceptsWhitespaceHeaderValue": "it calls the first tool without the argument that it requires; the tests of "
@@ -41,9 +51,6 @@ IMPOSSIBLE = {
     "MissingCapabilityHttp400": FIXTURE,
     "HttpServerNoIndependentRequestsOnStream": FIXTURE,
     "ServerNoLogWithoutLogLevel": FIXTURE,
-    "PromptsListCachingHints": ABSENT,
-    "ResourcesListCachingHints": ABSENT,
-    "ResourcesTemplatesListCachingHints": ABSENT,
 }
 # All requests of a suite come from one address.
 UNLIMITED = """
@@ -83,6 +90,8 @@ def judge(modules: Path) -> Iterator[tuple[str, list[str]]]:
                     for tool, arguments in ARGUMENTS.items():
                         yield f"inspector tools/call {tool}", called(modules, api, tool, arguments)
                     yield "inspector tools/list", listed(modules, api)
+                    yield "inspector resources/list", offered(modules, api, "resources", "tidemark://metrics/oi")
+                    yield "inspector prompts/list", offered(modules, api, "prompts", "explain_move")
                     yield "tdqs lint", linted(api)
     passing = sorted(set(IMPOSSIBLE) - impossible)
     yield "what cannot pass is still that", [f"{name} passes: take it from IMPOSSIBLE" for name in passing]
@@ -132,6 +141,13 @@ def listed(modules: Path, api: Api) -> list[str]:
     got = inspected(modules, api, "--method", "tools/list")
     names = [tool["name"] for tool in got.get("tools", [])]
     return [] if names == TOOLS else [json.dumps(got)[:500]]
+
+
+def offered(modules: Path, api: Api, kind: str, one: str) -> list[str]:
+    """Problems of the list of resources or prompts through the Inspector: one must be there."""
+    got = inspected(modules, api, "--method", f"{kind}/list")
+    names = [found.get("uri", found["name"]) for found in got.get(kind, [])]
+    return [] if one in names else [json.dumps(got)[:500]]
 
 
 def linted(api: Api) -> list[str]:

@@ -14,7 +14,7 @@ def test_the_index_and_the_description_list_every_endpoint(api: Api) -> None:
     assert declared == set(REGISTRY)
     listed = [one["path"] for one in api.get("/").json["endpoints"]]
     assert len(listed) == len(set(listed))
-    assert declared | {"/mcp", "/docs", "/guide/", "/dbt/"} == set(listed)
+    assert declared | {"/mcp", "/llms.txt", "/docs", "/guide/", "/dbt/"} == set(listed)
     assert set(api.get("/openapi.json").json["paths"]) == declared
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.endpoints.statistics.coverage import COUNTS
+from serve.queries.figures.recorded import COUNTS
 from tests.support.replica.replica import AS_OF_MS
 from tests.support.replica.replica_snapshots import DAY
 from tests.support.servers.api_server import Api

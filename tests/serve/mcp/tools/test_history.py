@@ -62,6 +62,53 @@ def test_a_history_is_the_series_of_the_json_api(mcp: Mcp, tool: str, arguments:
     assert len(gaps) == len(got["coverage"]["gaps"]) == len(series["gaps"]) - got["coverage"]["gaps_omitted"]
 
 
+def asked_of(metric: str) -> dict[str, str]:
+    """A selection that the metric has."""
+    selectors = CATALOG[metric]["selectors"]
+    if "base" in selectors:
+        return {"base": "BTC"}
+    return {"market": "binance:perp:BTCUSDT"} if "market" in selectors else {}
+
+
+@pytest.mark.requirement("mcp:any-metric", "mcp:digits")
+@pytest.mark.parametrize("metric", CATALOG)
+def test_every_metric_has_a_history_of_one_form(mcp: Mcp, metric: str) -> None:
+    chosen = asked_of(metric)
+    got = mcp.call("metric_history", {"metric": metric, **chosen, "range": "2d", "step": "1h"})
+    data, series = got["data"], mcp.api.series(metric, **chosen, range="2d", step="1h")
+    assert (data["metric"], data["step"], data["series"]["t"]) == (metric, "1h", series["t"])
+    assert set(data["series"]) == {"t", *series["fields"]} == {"t", *data["summary"]}
+    assert (data["base"], data.get("kind")) == ("BTC" if chosen else None, series.get("kind"))
+    for field in series["fields"]:
+        assert all(map(near, data["series"][field], series[field])), field
+        known = [value for value in series[field] if value is not None]
+        assert (data["summary"][field]["known"], got["units"][field]) == (len(known), CATALOG[metric]["unit"])
+        assert near(data["summary"][field]["last"], known[-1])
+    for alias in CATALOG[metric]["aliases"][:1]:
+        assert mcp.call("metric_history", {"metric": alias, **chosen})["data"]["metric"] == metric
+    url = got["provenance"]["page"].removeprefix(f"http://127.0.0.1:{mcp.api.port}")
+    assert mcp.api.get(url, Accept="text/html").status == 200
+
+
+@pytest.mark.requirement("mcp:any-metric")
+def test_the_history_of_a_metric_has_its_selectors_and_kinds(mcp: Mcp) -> None:
+    accounts, takers = (
+        mcp.call("metric_history", {"metric": "long-short", "base": "BTC", "kind": kind})["data"]
+        for kind in ("accounts", "taker_buy")
+    )
+    assert (accounts["kind"], takers["kind"]) == ("accounts", "taker_buy")
+    assert accounts["series"]["v"] != takers["series"]["v"]
+    by = mcp.call("metric_history", {"metric": "volume", "base": "BTC", "range": "7d", "by": "venue"})["data"]
+    assert (set(by["venues"]), by["summary"]) == ({"binance", "bybit", "hyperliquid"}, {})
+    for arguments, argument in (
+        ({"metric": "candles", "base": "BTC"}, "base"), ({"metric": "spot-perp-volume", "base": "BTC"}, "base"),
+        ({"metric": "oi", "base": "BTC", "kind": "accounts"}, "kind"), ({"metric": "oi"}, "base, market"),
+        ({"metric": "basis", "base": "BTC", "type": "spot"}, "type"), ({"metric": "fnding", "base": "BTC"}, "metric"),
+    ):  # fmt: skip
+        assert mcp.wrong("metric_history", arguments)["data"]["argument"] == argument, arguments
+    assert "a value is required" in mcp.wrong("metric_history", {"base": "BTC"})["message"]
+
+
 @pytest.mark.requirement("mcp:points")
 @pytest.mark.parametrize(
     ("length", "step"), [("1d", "5m"), ("7d", "1h"), ("30d", "4h"), ("90d", "1d"), ("2y", "3d"), ("3h", "1m")]

@@ -15,9 +15,10 @@ from orchestration.config.settings import Settings
 from orchestration.publish.clustering import period_to_fill
 from orchestration.publish.replica import KEYED, copy_views, number_coins
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
-from orchestration.warehouse.served import Served, Tier, period_at, read_served
+from orchestration.warehouse.served import Served, Table, Tier, period_at, read_served
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
+from tests.support.pipeline import kept_open
 from tests.support.replica.replica import ACROSS_SQL, CATALOG, TABLES_SQL
 
 AS_OF_MS = 1_781_526_896_789
@@ -25,7 +26,8 @@ YEAR_D = 365
 # Numbers with as many digits as venues publish, so that they compress as recorded ones do.
 MARKET_SQL = """
 select t, market_id, venue, type, symbol, base, 'USDT' as quote, false as hip3, true as aggregated,
-    round(level * (1 + sin(t / 3e8 + i) / 20 + (hash(t, i) % 1000) / 1e5), 4)::double as price,
+    round(level * (1 + sin(t / 3e8 + i) / 20 + (hash(t, i) % 1000) / 1e5), 4)::double as price, price as open,
+    round(price * 1.001, 4) as high, round(price * 0.999, 4) as low, price as close,
     round(1e6 * (1 + i % 50) + (hash(i, t) % 1000) * 100, 0)::double as vol24h_usd,
     round((hash(t + i) % 100000) * 1.37, 2)::double as volume_usd,
     round((hash(t + i) % 100000) * 0.61, 2)::double as taker_buy_usd,
@@ -33,7 +35,8 @@ select t, market_id, venue, type, symbol, base, 'USDT' as quote, false as hip3, 
     case when type = 'perp' then round(1e5 * (1 + i % 90) * (1 + cos(t / 1e9 + i) / 10), 0) end::double as oi_usd,
     case when type = 'perp' then round(1e2 * (1 + i % 90) * (1 + cos(t / 1e9 + i) / 10), 1) end::double as oi_base,
     case when type = 'perp' then round(1e-4 * sin(t // 3600000 + i), 6) end::double as funding_8h,
-    ({ms} // 60000)::integer as funding_n,
+    ({ms} // 60000)::integer as funding_n, funding_n as volume_n, funding_n as candle_n, funding_n as liq_n,
+    t + {ms} as known_ms, t + {ms} + 60000 as bar_known_ms,
     case when type = 'perp' and i % 3 <> 0 then (hash(i, t) % 40 = 0)::int * round(i * 17.3, 1) end::double
         as liq_long_usd,
     case when type = 'perp' and i % 3 <> 0 then (hash(t, i) % 40 = 1)::int * round(i * 13.1, 1) end::double
@@ -42,7 +45,7 @@ select t, market_id, venue, type, symbol, base, 'USDT' as quote, false as hip3, 
 from range({lo}, {hi}, {ms}) as buckets(t), market_list
 """
 BASE_SQL = f"""
-select t, base, case when grouping(type) = 0 then type else 'all' end as type, 'recorded' as source,
+select t, base, case when grouping(type) = 0 then type else 'all' end as type,
 {ACROSS_SQL} and t >= {{lo}} and t < {{hi}}
 group by grouping sets ((t, base, type), (t, base))
 """
@@ -99,11 +102,11 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
         if con.execute("select count(*) from market_list").fetchone() != (markets,):
             raise SystemExit(f"{path} holds another number of markets: remove it, or give that number")
         served = read_served(prepare_manifest(Settings.from_env({"TIDEMARK_HOME": str(folder)})))
+        _empty_tables(con, served, folder)
         for tier in dict.fromkeys(table.tier for table in served.tables):
             _fill(con, served, tier, year_d)
         month = period_at("month", AS_OF_MS)[0]
         con.execute("create table if not exists premiums as " + PREMIUMS_SQL.format(month=month))
-        _views(con, served, folder)
         _finish(con, served)
         con.execute("checkpoint")
     pointer = {"replica": path.name, "edition_id": 1, "as_of_ms": AS_OF_MS, "published_ms": AS_OF_MS + 5000}
@@ -132,10 +135,9 @@ def _fill(con: duckdb.DuckDBPyConnection, served: Served, tier: Tier, year_d: in
     """Every period of each table of a tier, in clustered order, each in its own transaction."""
     days = tier.keep_days or year_d
     start = (AS_OF_MS - days * DAY_MS) // tier.step_ms * tier.step_ms
-    tables = {table.name: table for table in served.tables if table.tier == tier}
-    for table in tables:
-        empty = ROWS[_family(table)].format(step=tier.step, ms=tier.step_ms, lo=0, hi=0)
-        con.execute(f"create table if not exists {table} as select {KEYED} from ({empty})")
+    # Sums are made from the rows of their markets.
+    of_tier = sorted((table for table in served.tables if table.tier == tier), key=_family_order)
+    tables = {table.name: table for table in of_tier}
     began = time.monotonic()
     while start < AS_OF_MS:
         period, end = period_to_fill(tier, start, AS_OF_MS)
@@ -144,7 +146,11 @@ def _fill(con: duckdb.DuckDBPyConnection, served: Served, tier: Tier, year_d: in
         for table in sorted(tables.keys() - {name for (name,) in done}, key=list(tables).index):
             rows = ROWS[_family(table)].format(step=tier.step, ms=tier.step_ms, lo=start, hi=end)
             con.execute("begin")
-            con.execute(f"insert into {table} by name select {KEYED} from ({rows}) order by {tables[table].order}")
+            # Coarser tiers do not say when a value was known.
+            made = f"(select {KEYED} from ({rows}))"
+            held = {name for (name, *_) in con.execute(f"describe {table}").fetchall()}
+            columns = ", ".join(name for (name, *_) in con.execute(f"describe {made}").fetchall() if name in held)
+            con.execute(f"insert into {table} by name select {columns} from {made} order by {tables[table].order}")
             con.execute("insert into done values (?, ?)", [table, period])
             con.execute("commit")
         start = end + (-end) % tier.step_ms
@@ -156,11 +162,20 @@ def _family(table: str) -> str:
     return table.rpartition("_")[0]
 
 
-def _views(con: duckdb.DuckDBPyConnection, served: Served, folder: Path) -> None:
-    """The views that are computed when read, as the publisher copies them from a warehouse, here from an empty one."""
+def _family_order(table: Table) -> int:
+    return list(ROWS).index(_family(table.name))
+
+
+def _empty_tables(con: duckdb.DuckDBPyConnection, served: Served, folder: Path) -> None:
+    """The tables of the tiers, as an empty warehouse has them, and the views that are computed when read, as the
+    publisher copies them."""
     warehouse = Warehouse(folder)
     warehouse.build([], folder="series")
+    kept_open.close(warehouse.path)
     con.execute(f"attach '{warehouse.path}' as warehouse (read_only)")
+    for table in served.tables:
+        made = f"select {KEYED} from warehouse.main.{table.name} limit 0"
+        con.execute(f"create table if not exists {table.name} as {made}")
     copy_views(con, served)
     con.execute("detach warehouse")
     warehouse.path.unlink()

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.landing.landing import committed_loads, land
 from orchestration.config.settings import Settings
-from orchestration.warehouse import compaction, staged
+from orchestration.warehouse import compaction, staged, upgrade
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.staged import is_kept, keep_staged, remove_kept
 from orchestration.warehouse.transform import build
@@ -156,6 +156,20 @@ def test_a_build_reads_what_is_kept(home: Settings, tmp_path: Path) -> None:
     assert marked_minutes(home, tmp_path / "before") == []
     mark_kept(home)
     assert marked_minutes(home, tmp_path / "after") == [2, 3]
+
+
+def test_an_upgrade_reads_what_is_kept(home: Settings) -> None:
+    mark_kept(home)
+    with connection(home.warehouse) as con:
+        con.execute(
+            "insert into pipeline.upgrade_days values (?, ?, ?, ?, ['int_market_minutes'], '', ?, null, null)",
+            [T0, T0, T0, MINUTES[-1] + MINUTE, T0],
+        )
+    assert sum(done.minutes for done in upgrade.rebuild(home, report=quiet)) >= len(MINUTES)
+    with connection(home.warehouse, read_only=True) as con:
+        assert con.execute(
+            "select distinct max(price) > 1000 from int_market_minutes group by minute_ms"
+        ).fetchall() == [(True,)]
 
 
 def test_rows_of_another_sql_are_not_read_and_are_kept_again(home: Settings, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ create schema if not exists pipeline;
 create table if not exists pipeline.window_files (file varchar);
 create table if not exists pipeline.window_minutes (tick_ms bigint);
 create table if not exists pipeline.window_built (tick_ms bigint, venue varchar);
+create table if not exists pipeline.window_kept (view varchar, file varchar);
 create table if not exists pipeline.loads (
     load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
 create table if not exists pipeline.builds (

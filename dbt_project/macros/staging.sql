@@ -50,8 +50,8 @@
     ]) }}
 {% endmacro %}
 
-{#- The content of the window as `<venue> <endpoint>`, and the triggers that it fires (as `pipeline every_1h`, see
-    windows.py); empty unless a model runs. -#}
+{#- The content of the window as `<venue> <endpoint>`, the triggers that it fires (as `pipeline every_1h`, see windows.py), and
+    the staging views whose rows are kept (as `kept <view>`); empty unless a model runs. -#}
 {% macro window_endpoints() %}
     {%- set found = [] -%}
     {%- if execute -%}
@@ -61,6 +61,8 @@
                 select distinct venue, endpoint from {{ raw_window }}
                 union all
                 select 'pipeline', unnest(string_split(value, ' ')) from pipeline.settings where name = 'triggers'
+                union all
+                select distinct 'kept', view from pipeline.window_kept
             {%- endset -%}
             {%- for row in run_query(query).rows -%}
                 {%- do found.append(row[0] ~ " " ~ row[1]) -%}
@@ -109,13 +111,33 @@
             {%- if (kinds is none or kind in kinds) and kind not in except -%}
                 {#- Also while dbt parses, whatever the window holds: dbt learns the dependencies from these calls. -#}
                 {%- set view = ref("stg_" ~ venue ~ "__" ~ kind) -%}
-                {%- if not execute or recorded_as | select("in", window) | list -%}
+                {%- if not execute -%}
                     {%- do found.append((venue, kind, view)) -%}
+                {%- elif recorded_as | select("in", window) | list -%}
+                    {%- set rows = kept_rows(view.identifier) if is_kept(view.identifier, window) else view -%}
+                    {%- if rows -%}{%- do found.append((venue, kind, rows)) -%}{%- endif -%}
                 {%- endif -%}
             {%- endif -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(found) }}
+{% endmacro %}
+
+{#- True if the view's rows of the window are kept (orchestration/warehouse/staged.py) and may be read from there: not those
+    of a view with the tag `across_minutes`, which depend on the other minutes of the window. -#}
+{% macro is_kept(view, window) %}
+    {{ return("kept " ~ view in window and "across_minutes" not in graph.nodes["model." ~ project_name ~ "." ~ view].config.tags) }}
+{% endmacro %}
+
+{#- The kept rows of a view as a query; empty if it has none. Literal bounds let DuckDB skip the rest of a day. -#}
+{% macro kept_rows(view) %}
+    {%- set minutes = "pipeline.window_minutes" -%}
+    {%- set kept = run_query("select file, (select min(tick_ms) from " ~ minutes ~ "), (select max(tick_ms) from " ~ minutes ~ ") "
+        ~ "from pipeline.window_kept where view = '" ~ view ~ "' and file is not null order by 1").rows -%}
+    {%- if not kept -%}{{ return("") }}{%- endif -%}
+    {%- set files -%}{%- for row in kept -%}'{{ row[0] | replace("'", "''") }}'{{ ", " if not loop.last }}{%- endfor -%}{%- endset -%}
+    {{ return("(select * from read_parquet([" ~ files ~ "], union_by_name = true) where tick_ms between " ~ kept[0][1] ~ " and "
+        ~ kept[0][2] ~ " and tick_ms in (select w.tick_ms from " ~ minutes ~ " as w))") }}
 {% endmacro %}
 
 {#- The columns that the intermediate layer reads of each kind: those that a staging view of the kind may have besides

@@ -99,7 +99,7 @@ when not matched then insert
   {%- endif -%}
   {%- set triggers = [] -%}
   {%- for node in graph.nodes.values() -%}{%- do triggers.extend(node.config.get("triggers") or []) -%}{%- endfor -%}
-  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; delete from pipeline.window_built; "
+  {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; delete from pipeline.window_built; delete from pipeline.window_kept; "
     ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
     ~ "insert into pipeline.window_minutes select unnest(" ~ minutes | map("int") | list ~ "); "
     ~ "merge into pipeline.settings using (values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"

@@ -158,6 +158,28 @@ def build(
         report(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
 
 
+@app.command(short_help="Build everything in the landing again, beside the running product.")
+def rebuild() -> None:
+    """Build everything that was ever landed into a warehouse of its own, while minutes are built and served as before,
+    and put it into the place of the warehouse at the end. It can be stopped at any time; the next run continues."""
+    chosen = settings()
+    from orchestration.config.clock import as_utc
+    from orchestration.publish.publish import publish as run_publish
+    from orchestration.warehouse.rebuild import rebuild as run_rebuild
+
+    os.nice(10)  # the minute's own build comes first
+    with one_sentence():
+        report = reporter(chosen.log_format)
+        for done in run_rebuild(chosen, report=report):
+            speed = 60 * done.minutes / done.seconds
+            report(
+                f"built to {as_utc(done.minute_ms)}: {done.minutes} minutes in {done.seconds:.1f} s, {speed:.0f} times "
+                f"real time, {done.days_left} days are left"
+            )
+        edition = run_publish(chosen, report=report)
+        report(f"the warehouse is replaced: edition {edition.edition_id}" if edition else "nothing was landed yet")
+
+
 @app.command(short_help="Build again what an earlier version built.")
 def upgrade() -> None:
     """Adapt the warehouse to the models of this version, and build again the days whose rows they change, the newest

@@ -95,6 +95,12 @@ SETTINGS = (
         "Days of Parquet files that `/api/bulk` keeps: a whole number, or `all`; `off` writes none.",
     ),
     Setting(
+        "TIDEMARK_STAGED_DAYS",
+        "all",
+        "Days of staged rows that are kept beside the landing, for rebuilds: a whole number, or `all`; "
+        "`off` keeps none.",
+    ),
+    Setting(
         "TIDEMARK_VENUES_URL",
         "unset",
         "Prefix of simulated exchanges such as `http://127.0.0.1:9100`; unset means the real exchanges.",
@@ -172,6 +178,7 @@ class Settings:
     sandbox_port: int
     universe: str
     bulk_days: int | None
+    staged_days: int | None
     venues_url: str | None
     api_landing: Path | None
     api_minutes: Path | None
@@ -304,6 +311,7 @@ class Settings:
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
             bulk_days=_days(env, "TIDEMARK_BULK_DAYS"),
+            staged_days=_days(env, "TIDEMARK_STAGED_DAYS"),
             venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
             api_landing=_api_folder(env, "TIDEMARK_API_LANDING", None if "://" in landing else Path(landing)),
             api_minutes=_api_folder(env, "TIDEMARK_API_MINUTES", _minutes(home, warehouse)),
@@ -335,6 +343,7 @@ class Settings:
             "TIDEMARK_SANDBOX_PORT": str(self.sandbox_port),
             "TIDEMARK_UNIVERSE": self.universe,
             "TIDEMARK_BULK_DAYS": ALL if self.bulk_days is None else str(self.bulk_days or OFF),
+            "TIDEMARK_STAGED_DAYS": ALL if self.staged_days is None else str(self.staged_days or OFF),
             "TIDEMARK_VENUES_URL": self.venues_url or "",
             "TIDEMARK_API_LANDING": str(self.api_landing or OFF),
             "TIDEMARK_API_MINUTES": str(self.api_minutes or OFF),

@@ -2,8 +2,9 @@
 changed since the one before are hard links to it, so that the next costs only what is new. It is made while everything
 runs, and an interrupted one is never taken for a backup.
 
-In it is what cannot be fetched or computed again (the landing, what waits to be landed, the keys) and what would take
-long: the warehouse, the minutes of files, the progress of the backfill. Replicas, docs and logs are made again.
+In it is what cannot be fetched or computed again (the landing without its staged rows, what waits to be landed, the
+keys) and what would take long: the warehouse, the minutes of files, the progress of the backfill. Replicas, docs and
+logs are made again.
 """
 
 import json
@@ -23,6 +24,7 @@ from orchestration.config.places import is_file
 from orchestration.config.settings import Settings
 from orchestration.warehouse import lake
 from orchestration.warehouse.access import open_warehouse
+from orchestration.warehouse.staged import FOLDER as STAGED
 from orchestration.warehouse.writer import PipelineError, Report, writer_lock
 
 NAME = "%Y%m%dT%H%M%S.%fZ"
@@ -69,7 +71,7 @@ def backup(settings: Settings, target: Path, keep: int = KEPT, report: Report = 
         else:
             # A load counts by its commit: those that are copied first have all of their files.
             made.tree(Path(settings.landing) / LOADS, f"landing/{LOADS}")
-            made.tree(Path(settings.landing), "landing")
+            made.tree(Path(settings.landing), "landing", without=STAGED)
         if not is_file(settings.warehouse):
             report(f"the warehouse {lake.shown(settings.warehouse)} is not on this machine: it is left out")
         elif Path(settings.warehouse).exists():
@@ -100,9 +102,11 @@ class _Making:
         self.new = [0, 0]
         self.began_s = time.time()
 
-    def tree(self, source: Path, name: str) -> None:
+    def tree(self, source: Path, name: str, without: str = "") -> None:
+        """Take the files below a folder, without those in its folder `without`."""
         for file in _files(source):
-            self.file(file, f"{name}/{file.relative_to(source).as_posix()}")
+            if file.relative_to(source).parts[0] != without:
+                self.file(file, f"{name}/{file.relative_to(source).as_posix()}")
 
     def file(self, source: Path, name: str) -> None:
         """Take a file, unless it is taken already or gone."""

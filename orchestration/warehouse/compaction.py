@@ -4,7 +4,7 @@ The compacted file is named after the day's newest load (`<load id>.compacted-<m
 is committed with that load and known by its id. Every step may be interrupted: no file is removed before the compacted
 one is on disk and registered in the warehouse, and a row that is in two files is built once. The writer lock is held
 only for moments, while files are registered: a day of a large universe is gigabytes, and no minute waits while it is
-read.
+read. Then the day's staged rows are kept (see `staged`).
 """
 
 import os
@@ -24,11 +24,15 @@ from ingest.landing.store import open_store
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
-from orchestration.warehouse.packing import packed_file, packed_rows
+from orchestration.warehouse.packing import MARK, packed_file, packed_rows
+from orchestration.warehouse.staged import is_kept, keep_staged, remove_kept, step_back
 from orchestration.warehouse.writer import Report
 
-MARK, PARTIAL = ".compacted-", ".partial"
+PARTIAL = ".partial"
 LOCK_WAIT_S = 600.0
+# Of so many of the newest compacted days staged rows are kept if they are not yet: a long history that was compacted
+# before they were kept would take days of CPU.
+KEPT_DAYS = 7
 
 
 def compact_landing(settings: Settings, before_day: str | None = None, report: Report = print) -> int:
@@ -38,11 +42,27 @@ def compact_landing(settings: Settings, before_day: str | None = None, report: R
     for load in committed_loads(settings.landing):
         days[load.files[0].split("/")[-2]].append(load)
     filesystem, root = open_store(settings.landing)
-    return sum(
-        _compact(settings, filesystem, f"{root}/{LOADS}", loads, report)
-        for day, loads in sorted(days.items())
-        if day < before_day and sum(len(load.files) for load in loads) > 1
-    )
+    compacted = 0
+    for day, loads in sorted(days.items()):
+        if day < before_day and sum(len(load.files) for load in loads) > 1:
+            compacted += _compact(settings, filesystem, f"{root}/{LOADS}", loads, report)
+    _keep_staged(settings, report)
+    return compacted
+
+
+def _keep_staged(settings: Settings, report: Report) -> None:
+    """Keep the staged rows of the newest compacted days, and remove those of files that are gone or too old."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for load in committed_loads(settings.landing):
+        for file in load.files:
+            if MARK in file:
+                files[file.split("/")[-2]].append(file)
+    days = sorted(files, reverse=True)[: settings.staged_days]
+    remove_kept(settings.landing, [file for day in days for file in files[day]])
+    for day in days[:KEPT_DAYS]:
+        for file in files[day]:
+            if not is_kept(file):
+                keep_staged(settings, file, report)
 
 
 @contextmanager
@@ -94,7 +114,7 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
     if len(sources) > 1:
         folder = newest.files[0].rpartition("/")[0]
         target = f"{folder}/{newest.load_id}{MARK}{now_ms()}.parquet"
-        with ThreadPoolExecutor(1, initializer=_step_back) as aside:
+        with ThreadPoolExecutor(1, initializer=step_back) as aside:
             aside.submit(_write, sources, target, filesystem).result()
     with _warehouse(settings, report) as con:
         if _known(con, settings.landing, ids) != known:
@@ -117,12 +137,6 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
             if not target.rpartition("/")[2].startswith(f"{load_id}."):
                 filesystem.rm_file(f"{commits}/{commit_file(load_id)}")
     return True
-
-
-def _step_back() -> None:
-    """Lower this thread's priority below the minute's work: on Linux priorities are per thread, and DuckDB has no other
-    here."""
-    os.setpriority(os.PRIO_PROCESS, 0, 10)
 
 
 def _write(sources: list[str], target: str, filesystem: Any) -> None:

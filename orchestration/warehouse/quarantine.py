@@ -106,6 +106,9 @@ def _set_aside_culprits(
     if not models or MACHINE.search(str(error)):
         raise error
     report(f"{', '.join(models)} failed: looking for the exchange and the body")
+    with open_warehouse(settings, checkpoint=False) as con:
+        # The search gives the views other bodies, which they must read.
+        con.execute("delete from pipeline.window_kept")
     selected = ["--select", *(f"+{model}" for model in models)]
     arguments = ["build", "--resource-type", "model", *selected, "--exclude", "raw_window", *idle]
     failure = ""

@@ -20,6 +20,7 @@ from orchestration.warehouse.compiled import note_compiled
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
+from orchestration.warehouse.staged import note_kept
 from orchestration.warehouse.upgrade import adapt, this_version
 from orchestration.warehouse.watermark import Build, close_window, open_window, prepare
 from orchestration.warehouse.windows import (
@@ -138,6 +139,8 @@ def windows_to_build(
             if waits:
                 set_aside_unread(con, window, report)
             changed = built.get("project") != project
+            if not changed:
+                note_kept(con, settings, window)
             idle = [] if changed else idle_models(settings, endpoints | triggers)
         arguments = _arguments(changed, built.get("seeds") != seeds, idle)
         opened = OpenWindow(window, idle, arguments)

@@ -36,6 +36,7 @@ from orchestration.warehouse.dbt_runner.process import (
     run_dbt,
 )
 from orchestration.warehouse.quarantine import MACHINE, attempts
+from orchestration.warehouse.staged import note_kept
 from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import EVERY, LandingFileError, endpoints_of, oldest_minutes, window_again
 from orchestration.warehouse.writer import POLL_S, PipelineError, Report, literals
@@ -333,6 +334,8 @@ def _build_again(
         # Statistics of hours and days are made once a day.
         triggers |= set(EVERY) if next_ms == end_ms else set()
         open_window(con, window, triggers)
+        if not first:
+            note_kept(con, settings, window)
         _forget_answers(con, wanted, nodes)
     idle = idle_models(settings, triggers)
     selected = sorted({*wanted, *read, *NOTED, *_tables_above(NOTED, nodes)})

@@ -49,6 +49,7 @@ def open_window(
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")
     con.execute("delete from pipeline.window_built")
+    con.execute("delete from pipeline.window_kept")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
     con.execute(f"insert into pipeline.window_minutes select unnest([{literals(*window.minutes)}]::bigint[])")
     if window.built:
@@ -98,6 +99,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")
     con.execute("delete from pipeline.window_built")
+    con.execute("delete from pipeline.window_kept")
     lake.note_closed(con, build.build_id)
     con.execute("commit")
     return build

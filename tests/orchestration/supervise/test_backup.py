@@ -32,6 +32,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     publish(settings, report=quiet)
     publish(settings, force=True, report=quiet)
     land_minutes(settings, (T0 + 2 * MINUTE,))
+    kept = Path(settings.landing, "staged", "2026-03-04", "1.compacted-1")
+    kept.mkdir(parents=True)
+    (kept / "kept.json").write_text("{}")
     (settings.home / "keys.json").write_text('{"keys": []}')
     (settings.home / "origin").write_text("simulated exchanges\n")
     (settings.recorder / "journal").mkdir()
@@ -51,6 +54,7 @@ def test_a_home_that_is_lost_comes_back_and_goes_on(original: Settings, tmp_path
     assert (folder, files) == (made.folder, made.files)
     for name in ("keys.json", "origin", "recorder/journal/1.arrow"):
         assert (home.home / name).read_bytes() == (original.home / name).read_bytes()
+    assert not Path(home.landing, "staged").exists(), "it can be made again"
     with closing(sqlite3.connect(home.backfill / "covered.sqlite")) as con:
         assert con.execute("select n from covered").fetchall() == [(7,)]
     before = json.loads((original.serving / "current.json").read_text())

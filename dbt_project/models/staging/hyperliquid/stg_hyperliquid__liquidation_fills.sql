@@ -1,3 +1,4 @@
+{{ config(tags=['across_minutes']) }}
 {%- set fields = {
     "symbol": word("r ->> '$.coin'"),
     "ts": time_ms("r ->> '$.time'", past=true),

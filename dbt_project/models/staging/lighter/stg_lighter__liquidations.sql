@@ -1,3 +1,4 @@
+{{ config(tags=['across_minutes']) }}
 {%- set fields = {
     "ts": time_ms("trade ->> '$.timestamp'", past=true),
     "size": size("trade ->> '$.size'"),

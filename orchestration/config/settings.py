@@ -28,6 +28,8 @@ HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 CONTACT = re.compile(r"(mailto:[^\s@]+@[^\s@]+|https://[^\s/]\S*)")
 
 OFF, ON, ALL = "off", "on", "all"
+# Without end they would double the disk of the landing.
+STAGED_DAYS = "30"
 
 
 class Setting(NamedTuple):
@@ -96,7 +98,7 @@ SETTINGS = (
     ),
     Setting(
         "TIDEMARK_STAGED_DAYS",
-        "all",
+        STAGED_DAYS,
         "Days of staged rows that are kept beside the landing, for rebuilds: a whole number, or `all`; "
         "`off` keeps none.",
     ),
@@ -310,8 +312,8 @@ class Settings:
             sandbox_host=_address(env, "TIDEMARK_SANDBOX_HOST"),
             sandbox_port=ports[2],
             universe=_choice(env, "TIDEMARK_UNIVERSE", UNIVERSES),
-            bulk_days=_days(env, "TIDEMARK_BULK_DAYS"),
-            staged_days=_days(env, "TIDEMARK_STAGED_DAYS"),
+            bulk_days=_days(env, "TIDEMARK_BULK_DAYS", ALL),
+            staged_days=_days(env, "TIDEMARK_STAGED_DAYS", STAGED_DAYS),
             venues_url=places.web(env, "TIDEMARK_VENUES_URL"),
             api_landing=_api_folder(env, "TIDEMARK_API_LANDING", None if "://" in landing else Path(landing)),
             api_minutes=_api_folder(env, "TIDEMARK_API_MINUTES", _minutes(home, warehouse)),
@@ -454,9 +456,9 @@ def machine_bytes() -> int:
         return machine
 
 
-def _days(env: Mapping[str, str], name: str) -> int | None:
+def _days(env: Mapping[str, str], name: str, default: str) -> int | None:
     """A number of days; None for all, 0 for none."""
-    text = text_of(env, name) or ALL
+    text = text_of(env, name) or default
     if text in (ALL, OFF):
         return None if text == ALL else 0
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 36_500):

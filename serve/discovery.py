@@ -26,9 +26,9 @@ SUMMARY = """\
 > liquidations, positioning, order books, options. Served as JSON, CSV, Parquet and Arrow, and as tools over MCP.
 
 Reading needs no account. Times are UTC, in the API as epoch milliseconds. `null` is unknown, never zero: responses list
-the periods that were not recorded. Funding is a fraction per 8 hours. A market is `venue:perp|spot:SYMBOL`, such as
-`binance:perp:BTCUSDT`. An agent with MCP uses the tools at `/mcp` (POST, Streamable HTTP), whose results say how
-complete and how old they are.
+the periods that were not recorded. Funding is a fraction per 8 hours. A market is `venue:perp|spot:SYMBOL`, with the
+exchange's own symbol; `/api/instruments` lists them. An agent with MCP uses the tools at `/mcp` (POST, Streamable
+HTTP), whose results say how complete and how old they are.
 
 ## Start
 

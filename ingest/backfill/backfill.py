@@ -74,7 +74,7 @@ Job = tuple[History, str, Span]
 class Pace:
     """When rows are landed, how many at once, and when failed requests are retried.
 
-    land_ms     ms after the start of a minute; the recorder lands later, so that one build takes both loads
+    land_ms     ms after the start of a minute: the minute is built first, and this load in the time that it leaves
     built_ms    ms after the start of a minute; from then on rows are landed as those of the next minute, because this
                 minute's build has begun
     load_bytes  the most bytes of bodies in one load, and so in one minute: a build takes whole minutes
@@ -88,7 +88,7 @@ class Pace:
     land_ms: int = 1_000
     built_ms: int = 25_000
     load_bytes: int = 48 * 2**20
-    late_ms: int = 30_000
+    late_ms: int = 40_000
     answer_s: float = 180.0
     again_s: tuple[float, ...] = (30.0, 300.0)
 

@@ -72,20 +72,25 @@ def publish(
     settings: Settings,
     *,
     force: bool = False,
+    serve: bool = True,
     wait_s: float = WAIT_S,
     reader_wait_s: float = READER_WAIT_S,
     report: Report = print,
 ) -> Edition | None:
-    """Publish the newest build as a new edition; None if the served edition already has it (unless forced)."""
+    """Publish the newest build as a new edition; None if the served edition already has it (unless forced).
+
+    With `serve` off, the replica that nobody reads is updated and the other one stays served: what the two have to
+    copy is then not copied by the next publish.
+    """
     with writer_lock(settings.home, "publish", wait_s=wait_s, report=report):
         began, cpu = time.monotonic(), time.process_time()
         manifest = prepare_manifest(settings, report)
         resources = settings.build_resources
         edition = publish_locked(
             settings.warehouse, settings.serving, manifest, resources, force,
-            bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
+            serve=serve, bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
         )  # fmt: skip
-        if edition is not None:
+        if edition is not None and serve:
             write_metrics(settings, edition, time.monotonic() - began, time.process_time() - cpu)
         return edition
 
@@ -98,6 +103,7 @@ def publish_locked(
     force: bool = False,
     served: Served | None = None,
     bulk: Path | None = None,
+    serve: bool = True,
     reader_wait_s: float = READER_WAIT_S,
     report: Report = print,
 ) -> Edition | None:
@@ -122,11 +128,14 @@ def publish_locked(
         if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
             report(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
             return None
-        if _is_published(serving / pointed["replica"], source, catalog, served, report):
+        if serve and _is_published(serving / pointed["replica"], source, catalog, served, report):
             return None
     target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
-    edition = _write(target, warehouse, resources, source, catalog, served, current, manifest, reader_wait_s, report)
-    point_to(serving, edition)
+    edition = _write(
+        target, warehouse, resources, source, catalog, served, current, manifest, serve, reader_wait_s, report
+    )
+    if serve:
+        point_to(serving, edition)
     return edition
 
 
@@ -209,6 +218,7 @@ def _write(
     served: Served,
     current: dict[str, Any] | None,
     manifest: Path,
+    serve: bool,
     reader_wait_s: float,
     report: Report,
 ) -> Edition:
@@ -217,7 +227,7 @@ def _write(
 
     def filled(from_scratch: bool = False) -> Edition:
         with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, served, current, manifest, from_scratch)
+            return _fill(con, target.name, warehouse, source, catalog, served, current, manifest, serve, from_scratch)
 
     pointed = target.with_name(current["replica"]) if current else target
     for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
@@ -261,6 +271,7 @@ def _fill(
     served: Served,
     current: dict[str, Any] | None,
     manifest: Path,
+    serve: bool,
     from_scratch: bool,
 ) -> Edition:
     attach(con, warehouse, source.closed)
@@ -273,6 +284,8 @@ def _fill(
     # All hosts that publish from a lake number and date a window alike, so that they give the same answers.
     if source.closed and source.closed.snapshot_id >= newest:
         edition_id, published_ms = source.closed
+    elif current and not serve:
+        edition_id, published_ms = current["edition_id"], current["published_ms"]
     edition = Edition(
         edition_id=edition_id,
         as_of_ms=source.as_of_ms,

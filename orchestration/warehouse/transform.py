@@ -27,6 +27,7 @@ from orchestration.warehouse.windows import (
     AFTER_HISTORY,
     MAX_BYTES,
     MAX_MINUTES,
+    Waiting,
     Window,
     endpoints_of,
     next_window,
@@ -111,6 +112,7 @@ def windows_to_build(
     max_minutes: int = MAX_MINUTES,
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
+    which: Waiting = "all",
     report: Report = print,
 ) -> Iterator[OpenWindow]:
     """Open one window after the other, what waits first and then what is in quarantine and to be tried again. The
@@ -122,7 +124,7 @@ def windows_to_build(
         with open_warehouse(settings, checkpoint=False) as con:
             prepare(con)
             adapt(con, settings, project, report)
-            window = next_window(con, settings.landing, max_minutes, max_bytes)
+            window = next_window(con, settings.landing, max_minutes, max_bytes, which=which)
             waits = window is not None
             if window is None:
                 again = minutes_to_retry(con, project, WINDOW_MINUTES)
@@ -146,8 +148,11 @@ def windows_to_build(
         opened = OpenWindow(window, idle, arguments)
         yield opened
         with open_warehouse(settings, checkpoint=False) as con:
-            history = "landed" if any(map(is_history, endpoints)) and AFTER_HISTORY not in triggers else "none"
-            state = {"project": project, "seeds": seeds, "history": history, "version": this_version()}
+            state = {"project": project, "seeds": seeds, "version": this_version()}
+            if AFTER_HISTORY in triggers:
+                state["history"] = "none"
+            elif any(map(is_history, endpoints)):
+                state["history"] = "landed"
             note_compiled(con, settings.dbt_target / "compiled")
             opened.build = close_window(con, window, state)
             forget_retried(con, window)

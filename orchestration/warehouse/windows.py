@@ -1,12 +1,13 @@
 """What to build next: committed loads that are not built yet, cut into windows of minutes.
 
 A window holds its minutes and every committed file with rows of them (older loads too), so that building a set
-of minutes is a pure function of the landing.
+of minutes is a pure function of the landing. Loads of the past can be left for a window of their own, whose minutes are
+then built again: the newest minute does not wait until they are built.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
@@ -35,6 +36,8 @@ AFTER_HISTORY = "after_history"
 # While a backfill brings data, the hourly models are also built 4, 8, 16 and so on minutes after the first minute of
 # all: a new installation has its statistics before the first hour is over.
 GROWING_MS = 120_000
+Waiting = Literal["all", "recorded", "past"]
+"""Of what waits: everything, without loads that have nothing but backfilled rows, or everything if there is one."""
 # How far data may be ahead of this machine's clock.
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
@@ -49,7 +52,8 @@ class LandingFileError(PipelineError):
 
 @dataclass(frozen=True)
 class FileMinute:
-    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file."""
+    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file, and `past` says that
+    all of them are backfilled."""
 
     load_id: str
     file: str
@@ -58,12 +62,13 @@ class FileMinute:
     bytes: float
     received_ms: int | None
     venues: list[str]
+    past: bool
 
 
 @dataclass(frozen=True)
 class Window:
     """The next thing to build: its minutes, the files that a build of them must read, and the loads that it will
-    finish.
+    finish. `more` says that loads of those that were asked for are left after it, and `past` that backfilled ones are.
 
     `finished` are rows of `pipeline.loads`; `partial` are loads with later minutes left, and the minute they are built
     to. `built` are minutes and venues whose backfilled rows are built and need not be read again: the last rows of a
@@ -77,6 +82,7 @@ class Window:
     as_of_ms: int
     more: bool
     started_ms: int
+    past: bool = False
     built: tuple[tuple[int, str], ...] = ()
 
 
@@ -123,9 +129,9 @@ def minutes_of_files(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> li
         minutes as (
             select
                 filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms,
-                list(distinct venue) as venues
+                list(distinct venue) as venues, bool_and({HISTORY_SQL}) as past
             from read_parquet({listed}, filename = true) group by all)
-        select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues
+        select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues, past
         from minutes join sizes using (file) order by tick_ms, file
         """
     ).fetchall()
@@ -150,19 +156,32 @@ def _unreadable(con: duckdb.DuckDBPyConnection, files: Sequence[str], error: duc
 
 
 def next_window(
-    con: duckdb.DuckDBPyConnection, landing: str, max_minutes: int = MAX_MINUTES, max_bytes: int = MAX_BYTES
+    con: duckdb.DuckDBPyConnection,
+    landing: str,
+    max_minutes: int = MAX_MINUTES,
+    max_bytes: int = MAX_BYTES,
+    *,
+    which: Waiting = "all",
 ) -> Window | None:
     """The oldest waiting minutes, as many as the bounds allow (at least one), with every file that holds them."""
     started, waiting = now_ms(), waiting_loads(con, landing)
-    if not waiting:
-        return None
     looked_at = _head(con, waiting)
-    through: dict[str, int] = dict(con.execute("from pipeline.partial_loads").fetchall())
     parts = file_minutes(con, looked_at)
+    of_past = {part.load_id for part in parts} - {part.load_id for part in parts if not part.past}
+    left_out = of_past if which == "recorded" else set[str]()
+    if left_out:
+        waiting = [load for load in waiting if load.load_id not in left_out]
+        looked_at = [load for load in looked_at if load.load_id not in left_out]
+        parts = [part for part in parts if part.load_id not in left_out]
+    if not looked_at or (which == "past" and not of_past):
+        return None
+    through: dict[str, int] = dict(con.execute("from pipeline.partial_loads").fetchall())
     left = [part for part in parts if part.tick_ms > through.get(part.load_id, -1)]
     minutes = _bounded(left, max_minutes, max_bytes)
     chosen = set(minutes)
     unfinished = {part.load_id for part in left if part.tick_ms not in chosen}
+    partial = {load_id: minute for load_id, minute in through.items() if load_id in left_out}
+    partial |= dict.fromkeys(unfinished, minutes[-1])
     widened = chosen | _trimmed_days(con, landing, minutes)
     files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
     arrived = {(part.tick_ms, venue) for part in left for venue in part.venues}
@@ -170,10 +189,11 @@ def next_window(
         minutes=tuple(sorted(widened)),
         files=tuple(sorted(files)),
         finished=tuple(_ranges([load for load in looked_at if load.load_id not in unfinished], parts)),
-        partial=tuple((load_id, minutes[-1]) for load_id in sorted(unfinished)),
+        partial=tuple(sorted(partial.items())),
         as_of_ms=max((part.received_ms or part.tick_ms for part in left if part.tick_ms in chosen), default=0),
         more=bool(unfinished) or len(looked_at) < len(waiting),
         started_ms=started,
+        past=bool(left_out),
         # A trimmed day is made again from all that was landed of it.
         built=tuple(sorted(_built_history(con, minutes) - arrived)) if widened == chosen else (),
     )
@@ -236,7 +256,7 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str], fetched: bool = False) -> set[str]:
     """The triggers that this window fires besides its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
-    if it is the last one with backfilled rows, or the first one without them.
+    if it is the last one with backfilled rows, or the first one after them when none wait.
 
     fetched: no backfill is running, so that no more rows come than those that have landed
     """
@@ -255,7 +275,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
     brings = any(map(is_history, endpoints))
     if brings and before is not None and _doublings(con, now) > _doublings(con, before):
         found.add(HOURLY)
-    ended = fetched and not window.more if brings else history == "landed"
+    ended = not (window.more or window.past) and (fetched if brings else history == "landed")
     return found | ({AFTER_HISTORY} if ended else set())
 
 

@@ -270,6 +270,9 @@ def test_triggers() -> None:
         assert triggers_of(con, window(T0), set()) == {"every_5m", "every_1h"}
         more = replace(window(T0), more=True)
         assert "after_history" not in triggers_of(con, more, {"history_perp_bars"}, fetched=True)
+        waiting = replace(window(T0), past=True)
+        con.execute("insert into pipeline.settings values ('history', 'landed')")
+        assert "after_history" not in triggers_of(con, waiting, {"perp_bars"})
 
         def after(built: int, at: int, *endpoints: str, before: str = "none", fetched: bool = False) -> set[str]:
             con.execute("delete from pipeline.builds; delete from pipeline.settings")

@@ -42,6 +42,16 @@ def test_late_editions_halve_the_loads_and_others_let_them_grow() -> None:
     assert [served(loads, at * 60_000, 9_000) for at in range(9, 15)][-1] == 1_000
 
 
+def test_a_load_that_another_one_had_to_wait_for_was_too_large() -> None:
+    """The edition that is seen then may be that of the next minute, and in time."""
+    loads = Loads(1_000, LATE_MS)
+    loads.note_landed(60_000)
+    assert loads.must_wait(Served(50_000, 49_000, 59_000), 120_000)
+    assert not loads.must_wait(Served(125_000, 122_000, 135_000), 180_000)
+    assert loads.size == 500
+    assert served(loads, 180_000, 9_000) == 625
+
+
 @pytest.mark.parametrize("took_ms", [0, 99_000])
 def test_the_size_is_set_once_for_each_load(took_ms: int) -> None:
     loads = Loads(1_000, LATE_MS)

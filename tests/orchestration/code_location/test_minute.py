@@ -11,11 +11,12 @@ import pytest
 from orchestration.cli.status import as_text, read_status
 from orchestration.code_location import minute
 from orchestration.config.settings import Settings
+from orchestration.publish.edition import REPLICAS, read_current
 from orchestration.publish.publish import publish
 from orchestration.quality.suites import checks_of
 from orchestration.warehouse import quarantine
-from tests.support.pipeline.odd_bodies import guard, land_rows, odd_rows
-from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, tables
+from tests.support.pipeline.odd_bodies import guard, odd_rows
+from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, land_rows, past_rows, tables
 
 
 def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
@@ -93,6 +94,26 @@ def test_minute_hour_and_day(
     assert execute(definitions, instance, "daily").success
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         assert con.execute("select count(*) from pipeline.builds").fetchone() == (1,)
+
+    # What a backfill has landed is built and served after the minute's edition, from its own window.
+    newest += MINUTE
+    until = newest - 60 * MINUTE
+    land_rows(settings, past_rows(newest, until_ms=until))
+    land_minutes(settings, [newest])
+    before = read_status(settings)["edition"]
+    assert {"series_base_1m", "serving/edition"} <= {
+        key.to_user_string() for key in materialized(execute(definitions, instance, "minute"))
+    }
+    with duckdb.connect(settings.warehouse, read_only=True) as con:
+        windows = con.execute("select built_minutes from pipeline.builds order by build_id desc limit 2").fetchall()
+    assert windows == [([newest],), ([newest],)]
+    current = read_current(settings.serving)
+    assert current is not None
+    assert current["edition_id"] == before + 2
+    # Both replicas have it, so that the next minute's publish need not copy it.
+    for name in REPLICAS:
+        with duckdb.connect(str(settings.serving / name), read_only=True) as con:
+            assert con.execute(f"select count(*) from series_market_1m where t < {until}").fetchone() == (3 * 180,)
 
     # A minute that holds nothing for some of the published tables is an edition all the same, also if a model fails
     # with one of its bodies.

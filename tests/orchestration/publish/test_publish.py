@@ -136,6 +136,27 @@ def test_the_served_edition_stays_while_the_warehouse_is_rebuilt(few: MartWareho
     assert edition.as_of_ms == T0
 
 
+def test_the_other_replica_is_brought_up_to_date_without_being_served(few: MartWarehouse) -> None:
+    few.build(T0)
+    few.publish()
+    few.publish(serve=False)
+    few.build(T0 + MINUTE_MS)
+    edition = few.publish()
+    assert edition is not None
+    other = few.serving / ("replica_a.duckdb" if edition.replica == "replica_b.duckdb" else "replica_b.duckdb")
+    before = (few.serving / "current.json").read_text()
+    states = "select build_id, (select edition_id from edition) from publish_state"
+    assert rows(other, states) == [(few.builds - 1, edition.edition_id - 1)]
+    few.publish(serve=False)
+    assert (few.serving / "current.json").read_text() == before
+    assert rows(other, states) == rows(served(few), states) == [(few.builds, edition.edition_id)]
+    few.build(T0 + 2 * MINUTE_MS)
+    following = few.publish()
+    assert following is not None
+    assert (following.edition_id, few.serving / following.replica) == (edition.edition_id + 1, other)
+    assert_same(few)
+
+
 def test_one_replica_begins_as_a_copy_of_the_other(warehouse: MartWarehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiers are put in order once: the first replica's are, and a second or damaged one begins with those."""
     warehouse.publish()

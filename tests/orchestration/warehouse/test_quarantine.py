@@ -13,8 +13,8 @@ from orchestration.warehouse.quarantine import culprits, listed, mark
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import PipelineError, connection
 from tests.support.pipeline.landed import MINUTES, quiet, ready_to_build
-from tests.support.pipeline.odd_bodies import guard, land_rows, odd_rows
-from tests.support.pipeline.pipeline_home import MINUTE, run
+from tests.support.pipeline.odd_bodies import guard, odd_rows
+from tests.support.pipeline.pipeline_home import MINUTE, land_rows, run
 
 
 @given(st.sets(st.integers(0, 40), min_size=1), st.integers(1, 60))

@@ -1,6 +1,7 @@
 """Builds: the watermark moves last, nothing is lost or doubled whenever a build is killed, and damage is named."""
 
 import random
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,12 +11,25 @@ import pytest
 
 from ingest.landing.landing import committed_loads
 from orchestration.config.settings import Settings
-from orchestration.warehouse.transform import build, forget
+from orchestration.warehouse.access import warehouse_lock
+from orchestration.warehouse.dbt_runner.process import run_dbt
+from orchestration.warehouse.transform import build, forget, windows_to_build
 from orchestration.warehouse.windows import LandingFileError, next_window
 from orchestration.warehouse.writer import PipelineError, connection
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import MINUTES, load_files, quiet, ready_to_build
-from tests.support.pipeline.pipeline_home import T0, command_env, land_minutes, run, settings_for, start, tables
+from tests.support.pipeline.pipeline_home import (
+    MINUTE,
+    T0,
+    command_env,
+    land_minutes,
+    land_rows,
+    past_rows,
+    run,
+    settings_for,
+    start,
+    tables,
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +107,25 @@ def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
     assert [len(made.minutes) for made in result.builds] == [2, 2]
     assert (result.minutes, result.loads, result.more) == (4, 4, False)
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_the_past_in_windows_of_its_own_gives_the_same_rows(landed: Settings, tmp_path: Path) -> None:
+    """As the minute's job builds: what was recorded first, then the past, with minutes that are then built again."""
+    together, apart = (ready_to_build(landed, tmp_path / name) for name in ("together", "apart"))
+    for minute in MINUTES[:2]:
+        land_rows(together, past_rows(minute, hours=3 + (minute - T0) // MINUTE))
+    shutil.copytree(together.landing, apart.landing, dirs_exist_ok=True)
+    assert build(together, report=quiet) is not None
+    built = list[tuple[int, ...]]()
+    for which in ("recorded", "past"):
+        with warehouse_lock(apart, "build", report=quiet) as lock:
+            for opened in windows_to_build(apart, which=which, report=quiet):
+                run_dbt(apart, opened.arguments, lock=lock)
+                built.append(opened.window.minutes)
+    assert built == [tuple(MINUTES), tuple(MINUTES[:2])]
+    assert tables(apart.warehouse) == tables(together.warehouse)
+    [(oldest,)] = tables(apart.warehouse, ["(select min(t) from series_market_1m)"]).values()
+    assert oldest == (T0 - 4 * 60 * MINUTE,)
 
 
 @pytest.mark.parametrize("content", [b"no database" * 1000, b""])

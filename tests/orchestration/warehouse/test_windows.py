@@ -1,7 +1,10 @@
 """Windows: how much of the landing one build takes, and which older loads it reads again."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -10,18 +13,33 @@ from orchestration.config.settings import Settings
 from orchestration.warehouse.watermark import close_window, prepare
 from orchestration.warehouse.windows import next_window, waiting_loads, window_again
 from tests.support.pipeline.landed import MINUTES, copied_home, load_files, note_built
-from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
+from tests.support.pipeline.pipeline_home import (
+    MINUTE,
+    T0,
+    land_minutes,
+    land_rows,
+    minute_rows,
+    past_rows,
+    settings_for,
+)
 
 
-def planned(settings: Settings, **bounds: int) -> list[tuple[int, ...]]:
-    """The windows that would be built from nothing, as if each had been."""
-    windows = []
+@contextmanager
+def pipeline() -> Iterator[duckdb.DuckDBPyConnection]:
+    """The pipeline's tables, and what a closed window reads of the models."""
     with duckdb.connect() as con:
         prepare(con)
         con.execute("create table main.int_touched_minutes (minute_ms bigint)")
         con.execute(
             "create table main.touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar)"
         )
+        yield con
+
+
+def planned(settings: Settings, **bounds: Any) -> list[tuple[int, ...]]:
+    """The windows that would be built from nothing, as if each had been."""
+    windows = []
+    with pipeline() as con:
         while window := next_window(con, settings.landing, **bounds):
             windows.append(window.minutes)
             close_window(con, window)
@@ -79,6 +97,57 @@ def test_backfilled_rows_of_a_minute_are_read_again_only_of_venues_with_new_rows
         whole_day = next_window(con, settings.landing)
     assert whole_day is not None
     assert whole_day.built == ()
+
+
+def test_the_past_waits_for_what_was_recorded(tmp_path: Path) -> None:
+    """Without the past a window has neither its rows nor its files, and says that it waits; with it, its minute is
+    built again from all of its files, with what was recorded meanwhile."""
+    settings = settings_for(tmp_path)
+    land_rows(settings, past_rows(T0))
+    with pipeline() as con:
+        assert next_window(con, settings.landing, which="recorded") is None
+        land_minutes(settings, [T0])
+        recorded = next_window(con, settings.landing, which="recorded")
+        assert recorded is not None
+        assert (recorded.minutes, len(recorded.files), recorded.more, recorded.past) == ((T0,), 1, False, True)
+        close_window(con, recorded)
+        assert next_window(con, settings.landing, which="recorded") is None
+        land_minutes(settings, [T0 + MINUTE])
+        past = next_window(con, settings.landing, which="past")
+        assert past is not None
+        assert (past.minutes, len(past.files), past.more, past.past) == ((T0, T0 + MINUTE), 3, False, False)
+        close_window(con, past)
+        land_minutes(settings, [T0 + 2 * MINUTE])
+        assert next_window(con, settings.landing, which="past") is None, "nothing but recorded rows waits"
+        recorded = next_window(con, settings.landing, which="recorded")
+    assert recorded is not None
+    assert (recorded.minutes, recorded.past) == ((T0 + 2 * MINUTE,), False)
+
+
+def test_a_load_with_recorded_and_backfilled_rows_is_recorded(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    land_rows(settings, past_rows(T0) + minute_rows(T0))
+    with pipeline() as con:
+        assert next_window(con, settings.landing, which="past") is None
+        window = next_window(con, settings.landing, which="recorded")
+    assert window is not None
+    assert (window.minutes, len(window.finished), window.past) == ((T0,), 1, False)
+
+
+def test_a_load_of_the_past_that_is_built_in_part_goes_on_after_recorded_minutes(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    land_rows(settings, past_rows(T0) + past_rows(T0 + MINUTE))
+    with pipeline() as con:
+        first = next_window(con, settings.landing, max_minutes=1, which="past")
+        assert first is not None
+        close_window(con, first)
+        land_minutes(settings, [T0 + 2 * MINUTE])
+        recorded = next_window(con, settings.landing, which="recorded")
+        assert recorded is not None
+        close_window(con, recorded)
+        last = next_window(con, settings.landing, which="past")
+    assert last is not None
+    assert (first.minutes, first.more, last.minutes) == ((T0,), True, (T0 + MINUTE,))
 
 
 def test_a_window_of_a_trimmed_day_takes_the_whole_day(landed: Settings, tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 import json
 
-import pyarrow as pa
-
-from ingest.landing.landing import land
-from ingest.landing.rows import SCHEMA, Row, to_batch
+from ingest.landing.rows import Row
 from orchestration.config.settings import Settings
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.pipeline_home import minute_rows
@@ -22,11 +19,6 @@ def odd_rows(tick_ms: int, *symbols: str) -> list[Row]:
             row = row._replace(body=json.dumps([[*bar[:4], ODD, *bar[5:]] for bar in bars]))
         rows.append(row)
     return rows
-
-
-def land_rows(settings: Settings, rows: list[Row]) -> None:
-    """Land these rows as one load."""
-    land(pa.Table.from_batches([to_batch(rows)], SCHEMA), settings.landing, settings.recorder / "dlt")
 
 
 def guard(settings: Settings, guarded: bool = True) -> None:

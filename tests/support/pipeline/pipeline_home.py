@@ -58,6 +58,17 @@ def minute_rows(tick_ms: int, late_bars: int = 2) -> list[Row]:
     return rows
 
 
+def past_rows(tick_ms: int, hours: int = 3, until_ms: int = T0) -> list[Row]:
+    """Binance's bars of so many hours, fetched in a minute."""
+    return [
+        _row(tick_ms, "history_perp_bars", f"{coin}USDT", [
+            [at, "1", "2", "1", "2", "10", at + 59_999, "1000", 5, "4", "400", "0"]
+            for at in range(until_ms - hours * 60 * MINUTE, until_ms, MINUTE)
+        ])
+        for coin in COINS
+    ]  # fmt: skip
+
+
 def _row(tick_ms: int, endpoint: str, key: str, body: Any) -> Row:
     return Row(
         tick_ms, "binance", endpoint, key, json.dumps({"symbol": key} if key else {}), 200,
@@ -68,8 +79,12 @@ def _row(tick_ms: int, endpoint: str, key: str, body: Any) -> Row:
 def land_minutes(settings: Settings, minutes: Iterable[int], **options: int) -> None:
     """Land one load per minute, through dlt."""
     for minute in minutes:
-        rows = minute_rows(minute, **options)
-        land(pa.Table.from_batches([to_batch(rows)], SCHEMA), settings.landing, settings.recorder / "dlt")
+        land_rows(settings, minute_rows(minute, **options))
+
+
+def land_rows(settings: Settings, rows: list[Row]) -> None:
+    """Land these rows as one load."""
+    land(pa.Table.from_batches([to_batch(rows)], SCHEMA), settings.landing, settings.recorder / "dlt")
 
 
 def note_days(warehouse: str, day_ms: int, count: int = 40) -> None:

@@ -107,10 +107,14 @@ having sum(usd) >= 0.01
 {%- endmacro %}
 
 {#- The period by which a build advances the map, [from_ms, until_ms]: from the map's newest time, or without a map from the
-    first minute in `minutes`, to the 5-minute bucket of the last minute. -#}
+    first recorded minute, at most a day back, to the 5-minute bucket of the last minute in `minutes`. It is not the first
+    one in `minutes`: a build of one minute alone would begin with a bucket that has not ended, and so would each later
+    one, because a map without rows is no map. -#}
 {% macro map_times(minutes) -%}
 {%- set known = known_ms(this, "max(t)") if is_update() else 0 -%}
-{%- set from_ms = known or known_ms(minutes, "min(tick_ms)") // 300000 * 300000 -%}
+{%- set begin_ms = known_ms(minutes, "min(tick_ms)") -%}
+{%- set recorded_ms = known_ms(source("pipeline", "loads"), "min(min_tick_ms)") or begin_ms -%}
+{%- set from_ms = known or [[recorded_ms, begin_ms] | min, begin_ms - 86400000] | max // 300000 * 300000 -%}
 {{ return([from_ms, [from_ms, known_ms(minutes, "max(tick_ms)") // 300000 * 300000] | max]) }}
 {%- endmacro %}
 

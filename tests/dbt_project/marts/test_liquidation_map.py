@@ -93,17 +93,19 @@ def test_by_hand(tmp_path: Path) -> None:
     assert warehouse.rows(NEWEST.format(1)) == reported, "a window of the past"
 
 
-@pytest.mark.parametrize("minutes_each", [5, 100])
-def test_steps_do_not_matter(tmp_path: Path, minutes_each: int) -> None:
+@pytest.mark.parametrize(("minutes_each", "alone"), [(5, False), (5, True), (100, False)])
+def test_steps_do_not_matter(tmp_path: Path, minutes_each: int, alone: bool) -> None:
     """Ten coins are opened at 100 USD a little at a time; the venue falls silent for 75 minutes, after which half of
-    what was open is closed. A build each five minutes makes the map that one build makes."""
+    what was open is closed. A build each five minutes, also of the newest minute alone, makes the map that one build
+    makes."""
     warehouse = prepared(tmp_path, [A], T0)
+    warehouse.write(f"insert into pipeline.loads values ('1', null, {T0}, {T0}, 1, 1)")
     begun: list[float | None] = [10.0 + 0.1 * (n // 5) for n in range(20)]
     warehouse.add_many("int_market_minutes", minutes(A, T0, [100.0] * 20, begun))
     warehouse.add_many("int_market_minutes", minutes(A, T0 + 95 * MINUTE, [100.0] * 5, [5.15] * 5))
     first = T0
     for end in range(minutes_each, 101, minutes_each):
-        moved_on(warehouse, first, T0 + end * MINUTE)
+        moved_on(warehouse, T0 + end * MINUTE if alone else first, T0 + end * MINUTE)
         first = T0 + (end + 1) * MINUTE
     opened = 0.3 * 100 / 2
     sides = {

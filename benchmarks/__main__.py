@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import latency, pipeline
+from benchmarks.calibration import calibration
 from benchmarks.product import table
 
 
@@ -21,15 +22,18 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures into this file")
     chosen = parser.parse_args()
     tables: dict[str, list[dict[str, Any]]] = {}
+    _add(tables, "calibration", {"when": "before", **calibration()})
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         for universe in chosen.universe:
             home = Path(folder) / universe
             home.mkdir()
             if chosen.only != "pipeline":
-                _add(tables, "latency", latency.measure(home / "demo", universe, chosen.minutes))
+                for subject, figures in latency.measure(home / "demo", universe, chosen.minutes):
+                    _add(tables, subject, figures)
             if chosen.only != "latency":
                 for subject, figures in pipeline.measure(home, universe, tuple(chosen.days), chosen.minutes):
                     _add(tables, subject, figures)
+    _add(tables, "calibration", {"when": "after", **calibration()})
     for subject, rows in tables.items():
         print(f"\n{subject}\n{table(rows)}")
     if chosen.json:

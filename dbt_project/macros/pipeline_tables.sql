@@ -22,6 +22,7 @@ create table if not exists pipeline.quarantine (
 create table if not exists pipeline.test_results (
     test varchar, status varchar, failures bigint, message varchar, tested_ms bigint);
 create table if not exists pipeline.compiled (model varchar, sql varchar);
+create table if not exists pipeline.model_times (model varchar, started_ms bigint, finished_ms bigint);
 create table if not exists pipeline.settings (name varchar, value varchar);
 create table if not exists pipeline.built_by (project varchar, version varchar, manifest blob);
 create table if not exists pipeline.upgrade_days (

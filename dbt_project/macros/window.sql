@@ -53,6 +53,18 @@ when not matched then insert
   {%- endif -%}
 {% endmacro %}
 
+{#- After a run that the pipeline started: store when each model was built, for the timeline of the edition. -#}
+{% macro note_times() %}
+  {%- set rows = [] -%}
+  {%- for result in results if result.node.resource_type == "model" and result.timing -%}
+    {%- do rows.append("('" ~ result.node.name ~ "', epoch_ms('" ~ result.timing[0].started_at ~ "'::timestamptz), epoch_ms('"
+      ~ result.timing[-1].completed_at ~ "'::timestamptz))") -%}
+  {%- endfor -%}
+  {%- if execute and rows and run_query("select 1 from pipeline.settings where name = 'opened_by' and value = 'pipeline'").rows -%}
+delete from pipeline.model_times; insert into pipeline.model_times values {{ rows | join(", ") }}
+  {%- endif -%}
+{% endmacro %}
+
 {#- The nodes among these that a window updates. -#}
 {% macro windowed(ids) %}
   {%- set found = [] -%}

@@ -19,6 +19,7 @@ from orchestration.code_location.upkeep import end_dead_runs, mark_alive
 from orchestration.config.clock import MINUTE_MS, minute_name, now_ms, start_of
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
+from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
@@ -31,6 +32,8 @@ MINUTES = "minutes"
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 # A window of the past may take so long: one that is started later would keep the next minute's run waiting.
 PAST_S = 20
+# Models in an edition's metadata.
+SLOWEST = 12
 # A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
 AHEAD_S = 25
 IN_PROGRESS = [
@@ -148,16 +151,32 @@ def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Se
 
 def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, Any]:
     """Publish, and return the edition's metadata for Dagster; empty if the served edition is up to date."""
-    edition = publish(settings, report=context.log.info)
+    record = context.instance.get_run_record_by_id(context.run_id)
+    run_started_ms = record.start_time * 1000 if record and record.start_time else None
+    timelines = list[Timeline]()
+    edition = publish(settings, run_started_ms=run_started_ms, take_timeline=timelines.append, report=context.log.info)
     if edition is None:
         return {}
     lag_s = (edition.published_ms - edition.as_of_ms) / 1000
+    [timeline] = timelines
     return {
         "edition": edition.edition_id,
         "minute": minute_name(edition.as_of_ms),
         "replica": edition.replica,
         "data age at publish (s)": lag_s,
+        "timeline": dg.MetadataValue.md(as_markdown(timeline)),
+        **{f"{name} (s after the minute)": seconds for name, seconds in timeline.seconds().items()},
     }
+
+
+def as_markdown(timeline: Timeline) -> str:
+    """The steps of an edition in seconds after its minute began, and the models that took longest."""
+    steps = [f"| {name.replace('_', ' ')} | {seconds:.1f} |" for name, seconds in timeline.seconds().items()]
+    slowest = sorted(timeline.models, key=lambda model: -model[1])[:SLOWEST]
+    models = [f"| {name} | {seconds:.2f} |" for name, seconds in slowest]
+    return "\n".join(
+        ["| step | s after the minute |", "| --- | --- |", *steps, "", "| model | s |", "| --- | --- |", *models]
+    )
 
 
 def minute_sensor(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinition:

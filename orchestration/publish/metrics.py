@@ -12,22 +12,14 @@ from pathlib import Path
 import duckdb
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
-from orchestration.config.clock import HOUR_MS
+from orchestration.config.clock import HOUR_MS, now_ms
 from orchestration.config.places import is_file
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import Edition
+from orchestration.publish.timeline import Timeline, read_timeline
 from orchestration.warehouse.access import open_warehouse
 from orchestration.warehouse.writer import PipelineError
 
-STAGES = ("minute", "landed", "build_started", "built", "published")
-# The newest build of what had landed (not one that built older minutes again): when its parts were done, and how many
-# rows it read. The id of a load is its time.
-BUILT = """
-select max(list_max(built_minutes)) as minute_ms, max(started_ms) as started_ms, max(finished_ms) as finished_ms,
-    max(try_cast(load_id as double)) as landed_s, sum(loads.rows) as rows
-from pipeline.builds left join pipeline.loads using (build_id)
-where build_id = (select max(build_id) from pipeline.loads)
-"""
 REJECTED = """
 select venue, sum(broken_bodies), sum(dropped_rows), sum(outside_values) from main.int_rejected
 where tick_ms > {after_ms} group by venue
@@ -43,47 +35,59 @@ DISK_EVERY_S, GROWTH_S, LEAST_GROWTH_S = 600.0, 86_400.0, 3600.0
 DAY_S = 86_400.0
 
 
-def write_metrics(settings: Settings, edition: Edition, seconds: float, cpu_seconds: float) -> None:
-    """Replace the files after a publish of so many seconds. What cannot be read or written now is left as it was: its
-    age says so."""
+def write_metrics(
+    settings: Settings, edition: Edition, seconds: float, cpu_seconds: float, run_started_ms: float | None = None
+) -> Timeline:
+    """Replace the files after a publish of so many seconds, and return the edition's timeline. What cannot be read or
+    written now is left as it was: its age says so."""
+    pointed_ms = now_ms()
+    timeline = Timeline(published=edition.published_ms, pointed=pointed_ms)
     with suppress(OSError, duckdb.Error, PipelineError):
         settings.metrics.mkdir(parents=True, exist_ok=True)
-        write_to_textfile(str(settings.metrics / "pipeline.prom"), _pipeline(settings, edition, seconds, cpu_seconds))
+        with open_warehouse(settings, read_only=True, checkpoint=False) as con:
+            timeline = read_timeline(
+                con, published_ms=edition.published_ms, pointed_ms=pointed_ms, run_started_ms=run_started_ms
+            )
+            registry = _pipeline(con, edition, timeline, seconds, cpu_seconds)
+        write_to_textfile(str(settings.metrics / "pipeline.prom"), registry)
     with suppress(OSError):
         file = settings.metrics / "disk.prom"
         if not file.exists() or time.time() - file.stat().st_mtime > DISK_EVERY_S:
             write_to_textfile(str(file), disk(settings, time.time()))
+    return timeline
 
 
-def _pipeline(settings: Settings, edition: Edition, seconds: float, cpu_seconds: float) -> CollectorRegistry:
+def _pipeline(
+    con: duckdb.DuckDBPyConnection, edition: Edition, timeline: Timeline, seconds: float, cpu_seconds: float
+) -> CollectorRegistry:
     registry = CollectorRegistry()
 
     def gauge(name: str, about: str, value: float | None) -> None:
         if value is not None:
             Gauge(f"tidemark_{name}", about, registry=registry).set(value)
 
-    with open_warehouse(settings, read_only=True, checkpoint=False) as con:
-        [(minute_ms, started_ms, finished_ms, landed_s, rows)] = con.execute(BUILT).fetchall()
-        rejected = con.execute(REJECTED.format(after_ms=edition.as_of_ms - HOUR_MS)).fetchall()
-        quarantined = con.execute(QUARANTINED).fetchall()
-        [days] = con.execute(UPGRADE).fetchall()
+    rejected = con.execute(REJECTED.format(after_ms=edition.as_of_ms - HOUR_MS)).fetchall()
+    quarantined = con.execute(QUARANTINED).fetchall()
+    [days] = con.execute(UPGRADE).fetchall()
     gauge("published_edition", "The newest edition.", edition.edition_id)
-    gauge(
-        "build_seconds", "Seconds from opening the newest build's window to closing it.", _s(finished_ms - started_ms)
-    )
-    gauge("build_rows", "Landed rows that the newest build read.", rows)
+    if timeline.built is not None and timeline.started is not None:
+        took_s = (timeline.built - timeline.started) / 1000
+        gauge("build_seconds", "Seconds from opening the newest build's window to closing it.", took_s)
+    gauge("build_rows", "Landed rows that the newest build read.", timeline.rows)
     gauge("publish_seconds", "Seconds of the newest publish.", seconds)
     gauge("publish_cpu_seconds", "CPU seconds of the newest publish.", cpu_seconds)
-    times = (_s(minute_ms), landed_s, _s(started_ms), _s(finished_ms), _s(edition.published_ms))
     stage = Gauge(
         "tidemark_stage_timestamp_seconds",
-        "When the newest edition's minute began, its last load landed, its build started and ended, it was published.",
+        "When the newest edition's minute began, its last response came, its last load was written, the run and the "
+        "build started, it was built, its publish began, and readers were pointed to it.",
         ("stage",),
         registry=registry,
     )
-    for name, at in zip(STAGES, times, strict=True):
-        if at is not None:
-            stage.labels(name).set(at)
+    for name, at_s in timeline.stages():
+        stage.labels(name).set(at_s)
+    took = Gauge("tidemark_model_seconds", "Seconds of each model in the newest build.", ("model",), registry=registry)
+    for model, model_s in timeline.models:
+        took.labels(model).set(model_s)
     refused = Gauge("tidemark_rejected", "What models refused in the last hour.", ("venue", "kind"), registry=registry)
     for venue, *counts in rejected:
         for kind, count in zip(KINDS, counts, strict=True):
@@ -105,10 +109,6 @@ def _pipeline(settings: Settings, edition: Edition, seconds: float, cpu_seconds:
     for state, count in zip(("waiting", "failed"), days, strict=True):
         left.labels(state).set(count)
     return registry
-
-
-def _s(ms: int | None) -> float | None:
-    return None if ms is None else ms / 1000
 
 
 def disk(settings: Settings, now_s: float) -> CollectorRegistry:

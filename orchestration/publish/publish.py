@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from orchestration.config.settings import Settings
 from orchestration.publish import bulk_folder, clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.publish.metrics import write_metrics
+from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import attach, exists, newest_closed, open_by_name
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.lake import Closed
@@ -75,9 +76,12 @@ def publish(
     serve: bool = True,
     wait_s: float = WAIT_S,
     reader_wait_s: float = READER_WAIT_S,
+    run_started_ms: float | None = None,
+    take_timeline: Callable[[Timeline], None] = lambda _: None,
     report: Report = print,
 ) -> Edition | None:
     """Publish the newest build as a new edition; None if the served edition already has it (unless forced).
+    `take_timeline` gets its timeline, in which `run_started_ms` is when the run began that publishes it.
 
     With `serve` off, the replica that nobody reads is updated and the other one stays served: what the two have to
     copy is then not copied by the next publish.
@@ -91,7 +95,8 @@ def publish(
             serve=serve, bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
         )  # fmt: skip
         if edition is not None and serve:
-            write_metrics(settings, edition, time.monotonic() - began, time.process_time() - cpu)
+            took = time.monotonic() - began, time.process_time() - cpu
+            take_timeline(write_metrics(settings, edition, *took, run_started_ms))
         return edition
 
 

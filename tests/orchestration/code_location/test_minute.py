@@ -59,6 +59,15 @@ def test_minute_hour_and_day(
         16,
     )
     assert {key.to_user_string() for key in materialized(built)} >= {"raw_window", "series_base_1d", "serving/edition"}
+    [edition_event] = instance.fetch_materializations(dg.AssetKey(["serving", "edition"]), limit=1).records
+    assert edition_event.asset_materialization is not None
+    way = edition_event.asset_materialization.metadata
+    steps = [
+        float(str(way[f"{step} (s after the minute)"].value))
+        for step in ("build_started", "built", "published", "pointed")
+    ]
+    assert steps == sorted(steps)
+    assert "| series_market_1m |" in str(way["timeline"].value)
     hour = {f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d-%H:00}" for at_ms in (newest - MINUTE, newest)}
     assert instance.get_materialized_partitions(dg.AssetKey("series_base_1d")) == hour
     replica = settings.serving / "replica_a.duckdb"

@@ -2,9 +2,11 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from orchestration.config.settings import Settings
 from orchestration.publish.edition import Edition
@@ -50,10 +52,18 @@ def test_the_way_of_the_newest_minute(tmp_path: Path) -> None:
             "insert into pipeline.quarantine (quarantine_id, state, venue) values (1, 'waiting', 'gate'), "
             "(2, 'waiting', 'gate'), (3, 'dropped', 'gate')"
         )
-    write_metrics(settings, EDITION, 3.5, 2.25)
+        con.execute("insert into pipeline.model_times values ('series_market_1m', 141000, 143500)")
+    before_s = time.time()
+    timeline = write_metrics(settings, EDITION, 3.5, 2.25, run_started_ms=101_000)
     found = samples((settings.metrics / "pipeline.prom").read_text())
     stages = {labels[0][1]: at for (name, labels), at in found.items() if name == "tidemark_stage_timestamp_seconds"}
-    assert stages == {"minute": 120, "landed": 131.5, "build_started": 140, "built": 148.5, "published": 150}
+    assert stages.pop("pointed") == pytest.approx(before_s, abs=60)
+    assert stages == {
+        "minute": 120, "received": 130, "landed": 131.5, "run_started": 101, "build_started": 140, "built": 148.5,
+        "published": 150,
+    }  # fmt: skip
+    assert timeline.seconds()["built"] == 28.5
+    assert found["tidemark_model_seconds", (("model", "series_market_1m"),)] == 2.5
     assert (found["tidemark_build_seconds", ()], found["tidemark_build_rows", ()]) == (8.5, 35)
     assert (found["tidemark_publish_seconds", ()], found["tidemark_publish_cpu_seconds", ()]) == (3.5, 2.25)
     assert found["tidemark_rejected", (("kind", "dropped_rows"), ("venue", "okx"))] == 3
@@ -68,8 +78,9 @@ def test_what_cannot_be_read_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     settings.metrics.mkdir()
     (settings.metrics / "pipeline.prom").write_text("before")
     Path(settings.warehouse).write_text("no database")
-    write_metrics(settings, EDITION, 1, 1)
+    timeline = write_metrics(settings, EDITION, 1, 1)
     assert (settings.metrics / "pipeline.prom").read_text() == "before"
+    assert (timeline.published, timeline.minute, timeline.models) == (EDITION.published_ms, None, ())
 
 
 def test_the_disk_by_part_and_the_days_that_are_left(tmp_path: Path) -> None:

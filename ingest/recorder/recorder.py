@@ -15,6 +15,7 @@ from ingest.declaration.venue import Venue
 from ingest.landing.memory import stay_small
 from ingest.landing.outbox import Landed, Outbox
 from ingest.landing.rows import Row
+from ingest.recorder.answered import EVERY_MS, read_answered, write_answered
 from ingest.recorder.client import Client
 from ingest.recorder.clock import as_text, minute_start, now_ms
 from ingest.recorder.metrics import Metrics
@@ -65,12 +66,13 @@ class Recorder:
         self.schedules = {venue.name: Schedule(venue, self.pace.minute_ms) for venue in venues}
         self.outbox = Outbox(home, landing)
         self.state = State(getpid(), now_ms(), venues={venue.name: VenueState() for venue in venues})
-        self._state_file = home / "state.json"
+        self._home, self._state_file = home, home / "state.json"
         self._venues_url = venues_url
         self._clients: dict[str, Client] = {}
 
     async def run(self, once: bool, stop: asyncio.Event) -> None:
         """Record until `stop`; with `once`, one minute without streams."""
+        read_answered(self._home, self.schedules)
         async with AsyncExitStack() as stack:
             for venue in self.venues:
                 self._clients[venue.name] = await stack.enter_async_context(Client(venue, self._venues_url))
@@ -87,6 +89,8 @@ class Recorder:
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
                 await self._last_landing()
+                if not self.outbox.journal.fault:
+                    write_answered(self._home, self.schedules, now_ms())
 
     async def _record_until_cancelled(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -149,6 +153,9 @@ class Recorder:
         began, pace = monotonic(), self.pace
         self.state.last_tick_ms = tick_ms
         self.state.write(self._state_file)
+        # What was received more than a minute ago is on disk, unless the disk fails.
+        if tick_ms % EVERY_MS == 0 and not self.outbox.journal.fault:
+            write_answered(self._home, self.schedules, tick_ms - pace.minute_ms)
         left_ms = max(pace.least_ms, tick_ms + pace.give_up_after_ms - now_ms())
         deadline = asyncio.get_running_loop().time() + left_ms / 1000
         rows: list[Row] = []

@@ -106,6 +106,18 @@ class Schedule:
             )
             self._due[row.endpoint] = min(self._due.get(row.endpoint, again_ms), again_ms)
 
+    def answered(self, before_ms: int) -> dict[str, dict[str, int]]:
+        """When each key of the endpoints with bars was last answered, in minutes before this one, UTC epoch ms."""
+        found: dict[str, dict[str, int]] = {endpoint.name: {} for endpoint in self.venue.endpoints if endpoint.bars}
+        for (endpoint, key), at_ms in self._answered.items():
+            if endpoint in found and at_ms < before_ms:
+                found[endpoint][key] = at_ms
+        return found
+
+    def note_answered(self, endpoint: str, key: str, at_ms: int) -> None:
+        """Note that an earlier recorder asked for a key, and when it was answered."""
+        self._answered[endpoint, key] = self._requested[endpoint, key] = at_ms
+
     def _chosen(self, endpoint: Endpoint, fan_out: FanOut) -> list[str]:
         ranked = self.catalogue.ranked(fan_out)
         if fan_out.top is None or len(ranked) <= fan_out.top:

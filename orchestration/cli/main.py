@@ -158,26 +158,51 @@ def build(
         report(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
 
 
-@app.command(short_help="Build everything in the landing again, beside the running product.")
-def rebuild() -> None:
+@app.command(short_help="Build everything in the landing again, or some days, beside the running product.")
+def rebuild(
+    days: Annotated[
+        str | None,
+        typer.Option(help="Only these days (UTC), in place: `2026-11-01`, or `2026-11-01..2026-11-03`."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes that read the responses of finished days first.")
+    ] = 1,
+) -> None:
     """Build everything that was ever landed into a warehouse of its own, while minutes are built and served as before,
-    and put it into the place of the warehouse at the end. It can be stopped at any time; the next run continues."""
+    and put it into the place of the warehouse at the end. With `--days` the rows of these days are replaced in the
+    warehouse, window by window. It can be stopped at any time; the next run continues."""
     chosen = settings()
-    from orchestration.config.clock import as_utc
+    from orchestration.config.clock import as_utc, days_of
     from orchestration.publish.publish import publish as run_publish
     from orchestration.warehouse.rebuild import rebuild as run_rebuild
+    from orchestration.warehouse.staged import keep_ahead
+    from orchestration.warehouse.upgrade import plan_days
+    from orchestration.warehouse.upgrade import rebuild as rebuild_days
 
+    try:
+        span = days_of(days) if days else None
+    except ValueError as error:
+        fail(str(error), code=2)
     os.nice(10)  # the minute's own build comes first
     with one_sentence():
         report = reporter(chosen.log_format)
-        for done in run_rebuild(chosen, report=report):
-            speed = 60 * done.minutes / done.seconds
-            report(
-                f"built to {as_utc(done.minute_ms)}: {done.minutes} minutes in {done.seconds:.1f} s, {speed:.0f} times "
-                f"real time, {done.days_left} days are left"
-            )
+        if workers > 1:
+            keep_ahead(chosen, workers, report)
+        if span:
+            report(f"{plan_days(chosen, *span, report)} days are built again")
+            for window in rebuild_days(chosen, report=report):
+                of_day = f"{as_utc(window.day_ms, '%Y-%m-%d')}: {window.minutes} minutes in {window.seconds:.1f} s"
+                report(f"{of_day}, {window.left} days are left")
+        else:
+            for done in run_rebuild(chosen, report=report):
+                speed = 60 * done.minutes / done.seconds
+                report(
+                    f"built to {as_utc(done.minute_ms)}: {done.minutes} minutes in {done.seconds:.1f} s, {speed:.0f} "
+                    f"times real time, {done.days_left} days are left"
+                )
         edition = run_publish(chosen, report=report)
-        report(f"the warehouse is replaced: edition {edition.edition_id}" if edition else "nothing was landed yet")
+        what = "the days are replaced" if span else "the warehouse is replaced"
+        report(f"{what}: edition {edition.edition_id}" if edition else "nothing was landed yet")
 
 
 @app.command(short_help="Build again what an earlier version built.")

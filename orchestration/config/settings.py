@@ -285,10 +285,13 @@ class Settings:
     @property
     def quality_resources(self) -> Mapping[str, str | int]:
         """DuckDB's configuration for the quality checks: half of a build's, because a build may run meanwhile."""
+        return {"threads": max(1, self.build_threads // 2), "memory_limit": self.memory_of_each(2)}
+
+    def memory_of_each(self, parts: int) -> str:
+        """A build's memory limit divided by so many."""
         memory = MEMORY.fullmatch(self.build_memory)
         assert memory
-        half = f"{float(memory['number']) / 2:f}{memory['unit']}"
-        return {"threads": max(1, self.build_threads // 2), "memory_limit": half}
+        return f"{float(memory['number']) / parts:f}{memory['unit']}"
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":

@@ -25,7 +25,7 @@ from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.packing import MARK, packed_file, packed_rows
-from orchestration.warehouse.staged import is_kept, keep_staged, remove_kept, step_back
+from orchestration.warehouse.staged import compacted_days, is_kept, keep_staged, remove_kept, step_back
 from orchestration.warehouse.writer import Report
 
 PARTIAL = ".partial"
@@ -52,11 +52,7 @@ def compact_landing(settings: Settings, before_day: str | None = None, report: R
 
 def _keep_staged(settings: Settings, report: Report) -> None:
     """Keep the staged rows of the newest compacted days, and remove those of files that are gone or too old."""
-    files: dict[str, list[str]] = defaultdict(list)
-    for load in committed_loads(settings.landing):
-        for file in load.files:
-            if MARK in file:
-                files[file.split("/")[-2]].append(file)
+    files = compacted_days(settings.landing)
     days = sorted(files, reverse=True)[: settings.staged_days]
     remove_kept(settings.landing, [file for day in days for file in files[day]])
     for day in days[:KEPT_DAYS]:

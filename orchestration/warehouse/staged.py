@@ -17,8 +17,9 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,7 +28,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.landing.landing import TABLE
+from ingest.landing.landing import TABLE, committed_loads
 from ingest.landing.store import give_access, open_store
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
@@ -80,15 +81,42 @@ def keep_staged(settings: Settings, file: str, report: Report = print) -> int:
 
     The writer lock is held for a moment, to read how the views are made. The rest is on one thread of low priority.
     """
-    with (
-        warehouse_lock(settings, "staged rows", wait_s=LOCK_WAIT_S, report=report),
-        open_warehouse(settings) as con,
-    ):
-        recipe = _recipe(con, settings)
+    recipe = _read_recipe(settings, report)
     if recipe is None:
         return 0
     with ThreadPoolExecutor(1, initializer=step_back) as aside:
         return aside.submit(_keep, settings, recipe, file, report).result()
+
+
+def keep_ahead(settings: Settings, workers: int, report: Report = print) -> int:
+    """Keep the staged rows of all compacted days by so many processes, which share a build's memory, before a rebuild
+    reads them; returns of how many files."""
+    recipe = _read_recipe(settings, report)
+    if recipe is None:
+        return 0
+    files = [(day, file) for day, of_day in sorted(compacted_days(settings.landing).items()) for file in of_day]
+    each = replace(settings, build_memory=settings.memory_of_each(workers))
+    kept = 0
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=step_back) as pool:
+        at_work = {pool.submit(_keep_aside, each, recipe, file): day for day, file in files}
+        for done in as_completed(at_work):
+            views, said = done.result()
+            for line in said:
+                report(line)
+            kept += views > 0
+            if views:
+                report(f"{at_work[done]}: the rows of {views} views are kept")
+    return kept
+
+
+def compacted_days(landing: str) -> dict[str, list[str]]:
+    """Each day with compacted files, and these."""
+    found: dict[str, list[str]] = {}
+    for load in committed_loads(landing):
+        for file in load.files:
+            if MARK in file:
+                found.setdefault(file.split("/")[-2], []).append(file)
+    return found
 
 
 def step_back() -> None:
@@ -173,6 +201,15 @@ def _kept(file: str) -> _Kept | None:
     return _Kept(frozenset(found["minutes"]), {name: tuple(of) for name, of in found["views"].items()})
 
 
+def _read_recipe(settings: Settings, report: Report) -> _Recipe | None:
+    """How the warehouse stages; None before its first build. The writer lock is held meanwhile."""
+    with (
+        warehouse_lock(settings, "staged rows", wait_s=LOCK_WAIT_S, report=report),
+        open_warehouse(settings) as con,
+    ):
+        return _recipe(con, settings)
+
+
 def _recipe(con: duckdb.DuckDBPyConnection, settings: Settings) -> _Recipe | None:
     """How this warehouse stages; None before its first build."""
     compiled = settings.dbt_target / COMPILED
@@ -219,6 +256,12 @@ def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
+def _keep_aside(settings: Settings, recipe: _Recipe, file: str) -> tuple[int, list[str]]:
+    """`_keep` in a process of its own: of how many views, and what it reports."""
+    said = list[str]()
+    return _keep(settings, recipe, file, said.append), said
+
+
 def _keep(settings: Settings, recipe: _Recipe, file: str, report: Report) -> int:
     before = _kept(file)
     known = before.views if before else {}
@@ -226,9 +269,14 @@ def _keep(settings: Settings, recipe: _Recipe, file: str, report: Report) -> int
     if not wanted:
         return 0
     partial = settings.home / "dbt" / FOLDER
-    shutil.rmtree(partial, ignore_errors=True)  # left by an interrupted run
-    partial.mkdir(parents=True)
-    with TemporaryDirectory(dir=partial) as folder, duckdb.connect(config=_resources(settings, folder)) as con:
+    partial.mkdir(parents=True, exist_ok=True)
+    for left in partial.iterdir():  # by an interrupted run
+        if not Path(f"/proc/{left.name.partition('-')[0]}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    with (
+        TemporaryDirectory(prefix=f"{os.getpid()}-", dir=partial) as folder,
+        duckdb.connect(config=_resources(settings, folder)) as con,
+    ):
         give_access(con, [file])
         minutes = list[int]()
         written = _Writers(Path(folder))

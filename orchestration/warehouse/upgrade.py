@@ -135,7 +135,7 @@ def _changed(
 ) -> set[str]:
     """The models whose stored rows the change of the project concerns: all of them, if the manifest that built the
     warehouse is not known or dbt cannot read it."""
-    kept = {name for name, node in nodes.items() if node["config"]["incremental_strategy"] != "replace_all"}
+    kept = _kept(nodes)
     if earlier is None:
         return kept
     with TemporaryDirectory() as folder:
@@ -188,15 +188,53 @@ where schema_name = 'main' and table_name = '{}' and database_name = current_dat
 """
 
 
+def plan_days(settings: Settings, begin_ms: int, end_ms: int, report: Report = print) -> int:
+    """Plan that all models of the built days of a span [begin, end) are built again, UTC epoch ms; returns how many
+    days there are. PipelineError if none of the span is built."""
+    nodes = _windowed(prepare_manifest(settings, report).read_bytes())
+    with (
+        warehouse_lock(settings, "plan", wait_s=LOCK_WAIT_S, report=report),
+        open_warehouse(settings, checkpoint=False) as con,
+    ):
+        prepare(con)
+        adapt(con, settings, fingerprint(), report)
+        _note_days(con, sorted(_kept(nodes)), this_version(), f"day_ms >= {begin_ms} and day_ms < {end_ms}")
+        [(days,)] = con.execute(
+            f"select count(*) from pipeline.upgrade_days where day_ms >= {begin_ms} and day_ms < {end_ms}"
+        ).fetchall()
+        if not days:
+            first, last = con.execute("select min(min_tick_ms), max(max_tick_ms) from pipeline.loads").fetchall()[0]
+            built = "nothing is" if first is None else f"{as_utc(first, DAY)} to {as_utc(last, DAY)} are"
+            raise PipelineError(
+                f"no day from {as_utc(begin_ms, DAY)} to {as_utc(end_ms - DAY_MS, DAY)} is built: {built}"
+            )
+    return int(days)
+
+
+def _kept(nodes: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """The models whose rows stay when a window is built."""
+    return {name for name, node in nodes.items() if node["config"]["incremental_strategy"] != "replace_all"}
+
+
 def _plan(con: duckdb.DuckDBPyConnection, models: Sequence[str], from_version: str, report: Report) -> None:
     """Note every built day for rebuilding, with what an earlier change has left to do of it."""
     if not models:
         return
+    _note_days(con, models, from_version, "true")
+    [(days,)] = con.execute("select count(*) from pipeline.upgrade_days").fetchall()
+    report(
+        f"{len(models)} models have changed: {days} days are to be built again, the newest first, by Dagster between "
+        "the minutes or by `tidemark upgrade`"
+    )
+
+
+def _note_days(con: duckdb.DuckDBPyConnection, models: Sequence[str], from_version: str, which: str) -> None:
+    """Note the built days for which the condition holds, with these models and what was left to do of them."""
     con.execute(
         f"""
         create or replace temp table left_over as
         select day_ms, unnest(models) as model, from_version from pipeline.upgrade_days where finished_ms is null;
-        delete from pipeline.upgrade_days;
+        delete from pipeline.upgrade_days where {which};
         insert into pipeline.upgrade_days
         with days as (
             select
@@ -211,14 +249,9 @@ def _plan(con: duckdb.DuckDBPyConnection, models: Sequence[str], from_version: s
             least(day_ms + {DAY_MS}, max(max_tick_ms) + {MINUTE_MS}),
             (select list(model order by model) from models where models.day_ms = days.day_ms),
             coalesce((select min(from_version) from left_over), {literals(from_version)}), {now_ms()}, null, null
-        from days group by day_ms;
+        from days where {which} group by day_ms;
         drop table left_over
         """
-    )
-    [(days,)] = con.execute("select count(*) from pipeline.upgrade_days").fetchall()
-    report(
-        f"{len(models)} models have changed: {days} days are to be built again, the newest first, by Dagster between "
-        "the minutes or by `tidemark upgrade`"
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, SECONDS, as_utc, start_of
+from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, SECONDS, as_utc, days_of, start_of
 
 
 @settings(deadline=None)
@@ -25,3 +25,18 @@ def test_a_time_lies_in_the_step_that_begins_at_its_start(ms: int, step_ms: int)
 )
 def test_times_are_read_in_utc(ms: int, minutes: str, seconds: str) -> None:
     assert (as_utc(ms), as_utc(ms, SECONDS)) == (minutes, seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "days"), [("2026-03-04", 1), ("2026-03-04..2026-03-04", 1), ("2026-03-04..2026-03-06", 3)]
+)
+def test_days_are_whole_and_both_count(text: str, days: int) -> None:
+    assert days_of(text) == (1_772_582_400_000, 1_772_582_400_000 + days * DAY_MS)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "..", "2026-13-01", "yesterday", "2026-03-04...2026-03-06", "2026-03-06..2026-03-04"]
+)
+def test_what_is_no_day_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match=r"are no days|ends before"):
+        days_of(text)

@@ -16,7 +16,7 @@ from ingest.landing.landing import committed_loads, land
 from orchestration.config.settings import Settings
 from orchestration.warehouse import compaction, staged, upgrade
 from orchestration.warehouse.compaction import compact_landing
-from orchestration.warehouse.staged import is_kept, keep_staged, remove_kept
+from orchestration.warehouse.staged import is_kept, keep_ahead, keep_staged, remove_kept
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.dbt_project import give_dbt, manifest
@@ -72,6 +72,12 @@ def kept_file(settings: Settings, view: str = TICKERS) -> Path:
     """The Parquet file with the kept rows of a view."""
     [file] = Path(settings.landing, "staged").rglob(f"{view}.*.parquet")
     return file
+
+
+def list_of(settings: Settings) -> Path:
+    """The list of what is kept of the only compacted file."""
+    [found] = Path(settings.landing, "staged").rglob("kept.json")
+    return found
 
 
 def mark_kept(settings: Settings) -> None:
@@ -174,7 +180,7 @@ def test_an_upgrade_reads_what_is_kept(home: Settings) -> None:
 
 def test_rows_of_another_sql_are_not_read_and_are_kept_again(home: Settings, tmp_path: Path) -> None:
     mark_kept(home)
-    [list_] = Path(home.landing, "staged").rglob("kept.json")
+    list_ = list_of(home)
     kept = json.loads(list_.read_text())
     other = kept_file(home).with_name(f"{TICKERS}.0123456789abcdef.parquet")
     kept_file(home).rename(other)
@@ -186,6 +192,28 @@ def test_rows_of_another_sql_are_not_read_and_are_kept_again(home: Settings, tmp
     assert not other.exists()
     assert kept_file(home).exists()
     assert keep_staged(home, load.files[0], report=quiet) == 0
+
+
+def test_processes_keep_what_is_missing_before_a_rebuild(home: Settings, tmp_path: Path) -> None:
+    before = {file.name: file.read_bytes() for file in Path(home.landing, "staged").rglob("*.parquet")}
+    [load] = committed_loads(home.landing)
+    assert keep_ahead(home, 2, report=quiet) == 0, "all of it is kept"
+    assert remove_kept(home.landing, []) == 1
+    left_over = home.home / "dbt" / "staged" / "999999999-left"
+    left_over.mkdir(parents=True)
+    said = list[str]()
+    assert keep_ahead(home, 2, report=said.append) == 1
+    day = load.files[0].split("/")[-2]
+    assert said == [f"{day}: the rows of {len(json.loads(list_of(home).read_text())['views'])} views are kept"]
+    assert is_kept(load.files[0])
+    assert {file.name: file.read_bytes() for file in Path(home.landing, "staged").rglob("*.parquet")} == before
+    assert not left_over.exists()
+    mark_kept(home)
+    assert marked_minutes(home, tmp_path / "after") == [2, 3]
+
+
+def test_nothing_is_kept_ahead_of_the_first_build(tmp_path: Path) -> None:
+    assert keep_ahead(settings_for(tmp_path), 2, report=quiet) == 0
 
 
 def test_what_a_view_reads_is_part_of_its_hash(home: Settings) -> None:

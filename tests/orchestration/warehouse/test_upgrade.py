@@ -19,11 +19,11 @@ from orchestration.publish.publish import publish
 from orchestration.warehouse import upgrade
 from orchestration.warehouse.dbt_runner.process import fingerprint
 from orchestration.warehouse.transform import build
-from orchestration.warehouse.upgrade import Rebuilt, adapt, check_version, days_left, rebuild, this_version
+from orchestration.warehouse.upgrade import Rebuilt, adapt, check_version, days_left, plan_days, rebuild, this_version
 from orchestration.warehouse.writer import PipelineError, connection, note_settings
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import quiet
-from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
+from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, run, settings_for, start
 from tests.support.pipeline.warehouse import STAMPS, give_built
 
 RELEASE = Path(__file__).parents[2] / "support" / "pipeline" / "releases" / "0.1.0.tar.xz"
@@ -315,6 +315,34 @@ def test_what_reads_only_facts_is_built_again_without_the_landing(copy: Settings
     [done] = rebuild(copy, report=quiet)
     assert (done.minutes, left(copy)) == (1, [])
     assert rows(copy, "series_market_1h") == before
+
+
+def test_days_that_a_person_names_are_built_again(copy: Settings) -> None:
+    """All models of the day, beside what another day has left; a day that is not built is named."""
+    tables = ("int_market_minutes", "series_market_1m", "series_market_1h", "series_base_1d")
+    before = {table: rows(copy, table) for table in tables}
+    with connection(copy.warehouse) as con:
+        con.execute("update int_market_minutes set price = -1; update series_market_1m set price = null")
+        con.execute("insert into pipeline.upgrade_days values (?, 0, 0, 0, ['x'], '', 1, 1, null)", [T0 - 9 * DAY])
+    assert plan_days(copy, T0 - DAY, T0 + 2 * DAY, quiet) == 1
+    assert [done.minutes for done in rebuild(copy, report=quiet)] == [1]
+    assert {table: rows(copy, table) for table in tables} == before
+    with connection(copy.warehouse) as con:
+        assert con.execute("select day_ms from pipeline.upgrade_days order by 1").fetchall() == [(T0 - 9 * DAY,), (T0,)]
+    with pytest.raises(
+        PipelineError, match=r"no day from 2026-03-05 UTC to 2026-03-06 UTC is built: 2026-03-04 UTC to"
+    ):
+        plan_days(copy, T0 + DAY, T0 + 3 * DAY, quiet)
+
+
+def test_days_are_a_command(copy: Settings) -> None:
+    said_by_it = run(copy, "rebuild", "--days", "2026-03-04", "--workers", "2")
+    assert "1 days are built again" in said_by_it
+    assert "2026-03-04 UTC: 1 minutes" in said_by_it
+    assert "the days are replaced: edition 1" in said_by_it
+    refused = start(copy, "rebuild", "--days", "tomorrow")
+    assert "'tomorrow' are no days" in refused.communicate(timeout=300)[0].decode()
+    assert refused.returncode == 2
 
 
 def test_a_staging_view_is_read_from_the_landing_and_rows_that_it_no_longer_has_go(copy: Settings) -> None:

@@ -67,7 +67,9 @@ def test_minute_hour_and_day(
         for step in ("build_started", "built", "published", "pointed")
     ]
     assert steps == sorted(steps)
-    assert "| series_market_1m |" in str(way["timeline"].value)
+    listed = str(way["timeline"].value).partition("| model | s |")[2].split("\n")[2:]
+    seconds = [float(line.split("|")[2]) for line in listed]
+    assert (len(seconds), seconds) == (minute.SLOWEST, sorted(seconds, reverse=True))
     hour = {f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d-%H:00}" for at_ms in (newest - MINUTE, newest)}
     assert instance.get_materialized_partitions(dg.AssetKey("series_base_1d")) == hour
     replica = settings.serving / "replica_a.duckdb"

@@ -29,9 +29,9 @@ from tests.support.servers.api_server import ROOT, free_port, running, until
 from tests.support.servers.postgres_server import PASSWORD, Postgres
 from tests.support.servers.s3_server import BUCKET, S3Server, forget, use
 
-# What a warehouse has of its own: times of builds, settings that name the project's files, and the SQL that dbt ran,
-# which is not the same where a lake differs.
-OWN = ("pipeline.builds", "pipeline.settings", "pipeline.built_by", "pipeline.compiled")
+# What a warehouse has of its own: times of builds and models, settings that name the project's files, and the SQL that
+# dbt ran, which is not the same where a lake differs.
+OWN = ("pipeline.builds", "pipeline.model_times", "pipeline.settings", "pipeline.built_by", "pipeline.compiled")
 
 
 def quiet(_: str) -> None:

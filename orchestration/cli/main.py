@@ -190,7 +190,7 @@ def rebuild(
             keep_ahead(chosen, workers, report)
         if span:
             report(f"{plan_days(chosen, *span, report)} days are built again")
-            for window in rebuild_days(chosen, report=report):
+            for window in rebuild_days(chosen, paced=True, report=report):
                 of_day = f"{as_utc(window.day_ms, '%Y-%m-%d')}: {window.minutes} minutes in {window.seconds:.1f} s"
                 report(f"{of_day}, {window.left} days are left")
         else:

@@ -119,6 +119,8 @@ def _what(words: list[str]) -> str:
     """A process by its command: `record`, `serve`, `dagster-daemon`."""
     if "orchestration.cli" in words:
         return words[words.index("orchestration.cli") + 1]
+    if any("multiprocessing" in word for word in words):
+        return "dagster"  # A run, which counts as its parent's once it has ended.
     names = [Path(word).name for word in words[1:] if word and not word.startswith("-")]
     return next((name for name in names if name != "python"), "other")
 

@@ -19,8 +19,9 @@ EVERY_MS = 300_000
 """So often it is written: a recorder that was killed asks for as many minutes twice."""
 
 
-def read_answered(home: Path, schedules: Mapping[str, Schedule]) -> None:
-    """Let the schedules continue from the file. Without it, or with one that is unreadable, every key counts as new."""
+def read_answered(home: Path, schedules: Mapping[str, Schedule], now_ms: int) -> None:
+    """Let the schedules continue from the file. Every key counts as new without a file or with one that is unreadable,
+    and so does a key that was answered in the future, by a clock that was ahead."""
     try:
         found = orjson.loads((home / FILE).read_bytes())
         times = {
@@ -35,7 +36,7 @@ def read_answered(home: Path, schedules: Mapping[str, Schedule]) -> None:
         log.warning("%s is not readable, so that all bars are asked for: %r", home / FILE, error)
         return
     for (venue, endpoint, key), at_ms in times.items():
-        if venue in schedules:
+        if venue in schedules and at_ms <= now_ms:
             schedules[venue].note_answered(endpoint, key, at_ms)
 
 

@@ -72,7 +72,7 @@ class Recorder:
 
     async def run(self, once: bool, stop: asyncio.Event) -> None:
         """Record until `stop`; with `once`, one minute without streams."""
-        read_answered(self._home, self.schedules)
+        read_answered(self._home, self.schedules, now_ms())
         async with AsyncExitStack() as stack:
             for venue in self.venues:
                 self._clients[venue.name] = await stack.enter_async_context(Client(venue, self._venues_url))

@@ -70,8 +70,8 @@ def _pipeline(
     quarantined = con.execute(QUARANTINED).fetchall()
     [days] = con.execute(UPGRADE).fetchall()
     gauge("published_edition", "The newest edition.", edition.edition_id)
-    if timeline.built is not None and timeline.started is not None:
-        took_s = (timeline.built - timeline.started) / 1000
+    if timeline.built is not None and timeline.build_started is not None:
+        took_s = (timeline.built - timeline.build_started) / 1000
         gauge("build_seconds", "Seconds from opening the newest build's window to closing it.", took_s)
     gauge("build_rows", "Landed rows that the newest build read.", timeline.rows)
     gauge("publish_seconds", "Seconds of the newest publish.", seconds)

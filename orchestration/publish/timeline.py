@@ -12,29 +12,30 @@ select max(list_max(built_minutes)), max(builds.as_of_ms), max(try_cast(load_id 
 from pipeline.builds left join pipeline.loads using (build_id)
 where build_id = (select max(build_id) from pipeline.loads)
 """
+STEPS = ("minute", "received", "landed", "run_started", "build_started", "built", "published", "pointed")
 
 
 @dataclass(frozen=True)
 class Timeline:
     """Times in UTC epoch ms, None where nothing is known of a step.
 
-    minute       the newest minute that the build took
-    received     its newest response
-    landed       its last load was begun to be written
-    run_started  Dagster's run, if one built and published it
-    started      its window was opened
-    built        its window was closed
-    published    the replica was begun to be written
-    pointed      readers were pointed to it
-    models       seconds of each model in the order in which they began, by name
-    rows         landed rows that were read
+    minute         the newest minute that the build took
+    received       its newest response
+    landed         its last load was begun to be written
+    run_started    Dagster's run, if one built and published it
+    build_started  its window was opened
+    built          its window was closed
+    published      the replica was begun to be written
+    pointed        readers were pointed to it
+    models         seconds of each model in the order in which they began, by name
+    rows           landed rows that were read
     """
 
     minute: float | None = None
     received: float | None = None
     landed: float | None = None
     run_started: float | None = None
-    started: float | None = None
+    build_started: float | None = None
     built: float | None = None
     published: float | None = None
     pointed: float | None = None
@@ -43,11 +44,10 @@ class Timeline:
 
     def stages(self) -> Iterator[tuple[str, float]]:
         """Name and time, UTC epoch s, of each known step, as metrics name them."""
-        names = {"started": "build_started"}
-        for step in ("minute", "received", "landed", "run_started", "started", "built", "published", "pointed"):
+        for step in STEPS:
             at_ms = getattr(self, step)
             if at_ms is not None:
-                yield names.get(step, step), at_ms / 1000
+                yield step, at_ms / 1000
 
     def seconds(self) -> dict[str, float]:
         """Seconds from the minute's begin to each step."""

@@ -26,7 +26,7 @@ def test_the_bars_since_the_last_answer_are_asked_for(tmp_path: Path) -> None:
         before["test"].note_answered("perp_bars", key, minute * MINUTE)
     before["test"].note_answered("perp_tickers", "", 100 * MINUTE)
     write_answered(tmp_path, before, 102 * MINUTE)
-    read_answered(tmp_path, after)
+    read_answered(tmp_path, after, 110 * MINUTE)
     assert after["test"].answered(1000 * MINUTE) == {"perp_bars": {"a": 100 * MINUTE}}
     assert after["test"]._bars(BARS, "a", 110 * MINUTE) == 12
     assert after["test"]._bars(BARS, "b", 110 * MINUTE) == MOST, "of the minute under way nothing is noted"
@@ -38,16 +38,18 @@ def test_a_file_that_is_unreadable_counts_as_none(
 ) -> None:
     (tmp_path / FILE).write_text(content)
     found = schedules()
-    read_answered(tmp_path, found)
+    read_answered(tmp_path, found, 1000 * MINUTE)
     assert found["test"].answered(1000 * MINUTE) == {"perp_bars": {}}
     assert FILE in caplog.text
 
 
 def test_venues_that_are_gone_and_folders_that_cannot_be_written_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('{"gone": {"perp_bars": {"a": 1}}, "test": {"perp_bars": {"a": 2}}}')
+    (tmp_path / FILE).write_text(
+        '{"gone": {"perp_bars": {"a": 1}}, "test": {"perp_bars": {"a": 2, "ahead": 60000001}}}'
+    )
     found = schedules()
-    read_answered(tmp_path, found)
-    assert found["test"].answered(9) == {"perp_bars": {"a": 2}}
+    read_answered(tmp_path, found, 1000 * MINUTE)
+    assert found["test"].answered(2**50) == {"perp_bars": {"a": 2}}, "a clock was ahead"
     write_answered(tmp_path / "missing", found, 9)
 
 

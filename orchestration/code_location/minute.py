@@ -18,7 +18,7 @@ from orchestration.code_location.models import Translator, hours_of
 from orchestration.code_location.upkeep import end_dead_runs, mark_alive
 from orchestration.config.clock import MINUTE_MS, minute_name, now_ms, start_of
 from orchestration.config.settings import Settings
-from orchestration.publish.publish import publish
+from orchestration.publish.publish import prepare_next, publish
 from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_minute
@@ -30,8 +30,9 @@ from orchestration.warehouse.windows import Waiting
 MINUTES = "minutes"
 # How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
-# A window of the past may take so long: one that is started later would keep the next minute's run waiting.
-PAST_S = 20
+# Windows of the past are begun in the first seconds of a minute only, so that they end before the next one's run: it is
+# then asked for, and started.
+PAST_UNTIL_S = 20
 # Models in an edition's metadata.
 SLOWEST = 12
 # A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
@@ -93,13 +94,15 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
     @dg.op(
         pool=MINUTES,
         ins={"published": dg.In(dg.Nothing)},
-        description="Build and publish what a backfill has landed: a window at least, and others if time is left. Its "
-        "many rows are copied into both replicas here, so that the next minute's publish need not.",
+        description="Build and publish what a backfill has landed: a window, and others if time is left. Its many rows "
+        "are copied into both replicas here, and periods that have ended are put in the readers' order, so that the "
+        "next minute's publish need not.",
     )
     def build_past(context: dg.OpExecutionContext) -> None:
-        if build_waiting(context, left_for_past_s(now_ms()), "past"):
+        built = build_waiting(context, left_for_past_s(now_ms()), "past")
+        if built:
             publish_built(context)
-            publish(settings, serve=False, report=context.log.info)
+        prepare_next(settings, always=bool(built), report=context.log.info)
 
     @dg.job(
         name="minute",
@@ -122,8 +125,8 @@ def minute_of_run(at_ms: int) -> tuple[int, float]:
 
 
 def left_for_past_s(at_ms: int) -> float:
-    """Seconds in which windows of the past may be begun, so that they end before the next minute's run."""
-    return max(0.0, 60 - AHEAD_S - PAST_S - at_ms % MINUTE_MS / 1000)
+    """Seconds in which windows of the past may be begun."""
+    return max(0.0, PAST_UNTIL_S - at_ms % MINUTE_MS / 1000)
 
 
 def is_ahead(at_ms: int) -> bool:
@@ -154,7 +157,9 @@ def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecu
     record = context.instance.get_run_record_by_id(context.run_id)
     run_started_ms = record.start_time * 1000 if record and record.start_time else None
     timelines = list[Timeline]()
-    edition = publish(settings, run_started_ms=run_started_ms, take_timeline=timelines.append, report=context.log.info)
+    edition = publish(
+        settings, in_order=False, run_started_ms=run_started_ms, take_timeline=timelines.append, report=context.log.info
+    )
     if edition is None:
         return {}
     lag_s = (edition.published_ms - edition.as_of_ms) / 1000

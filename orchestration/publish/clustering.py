@@ -4,6 +4,7 @@ Clustering rewrites a finished period of a tier ordered by coin: shortly after t
 bars have arrived. Compaction later rewrites several clustered periods as one longer period (the hours of a day of
 minutes), and once a month each coin's whole history of premiums: some coins at a time, so that no publish takes long.
 The tables `clustered` and `compacted` record the progress. Everything here runs inside the publish's one transaction.
+The minute's own publish leaves it out: the replica that nobody reads is put in order after it.
 """
 
 import time
@@ -21,7 +22,7 @@ from orchestration.warehouse.writer import literals
 # that it may be compacted.
 CLUSTER_AFTER_MS, RECLUSTER_AFTER_MS, COMPACT_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS, 3 * HOUR_MS
 # After this long a publish starts no further clustering or compaction; the next publish continues.
-CLUSTER_BUDGET_S, COMPACT_BUDGET_S = 0.5, 0.2
+CLUSTER_BUDGET_S, COMPACT_BUDGET_S = 2.0, 0.2
 # The number of rows to compact at a time: finding them takes a tenth of a second, writing them two.
 COMPACT_ROWS = 200_000
 # Up to this number of late rows stay in insertion order; with more the period is compacted again.
@@ -96,18 +97,22 @@ def note_dropped(con: duckdb.DuckDBPyConnection, table: str, before_ms: int) -> 
         con.execute(f"delete from {state} where table_name = '{table}' and period_ms < {before_ms}")
 
 
+def waits(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> bool:
+    """Whether a period or a history table of this replica has to be clustered or compacted by now."""
+    for table in served.tables:
+        if _finished(con, table, as_of_ms):
+            return True
+        if table.tier.compacted and _to_compact(con, table.name, table.tier, as_of_ms):
+            return True
+    return any(history.read_by and not _is_of_month(con, name, as_of_ms) for name, history in served.histories.items())
+
+
 def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
-    """Rewrite finished periods in the readers' order; returns how many."""
+    """Rewrite finished periods in the readers' order. Returns how many ended shortly before and were so for the first
+    time: then all that was written since the period before can be merged."""
     started, count = time.monotonic(), 0
     for table in served.tables:
-        waiting = con.execute(
-            f"select period_ms, is_clustered from clustered where table_name = '{table.name}' "
-            "and (not is_clustered or is_late) order by 1"
-        ).fetchall()
-        for start, is_clustered in waiting:
-            end = table.tier.period_of(start)[1]
-            if end + (RECLUSTER_AFTER_MS if is_clustered else CLUSTER_AFTER_MS) > as_of_ms:
-                continue
+        for start, end, is_clustered in _finished(con, table, as_of_ms):
             if time.monotonic() - started > CLUSTER_BUDGET_S:
                 return count
             _rewrite(con, table.name, f"t >= {start} and t < {end}", table.order)
@@ -115,8 +120,22 @@ def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: i
                 f"update clustered set is_clustered = true, is_late = false where table_name = '{table.name}' "
                 f"and period_ms = {start}"
             )
-            count += 1
+            count += not is_clustered and end + RECLUSTER_AFTER_MS > as_of_ms
     return count
+
+
+def _finished(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> list[tuple[int, int, bool]]:
+    """Start and end of the table's finished periods that are not in order, and whether they were before."""
+    waiting = con.execute(
+        f"select period_ms, is_clustered from clustered where table_name = '{table.name}' "
+        "and (not is_clustered or is_late) order by 1"
+    ).fetchall()
+    periods = [(start, table.tier.period_of(start)[1], is_clustered) for start, is_clustered in waiting]
+    return [
+        (start, end, is_clustered)
+        for start, end, is_clustered in periods
+        if end + (RECLUSTER_AFTER_MS if is_clustered else CLUSTER_AFTER_MS) <= as_of_ms
+    ]
 
 
 def compact_some(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
@@ -138,26 +157,12 @@ def _rewrite(con: duckdb.DuckDBPyConnection, table: str, where: str, order: str)
 def _compact_tier(
     con: duckdb.DuckDBPyConnection, table: str, tier: Tier, order: str, as_of_ms: int, started: float
 ) -> int:
-    done: dict[int, tuple[str, bool]] = {
-        period: (through, is_done)
-        for period, through, is_done in con.execute(
-            f"select period_ms, through, is_done from compacted where table_name = '{table}'"
-        ).fetchall()
-    }
-    in_order: dict[tuple[int, int], bool] = {}
-    for start, clustered in con.execute(
-        f"select period_ms, is_clustered and not is_late from clustered where table_name = '{table}' order by 1"
-    ).fetchall():
-        period = tier.compacted_of(start)
-        in_order[period] = in_order.get(period, True) and clustered
     lead = order.partition(",")[0]  # the column by whose values the work is divided
     coins: list[Any] = []
     count = 0
-    for (start, end), ready in in_order.items():
-        through, is_done = done.get(start, ("", False))
-        if is_done or not ready or end + COMPACT_AFTER_MS > as_of_ms:
-            continue
-        if start not in done:
+    for start, end, begun in _to_compact(con, table, tier, as_of_ms):
+        through, is_done = begun or "", False
+        if begun is None:
             con.execute(f"insert into compacted values ('{table}', {start}, '', false)")
         coins = coins or _coins(con, lead)
         where = f"t >= {start} and t < {end}"
@@ -181,6 +186,30 @@ def _compact_tier(
     return count
 
 
+def _to_compact(
+    con: duckdb.DuckDBPyConnection, table: str, tier: Tier, as_of_ms: int
+) -> list[tuple[int, int, str | None]]:
+    """Start and end of the table's long periods that are clustered but not compacted, and through which coin they are
+    by now (None: not begun)."""
+    done: dict[int, tuple[str, bool]] = {
+        period: (through, is_done)
+        for period, through, is_done in con.execute(
+            f"select period_ms, through, is_done from compacted where table_name = '{table}'"
+        ).fetchall()
+    }
+    in_order: dict[tuple[int, int], bool] = {}
+    for start, clustered in con.execute(
+        f"select period_ms, is_clustered and not is_late from clustered where table_name = '{table}' order by 1"
+    ).fetchall():
+        period = tier.compacted_of(start)
+        in_order[period] = in_order.get(period, True) and clustered
+    return [
+        (start, end, done[start][0] if start in done else None)
+        for (start, end), ready in in_order.items()
+        if ready and end + COMPACT_AFTER_MS <= as_of_ms and not done.get(start, ("", False))[1]
+    ]
+
+
 def _coins(con: duckdb.DuckDBPyConnection, lead: str) -> list[Any]:
     return [row[0] for row in con.execute(f"select distinct {lead} from base_keys order by 1").fetchall()]
 
@@ -190,7 +219,7 @@ def _compact_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms:
     month, count = _month(as_of_ms), 0
     for table, history in served.histories.items():
         known = f"from clustered where table_name = '{table}' and period_ms = {month}"
-        if not history.read_by or con.execute(f"select 1 {known} and is_clustered").fetchone():
+        if not history.read_by or _is_of_month(con, table, as_of_ms):
             continue
         if not con.execute(f"select 1 {known}").fetchone():
             con.execute(f"insert into clustered values ('{table}', {month}, false, false)")
@@ -210,6 +239,11 @@ def _compact_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms:
         con.execute(f"update clustered set is_clustered = true where table_name = '{table}' and period_ms = {month}")
         con.execute(f"delete from clustered where table_name = '{table}' and period_ms < {month}")
     return count
+
+
+def _is_of_month(con: duckdb.DuckDBPyConnection, table: str, as_of_ms: int) -> bool:
+    known = f"from clustered where table_name = '{table}' and period_ms = {_month(as_of_ms)}"
+    return con.execute(f"select 1 {known} and is_clustered").fetchone() is not None
 
 
 def _month(as_of_ms: int) -> int:

@@ -56,9 +56,21 @@ THOROUGH = "fsst,dict_fsst,zstd,alprd,chimp,patas,roaring"
 
 @dataclass(frozen=True)
 class _Source:
-    """What to publish: the warehouse's newest build, the columns and row order of the replica's tables, and the folder
-    of bulk files."""
+    """What to publish, and how.
 
+    build_id … recorded_since_ms  the warehouse's newest build
+    columns   columns and row order of the replica's tables
+    closed    the snapshot of a lake
+    bulk      the folder of bulk files
+    serve     readers are pointed to it
+    in_order  finished periods are put in the readers' order
+    """
+
+    warehouse: str
+    resources: Mapping[str, str | int] | None
+    manifest: Path
+    served: Served
+    catalog: dict[str, dict[str, Any]]
     build_id: int
     started_ms: int
     finished_ms: int
@@ -67,13 +79,15 @@ class _Source:
     columns: str
     closed: Closed | None
     bulk: Path | None
+    serve: bool
+    in_order: bool
 
 
 def publish(
     settings: Settings,
     *,
     force: bool = False,
-    serve: bool = True,
+    in_order: bool = True,
     wait_s: float = WAIT_S,
     reader_wait_s: float = READER_WAIT_S,
     run_started_ms: float | None = None,
@@ -81,10 +95,8 @@ def publish(
     report: Report = print,
 ) -> Edition | None:
     """Publish the newest build as a new edition; None if the served edition already has it (unless forced).
-    `take_timeline` gets its timeline, in which `run_started_ms` is when the run began that publishes it.
-
-    With `serve` off, the replica that nobody reads is updated and the other one stays served: what the two have to
-    copy is then not copied by the next publish.
+    `take_timeline` gets its timeline, in which `run_started_ms` is when the run began that publishes it. With
+    `in_order` off, finished periods are left as they were written: `prepare_next` puts them in the readers' order.
     """
     with writer_lock(settings.home, "publish", wait_s=wait_s, report=report):
         began, cpu = time.monotonic(), time.process_time()
@@ -92,12 +104,46 @@ def publish(
         resources = settings.build_resources
         edition = publish_locked(
             settings.warehouse, settings.serving, manifest, resources, force,
-            serve=serve, bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
+            in_order=in_order, bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
         )  # fmt: skip
-        if edition is not None and serve:
+        if edition is not None:
             took = time.monotonic() - began, time.process_time() - cpu
             take_timeline(write_metrics(settings, edition, *took, run_started_ms))
         return edition
+
+
+def prepare_next(settings: Settings, *, always: bool = False, report: Report = print) -> bool:
+    """Update the replica that nobody reads to the newest build, and put its finished periods in the readers' order, so
+    that the next publish has only its own minute to copy; without `always`, only if a period waits for that. Returns
+    whether it did."""
+    with writer_lock(settings.home, "publish", report=report):
+        current, manifest = read_current(settings.serving), prepare_manifest(settings, report)
+        if current is None:
+            return False
+        served = read_served(manifest)
+        if not always and not _waits(settings.serving / _other(current), served, current["as_of_ms"]):
+            return False
+        resources, bulk = settings.build_resources, settings.bulk
+        return publish_locked(
+            settings.warehouse, settings.serving, manifest, resources, served=served, bulk=bulk, serve=False,
+            report=report,
+        ) is not None  # fmt: skip
+
+
+def _other(current: Mapping[str, Any] | None) -> str:
+    """The replica that nobody reads."""
+    return next(name for name in REPLICAS if not current or name != current["replica"])
+
+
+def _waits(replica_file: Path, served: Served, as_of_ms: int) -> bool:
+    """Whether a replica has finished periods that are not in order. A damaged one is repaired by the next publish."""
+    if not replica_file.exists():
+        return False
+    try:
+        with connection(str(replica_file), read_only=True) as con:
+            return _state(con) is not None and clustering.waits(con, served, as_of_ms)
+    except (duckdb.Error, UnreadableError):
+        return False
 
 
 def publish_locked(
@@ -109,11 +155,13 @@ def publish_locked(
     served: Served | None = None,
     bulk: Path | None = None,
     serve: bool = True,
+    in_order: bool = True,
     reader_wait_s: float = READER_WAIT_S,
     report: Report = print,
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says, `bulk` is the
-    folder of bulk files, if there is one."""
+    folder of bulk files, if there is one. With `serve` off, the replica that nobody reads is updated and the other one
+    stays served."""
     serving.mkdir(parents=True, exist_ok=True)
     closed = newest_closed(warehouse)
     if not exists(warehouse) or (is_lake(warehouse) and closed is None):
@@ -121,30 +169,30 @@ def publish_locked(
         return None
     served = served or read_served(manifest)
     with open_by_name(warehouse, resources, read_only=True, at=closed) as con:
-        source = _source(con, served, closed, bulk)
-    if source is None:
+        newest = _newest_build(con, served)
+    if newest is None:
         report("nothing to publish: nothing has been built yet")
         return None
+    source = _Source(
+        warehouse, resources, manifest, served, read_catalog(manifest), *newest, closed, bulk, serve, in_order
+    )
     about_minute(source.as_of_ms)
-    catalog = read_catalog(manifest)
     pointed = read_current(serving)
     current = pointed or newest_replica(serving)
     if pointed and not force:
         if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
             report(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
             return None
-        if serve and _is_published(serving / pointed["replica"], source, catalog, served, report):
+        if serve and _is_published(serving / pointed["replica"], source, report):
             return None
-    target = serving / next(name for name in REPLICAS if not current or name != current["replica"])
-    edition = _write(
-        target, warehouse, resources, source, catalog, served, current, manifest, serve, reader_wait_s, report
-    )
+    edition = _write(serving / _other(current), source, current, reader_wait_s, report)
     if serve:
         point_to(serving, edition)
     return edition
 
 
-def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | None, bulk: Path | None) -> _Source | None:
+def _newest_build(con: duckdb.DuckDBPyConnection, served: Served) -> tuple[int, int, int, int, int | None, str] | None:
+    """Of the warehouse's newest build what `_Source` has of it."""
     if not con.execute(f"select 1 from {TABLES_SQL} and schema_name = 'pipeline' and table_name = 'builds'").fetchone():
         return None
     if con.execute("select 1 from pipeline.window_minutes limit 1").fetchone():
@@ -165,7 +213,7 @@ def _source(con: duckdb.DuckDBPyConnection, served: Served, closed: Closed | Non
         )
     build_id, started_ms, finished_ms, as_of_ms, since_ms = newest
     layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
-    return _Source(build_id, started_ms, finished_ms, as_of_ms, since_ms, layout, closed, bulk)
+    return build_id, started_ms, finished_ms, as_of_ms, since_ms, layout
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -190,16 +238,15 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
     return catalog
 
 
-def _is_published(
-    path: Path, source: _Source, catalog: dict[str, dict[str, Any]], served: Served, report: Report
-) -> bool:
+def _is_published(path: Path, source: _Source, report: Report) -> bool:
     """Whether the served replica is up to date; a missing or damaged one is not."""
     try:
         with connection(str(path), read_only=True) as con:
             if _state(con) != (source.build_id, source.finished_ms, source.columns):
                 return False
             published = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
-            return published == catalog and con.execute("from tiers").fetchall() == _tier_rows(served)
+            same_tiers = con.execute("from tiers").fetchall() == _tier_rows(source.served)
+            return published == source.catalog and same_tiers
     except (duckdb.Error, UnreadableError) as error:
         report(f"{path.name}, which is served, cannot be read: {error}")
         return False
@@ -215,24 +262,14 @@ def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
 
 
 def _write(
-    target: Path,
-    warehouse: str,
-    resources: Mapping[str, str | int] | None,
-    source: _Source,
-    catalog: dict[str, dict[str, Any]],
-    served: Served,
-    current: dict[str, Any] | None,
-    manifest: Path,
-    serve: bool,
-    reader_wait_s: float,
-    report: Report,
+    target: Path, source: _Source, current: dict[str, Any] | None, reader_wait_s: float, report: Report
 ) -> Edition:
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
     replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
 
     def filled(from_scratch: bool = False) -> Edition:
-        with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
-            return _fill(con, target.name, warehouse, source, catalog, served, current, manifest, serve, from_scratch)
+        with connection(str(target), source.resources, wait_s=reader_wait_s, holder="a reader") as con:
+            return _fill(con, target.name, source, current, from_scratch)
 
     pointed = target.with_name(current["replica"]) if current else target
     for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
@@ -268,18 +305,10 @@ class _StaleReplicaError(Exception):
 
 
 def _fill(
-    con: duckdb.DuckDBPyConnection,
-    name: str,
-    warehouse: str,
-    source: _Source,
-    catalog: dict[str, dict[str, Any]],
-    served: Served,
-    current: dict[str, Any] | None,
-    manifest: Path,
-    serve: bool,
-    from_scratch: bool,
+    con: duckdb.DuckDBPyConnection, name: str, source: _Source, current: dict[str, Any] | None, from_scratch: bool
 ) -> Edition:
-    attach(con, warehouse, source.closed)
+    served = source.served
+    attach(con, source.warehouse, source.closed)
     state = _state(con)
     if not from_scratch:
         _check_continues(con, state, source)
@@ -289,7 +318,7 @@ def _fill(
     # All hosts that publish from a lake number and date a window alike, so that they give the same answers.
     if source.closed and source.closed.snapshot_id >= newest:
         edition_id, published_ms = source.closed
-    elif current and not serve:
+    elif current and not source.serve:
         edition_id, published_ms = current["edition_id"], current["published_ms"]
     edition = Edition(
         edition_id=edition_id,
@@ -311,24 +340,25 @@ def _fill(
         con.execute("set threads = 1")
         replica.copy_touched(con, served, state[0], source.as_of_ms)
         replica.copy_written(con, served)
-        if clustering.cluster_finished(con, served, source.as_of_ms):
+        if source.in_order and clustering.cluster_finished(con, served, source.as_of_ms):
             con.execute(f"set threads = {threads}")
         else:
             # Measured: the checkpoint of rows that are rewritten until they are clustered costs a third without the
             # thorough compression methods and without merging small row groups, which would rewrite most of them every
-            # minute.
+            # minute. Those are merged when an hour has ended, and not with each window of the past, which puts other
+            # periods in order: that took 8 s of 15.
             con.execute("set max_vacuum_tasks = 0")
-            if not clustering.compact_some(con, served, source.as_of_ms):
+            if not (source.in_order and clustering.compact_some(con, served, source.as_of_ms)):
                 con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, served, source.as_of_ms)
     replica.copy_views(con, served)
     replica.copy_small(con, served)
     replica.note_states(con, served, source.build_id)
-    methodology.copy_methodology(con, manifest)
+    methodology.copy_methodology(con, source.manifest)
     if source.bulk:
         bulk_folder.list_files(con, source.bulk, [table.name for table in served.tables if table.tier.keep_days])
     con.execute("delete from catalog")
-    for metric, definition in catalog.items():
+    for metric, definition in source.catalog.items():
         con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")
     con.execute("delete from tiers")
     for row in _tier_rows(served):

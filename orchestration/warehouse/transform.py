@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 
 from ingest.declaration.history import is_history
+from orchestration.config.clock import MINUTE_MS, now_ms
 from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
@@ -36,6 +37,8 @@ from orchestration.warehouse.windows import (
 )
 from orchestration.warehouse.writer import WAIT_S, Report, UnreadableError
 
+# So often the past is built at least, however long minutes take.
+PAST_EVERY_MS = 4 * MINUTE_MS
 OURS = "table_catalog = current_database() and table_schema = 'main'"
 
 
@@ -117,13 +120,18 @@ def windows_to_build(
 ) -> Iterator[OpenWindow]:
     """Open one window after the other, what waits first and then what is in quarantine and to be tried again. The
     caller, who holds the writer lock, runs dbt before asking for the next window: asking for it moves the watermark;
-    leaving the loop (by an error) does not."""
+    leaving the loop (by an error) does not.
+
+    Where minutes leave the past no time (`stop_after_s` is 0), a window of it is built every PAST_EVERY_MS."""
     started = time.monotonic()
     project, seeds = fingerprint(), fingerprint("seeds")
     while True:
         with open_warehouse(settings, checkpoint=False) as con:
             prepare(con)
             adapt(con, settings, project, report)
+            built = dict(con.execute("select name, value from pipeline.settings").fetchall())
+            if which == "past" and stop_after_s == 0 and now_ms() - int(built.get("past_ms", 0)) < PAST_EVERY_MS:
+                return
             window = next_window(con, settings.landing, max_minutes, max_bytes, which=which)
             waits = window is not None
             if window is None:
@@ -134,7 +142,6 @@ def windows_to_build(
             if not window.minutes:
                 close_window(con, window)
                 continue
-            built = dict(con.execute("select name, value from pipeline.settings").fetchall())
             endpoints = endpoints_of(con, window)
             triggers = triggers_of(con, window, endpoints, fetched=not is_running(settings))
             open_window(con, window, triggers, fetching=is_fetching(settings))
@@ -149,6 +156,8 @@ def windows_to_build(
         yield opened
         with open_warehouse(settings, checkpoint=False) as con:
             state = {"project": project, "seeds": seeds, "version": this_version()}
+            if which == "past":
+                state["past_ms"] = str(now_ms())
             if AFTER_HISTORY in triggers:
                 state["history"] = "none"
             elif any(map(is_history, endpoints)):

@@ -2,14 +2,17 @@
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from orchestration.config.settings import Settings
 from orchestration.publish import clustering
-from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
+from orchestration.publish.publish import prepare_next
+from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, quiet, rows, served
 
 
 def test_late_rows_restate_clustered_periods(few: MartWarehouse) -> None:
@@ -80,6 +83,39 @@ def until(
         if reached(found := act()):
             return found
     raise AssertionError(found)
+
+
+def test_the_replica_that_nobody_reads_is_put_in_order_after_a_minute(
+    few: MartWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishes of minutes leave finished hours as they are; each replica is put in order while the other is served."""
+    settings = Settings.from_env({"TIDEMARK_HOME": str(tmp_path)})
+    assert (settings.warehouse, settings.serving) == (few.path, few.serving)
+    monkeypatch.setattr("orchestration.publish.publish.prepare_manifest", lambda *_: few.manifest)
+    monkeypatch.setattr("orchestration.publish.publish.read_served", lambda _: few.served)
+    minutes = iter(range(T0, T0 + 3 * HOUR_MS, 20 * MINUTE_MS))
+
+    def minute() -> bool:
+        """Build and publish one; whether the finished hours of what is served are in order."""
+        few.build(next(minutes))
+        few.publish(in_order=False)
+        assert_same(few)
+        lying = rows(served(few), "select t // 3600000, base, t from series_market_1m order by rowid")
+        ended = [row for row in lying if row[0] < max(lying)[0]]
+        return len(ended) > 2 * len(COINS) and ended == sorted(ended)
+
+    assert not prepare_next(settings, report=quiet), "nothing is published"
+    minute()
+    assert not prepare_next(settings, report=quiet), "there is no other replica yet"
+    found = list[tuple[bool, bool]]()
+    for _ in range(7):
+        found.append((minute(), prepare_next(settings, report=quiet)))
+        before = (few.serving / "current.json").read_text()
+    # The fourth minute is of the next hour, and the seventh of the one after that.
+    assert found == [(False, False)] * 2 + [(False, True), (True, True), (True, False), (False, True), (True, True)]
+    assert prepare_next(settings, always=True, report=quiet)
+    assert (few.serving / "current.json").read_text() == before
+    assert_same(few)
 
 
 def test_a_refilled_replica_has_the_row_order_of_an_updated_one(few: MartWarehouse) -> None:

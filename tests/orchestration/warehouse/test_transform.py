@@ -128,6 +128,28 @@ def test_the_past_in_windows_of_its_own_gives_the_same_rows(landed: Settings, tm
     assert oldest == (T0 - 4 * 60 * MINUTE,)
 
 
+def test_the_past_has_its_turn_also_where_minutes_leave_it_no_time(
+    landed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ready_to_build(landed, tmp_path)
+    clock = [MINUTES[-1]]
+    monkeypatch.setattr("orchestration.warehouse.transform.now_ms", lambda: clock[0])
+
+    def opened(after_s: float) -> list[int]:
+        """Land a load of the past and open windows of it, without dbt; the newest minute of each."""
+        clock[0] += MINUTE
+        land_rows(settings, past_rows(clock[0], hours=1))
+        with warehouse_lock(settings, "build", report=quiet):
+            found = windows_to_build(settings, stop_after_s=after_s, which="past", report=quiet)
+            return [one.window.minutes[-1] for one in found]
+
+    first = clock[0] + MINUTE
+    assert opened(after_s=0.0) == [first], "none was built yet"
+    assert [opened(after_s=0.0) for _ in range(3)] == [[], [], []]
+    assert opened(after_s=0.0) == [first + 4 * MINUTE]
+    assert opened(after_s=9.0) == [first + 5 * MINUTE], "there is time"
+
+
 @pytest.mark.parametrize("content", [b"no database" * 1000, b""])
 def test_a_rebuild_renames_a_damaged_warehouse(undisturbed: Settings, tmp_path: Path, content: bytes) -> None:
     settings = ready_to_build(undisturbed, tmp_path)

@@ -1,11 +1,14 @@
-"""For programs that look for an API: /llms.txt, /.well-known/api-catalog (RFC 9727), /.well-known/security.txt."""
+"""For programs that look for an API: /llms.txt, /server.json (for the MCP registry), /.well-known/api-catalog (RFC
+9727), /.well-known/security.txt."""
 
+import re
 import time
 from datetime import UTC, datetime
 
 from sanic import Request
 from sanic.response import HTTPResponse
 
+from serve.contract.openapi import API_VERSION
 from serve.contract.serialize import PLAIN, Body, json_body
 from serve.endpoints import all_endpoints
 from serve.guide.guide import guide_pages
@@ -16,6 +19,9 @@ from serve.replica.units import DAY_MS
 CATALOG_AT = "/.well-known/api-catalog"
 LINKSET = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 OPENAPI = "application/vnd.oai.openapi+json;version=3.1"
+SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+# A registry lists a server under a name of its owner: that of the host, from its end.
+DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
 TTL_S = 3600
 # RFC 9116 wants a time that is less than a year away.
 CONTACT_DAYS = 180
@@ -78,6 +84,31 @@ async def api_catalog(request: Request) -> HTTPResponse:
     return await service.admitted(request, answer)
 
 
+async def server_json(request: Request) -> HTTPResponse:
+    """The MCP server as its registry lists it, under the host's name."""
+
+    async def answer(private: bool) -> HTTPResponse:
+        host = request.headers.get("host", "").lower()
+        name = host.partition(":")[0]
+        if not DOMAIN.fullmatch(name):
+            message = f"a registry lists servers by the name of a domain, which {name or 'no host'} is not: ask by one"
+            return error_response(404, message, PRIVATE if private else {})
+        origin = f"{service.admission.clients.scheme(request)}://{host}"
+        listed = {
+            "$schema": SERVER_SCHEMA,
+            "name": f"{'.'.join(reversed(name.split('.')))}/tidemark",
+            "title": "Tidemark",
+            "description": "Crypto derivatives of many exchanges, recorded every minute: honest about what is unknown.",
+            "version": API_VERSION,
+            "websiteUrl": f"{origin}/",
+            "remotes": [{"type": "streamable-http", "url": f"{origin}/mcp"}],
+        }
+        return respond(request, make_response(json_body(listed, vary=("Host",)), TTL_S), private=private)
+
+    service: Service = request.app.ctx.service
+    return await service.admitted(request, answer)
+
+
 async def security(request: Request) -> HTTPResponse:
     """Whom to write to about a vulnerability, as RFC 9116 has it."""
 
@@ -96,4 +127,9 @@ async def security(request: Request) -> HTTPResponse:
 
 
 CATALOG_LINK = f'<{CATALOG_AT}>; rel="api-catalog"'
-DOCUMENTS = {"/llms.txt": llms, CATALOG_AT: api_catalog, "/.well-known/security.txt": security}
+DOCUMENTS = {
+    "/llms.txt": llms,
+    "/server.json": server_json,
+    CATALOG_AT: api_catalog,
+    "/.well-known/security.txt": security,
+}

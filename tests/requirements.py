@@ -516,6 +516,7 @@ HTTP = {
     "index:lists": Requirement("interface 4.27", "/ lists the endpoints"),
     "docs:served": Requirement("interface 4.29", "/dbt/ serves the generated documentation, 404 before there is one"),
     "discovery:llms": Requirement("interface 4.50", "/llms.txt lists the documents and every endpoint, as Markdown"),
+    "discovery:registry": Requirement("interface 4.50", "/server.json is what the MCP registry lists of this server"),
     "discovery:links": Requirement("interface 4.50", "the API's catalog, the contact for security, and links to both"),
     "guide:served": Requirement("interface 4.29", "/guide/ serves the pages of docs/, whose links lead to this server"),
     "pages:negotiated": Requirement(

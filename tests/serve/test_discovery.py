@@ -52,6 +52,25 @@ def test_the_catalog_of_apis_links_to_what_describes_this_one(api: Api) -> None:
     assert (head.status, head.body, 'rel="api-catalog"' in head.headers["link"]) == (200, b"", True)
 
 
+@pytest.mark.requirement("discovery:registry")
+def test_the_registry_lists_the_mcp_server_by_the_name_of_its_host(api: Api) -> None:
+    """The limits are those of the registry's schema of 2025-12-11."""
+    answer = api.get("/server.json", Host="data.example.org", X_Forwarded_Proto="https")
+    assert "Host" in answer.headers["vary"]
+    listed = orjson.loads(answer.body)
+    assert listed["name"] == "org.example.data/tidemark"
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", listed["name"])
+    assert listed["$schema"].startswith("https://static.modelcontextprotocol.io/schemas/")
+    assert 1 <= len(listed["description"]) <= 100
+    assert 1 <= len(listed["title"]) <= 100
+    assert listed["version"] == orjson.loads(api.get("/openapi.json").body)["info"]["version"]
+    assert listed["websiteUrl"] == "https://data.example.org/"
+    assert listed["remotes"] == [{"type": "streamable-http", "url": "https://data.example.org/mcp"}]
+    for host in ("127.0.0.1:8080", "localhost", "[::1]:8080"):
+        refused = api.get("/server.json", Host=host)
+        assert (refused.status, host.partition(":")[0] in refused.error) == (404, True)
+
+
 @pytest.mark.requirement("discovery:links")
 def test_a_response_links_to_its_description(api: Api) -> None:
     assert '</openapi.json>; rel="service-desc"' in api.get("/").headers["link"]

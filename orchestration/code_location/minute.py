@@ -99,7 +99,7 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         "next minute's publish need not.",
     )
     def build_past(context: dg.OpExecutionContext) -> None:
-        built = build_waiting(context, left_for_past_s(now_ms()), "past")
+        built = build_waiting(context, left_for_past_s(started_ms(context) or now_ms(), now_ms()), "past")
         if built:
             publish_built(context)
         prepare_next(settings, always=bool(built), report=context.log.info)
@@ -124,9 +124,16 @@ def minute_of_run(at_ms: int) -> tuple[int, float]:
     return minute_ms, (minute_ms - at_ms) / 1000 + LOAD_WAIT_S
 
 
-def left_for_past_s(at_ms: int) -> float:
-    """Seconds in which windows of the past may be begun."""
-    return max(0.0, PAST_UNTIL_S - at_ms % MINUTE_MS / 1000)
+def left_for_past_s(run_started_ms: float, at_ms: float) -> float:
+    """Seconds in which windows of the past may be begun in the minute of a run."""
+    minute_ms, _ = minute_of_run(int(run_started_ms))
+    return max(0.0, PAST_UNTIL_S - (at_ms - minute_ms) / 1000)
+
+
+def started_ms(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> float | None:
+    """When this run was started, UTC epoch ms; None if Dagster has not noted it."""
+    record = context.instance.get_run_record_by_id(context.run_id)
+    return record.start_time * 1000 if record and record.start_time else None
 
 
 def is_ahead(at_ms: int) -> bool:
@@ -154,12 +161,11 @@ def report_arrivals(context: dg.OpExecutionContext, settings: Settings, done: Se
 
 def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, Any]:
     """Publish, and return the edition's metadata for Dagster; empty if the served edition is up to date."""
-    record = context.instance.get_run_record_by_id(context.run_id)
-    run_started_ms = record.start_time * 1000 if record and record.start_time else None
     timelines = list[Timeline]()
     edition = publish(
-        settings, in_order=False, run_started_ms=run_started_ms, take_timeline=timelines.append, report=context.log.info
-    )
+        settings, in_order=False, run_started_ms=started_ms(context), take_timeline=timelines.append,
+        report=context.log.info,
+    )  # fmt: skip
     if edition is None:
         return {}
     lag_s = (edition.published_ms - edition.as_of_ms) / 1000

@@ -28,6 +28,10 @@ def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
 
     at = 1_800_000_000_000
     assert [minute.is_ahead(at + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
+    # The past has the time that is left of the run's minute, also if the run began before it or takes longer than it.
+    seconds = [(-20, 12), (-20, 19), (-20, 20), (2, 19), (2, 45), (2, 61)]
+    left = [minute.left_for_past_s(at + 1000 * run, at + 1000 * now) for run, now in seconds]
+    assert left == [8.0, 1.0, 0.0, 1.0, 0.0, 0.0]
     monkeypatch.setattr(minute, "is_ahead", lambda _: False)
     assert isinstance(evaluated(), dg.SkipReason)
     monkeypatch.setattr(minute, "is_ahead", lambda _: True)

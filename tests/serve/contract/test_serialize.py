@@ -3,6 +3,8 @@
 import io
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import orjson
@@ -16,6 +18,19 @@ from serve.contract.serialize import ARROW, PARQUET, arrow_body, json_body, parq
 
 TABLE = pa.table({"t": pa.array([0, 60_000], pa.int64()), "v": pa.array([1.5, None], pa.float64())})
 SAID = {"metric": "price", "gaps": []}
+
+LONGEST = """
+import json
+import numpy as np
+from serve.contract.serialize import json_body
+
+chance = np.random.default_rng(1)
+for length in range(1, 1500):
+    values = -chance.uniform(1.1e-5, 9.9e-5, length)
+    content = {"t": np.arange(length) + 1_795_623_600_000, "v": values, "gaps": [{"start": 1, "venue": None}]}
+    assert json.loads(json_body(content).data)["v"] == values.tolist()
+print(length)
+"""
 
 
 @pytest.mark.requirement("markets:strict-json")
@@ -41,3 +56,11 @@ def test_files_have_the_rows_and_what_is_said_of_them() -> None:
     for table in (pq.read_table(io.BytesIO(packed.data)), pa.ipc.open_stream(stream.data).read_all()):
         assert table.to_pydict() == TABLE.to_pydict()
         assert json.loads(table.schema.metadata[b"tidemark"]) == SAID
+
+
+@pytest.mark.requirement("markets:strict-json")
+def test_arrays_of_the_longest_numbers_keep_the_process_alive() -> None:
+    """Negative numbers below 0.0001 with 17 digits, as funding has them, at each length around the sizes to which a
+    buffer grows. orjson 3.12.0 and 3.13.0 wrote past it, which ended the process that serves."""
+    made = subprocess.run([sys.executable, "-c", LONGEST], capture_output=True, text=True)
+    assert (made.returncode, made.stdout, made.stderr) == (0, "1499\n", "")

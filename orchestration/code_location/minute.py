@@ -198,16 +198,18 @@ def minute_sensor(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinit
         minimum_interval_seconds=10,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=f"Starts each minute's run {AHEAD_S} seconds or less before the minute begins, so that the run "
-        "is ready when the minute's load is committed (a schedule has whole minutes only). One run at a time: a minute "
-        "whose run would have to wait is skipped, and the next one builds both.",
+        "is ready when the minute's load is committed (a schedule has whole minutes only), or once the run before has "
+        "ended. One run at a time: where that takes a whole minute longer, the next one builds both minutes.",
     )
     def every_minute(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         for ended in end_dead_runs(context.instance, settings.dagster_home):
             context.log.warning(f"run {ended} is marked as failed: its process is gone")
         if context.instance.get_runs(dg.RunsFilter(job_name=job.name, statuses=IN_PROGRESS), limit=1):
             return dg.SkipReason("the run of an earlier minute is not finished")
-        if not is_ahead(now_ms()):
-            return dg.SkipReason(f"the next minute begins in more than {AHEAD_S} seconds")
+        minute_ms, _ = minute_of_run(now_ms())
+        if context.cursor == str(minute_ms):
+            return dg.SkipReason(f"the run of {minute_name(minute_ms)} was started")
+        context.update_cursor(str(minute_ms))
         return dg.RunRequest()
 
     return every_minute

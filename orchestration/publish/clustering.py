@@ -108,13 +108,13 @@ def waits(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> bool
 
 
 def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
-    """Rewrite finished periods in the readers' order. Returns how many ended shortly before and were so for the first
-    time: then all that was written since the period before can be merged."""
+    """Rewrite finished periods in the readers' order. Once none is left, returns how many of these ended shortly before,
+    for the first time: then all that was written since the period before can be merged."""
     started, count = time.monotonic(), 0
     for table in served.tables:
         for start, end, is_clustered in _finished(con, table, as_of_ms):
             if time.monotonic() - started > CLUSTER_BUDGET_S:
-                return count
+                return 0
             _rewrite(con, table.name, f"t >= {start} and t < {end}", table.order)
             con.execute(
                 f"update clustered set is_clustered = true, is_late = false where table_name = '{table.name}' "

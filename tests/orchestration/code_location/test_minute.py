@@ -22,9 +22,16 @@ from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, land_rows
 def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
     definitions: ModuleType, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def evaluated() -> dg.RunRequest | dg.SkipReason:
-        with dg.build_sensor_context(instance=instance) as context:
-            return definitions.every_minute(context)  # type: ignore[no-any-return]
+    cursor: str | None = None
+
+    def evaluated(second: int) -> bool:
+        """Whether a run is requested so many seconds after a minute began."""
+        nonlocal cursor
+        monkeypatch.setattr(minute, "now_ms", lambda: at + 1000 * second)
+        with dg.build_sensor_context(instance=instance, cursor=cursor) as context:
+            requested = isinstance(definitions.every_minute(context), dg.RunRequest)
+            cursor = context.cursor
+        return requested
 
     at = 1_800_000_000_000
     assert [minute.is_ahead(at + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
@@ -32,14 +39,15 @@ def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
     seconds = [(-20, 12), (-20, 19), (-20, 20), (2, 19), (2, 45), (2, 61)]
     left = [minute.left_for_past_s(at + 1000 * run, at + 1000 * now) for run, now in seconds]
     assert left == [8.0, 1.0, 0.0, 1.0, 0.0, 0.0]
-    monkeypatch.setattr(minute, "is_ahead", lambda _: False)
-    assert isinstance(evaluated(), dg.SkipReason)
-    monkeypatch.setattr(minute, "is_ahead", lambda _: True)
-    assert isinstance(evaluated(), dg.RunRequest)
+    assert evaluated(5), "of a minute that has begun, when the product starts"
+    assert [evaluated(second) for second in (15, 25, 34)] == [False] * 3
+    assert evaluated(36), "of the next minute"
     run = instance.create_run_for_job(definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.STARTED)
-    assert isinstance(evaluated(), dg.SkipReason)
+    assert [evaluated(second) for second in (46, 66, 96, 116)] == [False] * 4, "a run is in progress"
     instance.report_run_failed(run)
-    assert isinstance(evaluated(), dg.RunRequest)
+    assert evaluated(125), "a run that ended after its minute leaves the next one to be started at once"
+    assert not evaluated(135)
+    assert evaluated(156)
 
 
 def test_minute_hour_and_day(

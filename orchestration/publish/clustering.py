@@ -107,21 +107,22 @@ def waits(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> bool
     return any(history.read_by and not _is_of_month(con, name, as_of_ms) for name, history in served.histories.items())
 
 
-def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
-    """Rewrite finished periods in the readers' order. Once none is left, returns how many of these ended shortly before,
-    for the first time: then all that was written since the period before can be merged."""
-    started, count = time.monotonic(), 0
+def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> tuple[int, bool]:
+    """Rewrite finished periods in the readers' order. Returns how many, and whether none is left and one of them had
+    ended shortly before: then all that was written since the period before can be merged."""
+    started, count, ended = time.monotonic(), 0, False
     for table in served.tables:
         for start, end, is_clustered in _finished(con, table, as_of_ms):
             if time.monotonic() - started > CLUSTER_BUDGET_S:
-                return 0
+                return count, False
             _rewrite(con, table.name, f"t >= {start} and t < {end}", table.order)
             con.execute(
                 f"update clustered set is_clustered = true, is_late = false where table_name = '{table.name}' "
                 f"and period_ms = {start}"
             )
-            count += not is_clustered and end + RECLUSTER_AFTER_MS > as_of_ms
-    return count
+            count += 1
+            ended = ended or (not is_clustered and end + RECLUSTER_AFTER_MS > as_of_ms)
+    return count, ended
 
 
 def _finished(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> list[tuple[int, int, bool]]:

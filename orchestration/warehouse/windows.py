@@ -52,8 +52,8 @@ class LandingFileError(PipelineError):
 
 @dataclass(frozen=True)
 class FileMinute:
-    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file, and `past` says that
-    all of them are backfilled."""
+    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file, `venues` are those of
+    backfilled rows, and `past` says that all of them are backfilled."""
 
     load_id: str
     file: str
@@ -129,7 +129,7 @@ def minutes_of_files(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> li
         minutes as (
             select
                 filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms,
-                list(distinct venue) as venues, bool_and({HISTORY_SQL}) as past
+                coalesce(list(distinct venue) filter ({HISTORY_SQL}), []) as venues, bool_and({HISTORY_SQL}) as past
             from read_parquet({listed}, filename = true) group by all)
         select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues, past
         from minutes join sizes using (file) order by tick_ms, file

@@ -10,6 +10,7 @@ select o.t
 from {{ ref('int_history_oi') }} as o
 where
     o.period_ms = 300000 and o.tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+    and (o.tick_ms, o.venue) not in (select (b.tick_ms, b.venue) from {{ source('pipeline', 'window_built') }} as b)
     and (o.market_id, o.t) in (select (b.market_id, b.minute_ms) from {{ ref('int_market_bars') }} as b)
 union
 select ts - ts % 60000

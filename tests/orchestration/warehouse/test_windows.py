@@ -77,7 +77,7 @@ def test_a_window_holds_older_loads_with_rows_of_its_minutes(landed: Settings, t
     assert load_files(settings)[1][1] in window.files
 
 
-def test_backfilled_rows_of_a_minute_are_read_again_only_of_venues_with_new_rows(
+def test_backfilled_rows_of_a_minute_are_read_again_only_of_venues_with_more_of_them(
     landed: Settings, tmp_path: Path
 ) -> None:
     settings = copied_home(landed, tmp_path)
@@ -89,6 +89,11 @@ def test_backfilled_rows_of_a_minute_are_read_again_only_of_venues_with_new_rows
         con.executemany("insert into main.int_response_minutes values (?, ?, ?)", fetched)
         con.execute("insert into main.int_response_minutes values (?, 'recorded', 'perp_bars')", [MINUTES[1]])
         land_minutes(settings, [MINUTES[1]])
+        window = next_window(con, settings.landing)
+        assert window is not None
+        # What was recorded of a venue arrives minute after minute, and changes nothing in what was fetched of it.
+        assert window.built == ((MINUTES[1], "binance"), (MINUTES[1], "elsewhere"))
+        land_rows(settings, past_rows(MINUTES[1]))
         window = next_window(con, settings.landing)
         assert window is not None
         assert window.built == ((MINUTES[1], "elsewhere"),)

@@ -17,7 +17,8 @@ facts as (
   select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("(t - 1)", "1d") }}, {{ bucket("(t - 1)", "1h") }}), market_id, base
   from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   union
-  select '1m', oi.t, market_id, oi.base from (select * from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms)) as oi
+  select '1m', oi.t, market_id, oi.base
+  from (from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)) as oi
   semi join {{ ref("int_market_bars") }} as bars on oi.market_id = bars.market_id and oi.t = bars.minute_ms
   where oi.period_ms = 300000
   union

@@ -65,7 +65,7 @@ async def api_catalog(request: Request) -> HTTPResponse:
     """The API and what describes it, as links."""
 
     async def answer(private: bool) -> HTTPResponse:
-        origin = f"{service.admission.clients.scheme(request)}://{request.headers.get('host', '')}"
+        origin = _origin(request)
         links = {
             "service-desc": (("/openapi.json", OPENAPI),),
             "service-doc": (("/docs", "text/html"), ("/guide/", "text/html"), ("/llms.txt", "text/plain")),
@@ -84,16 +84,21 @@ async def api_catalog(request: Request) -> HTTPResponse:
     return await service.admitted(request, answer)
 
 
+def _origin(request: Request) -> str:
+    """Scheme and host by which this was asked for."""
+    service: Service = request.app.ctx.service
+    return f"{service.admission.clients.scheme(request)}://{request.headers.get('host', '')}"
+
+
 async def server_json(request: Request) -> HTTPResponse:
     """The MCP server as its registry lists it, under the host's name."""
 
     async def answer(private: bool) -> HTTPResponse:
-        host = request.headers.get("host", "").lower()
-        name = host.partition(":")[0]
+        name = request.headers.get("host", "").lower().partition(":")[0]
         if not DOMAIN.fullmatch(name):
             message = f"a registry lists servers by the name of a domain, which {name or 'no host'} is not: ask by one"
             return error_response(404, message, PRIVATE if private else {})
-        origin = f"{service.admission.clients.scheme(request)}://{host}"
+        origin = _origin(request)
         listed = {
             "$schema": SERVER_SCHEMA,
             "name": f"{'.'.join(reversed(name.split('.')))}/tidemark",

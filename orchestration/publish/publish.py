@@ -340,7 +340,7 @@ def _fill(
         con.execute("set threads = 1")
         replica.copy_touched(con, served, state[0], source.as_of_ms)
         replica.copy_written(con, served)
-        in_order, ended = clustering.cluster_finished(con, served, source.as_of_ms) if source.in_order else (0, False)
+        rewritten, ended = clustering.cluster_finished(con, served, source.as_of_ms) if source.in_order else (0, False)
         if ended:
             con.execute(f"set threads = {threads}")
         else:
@@ -349,9 +349,9 @@ def _fill(
             # minute. Those are merged when an hour has ended, and not with each window of the past, which puts other
             # periods in order: that took 8 s of 15.
             con.execute("set max_vacuum_tasks = 0")
-            if source.in_order and not in_order:
-                in_order = clustering.compact_some(con, served, source.as_of_ms)
-            if not in_order:
+            if source.in_order and not rewritten:
+                rewritten = clustering.compact_some(con, served, source.as_of_ms)
+            if not rewritten:
                 con.execute(f"set disabled_compression_methods = '{THOROUGH}'")
         replica.drop_old(con, served, source.as_of_ms)
     replica.copy_views(con, served)

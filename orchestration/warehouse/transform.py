@@ -130,7 +130,9 @@ def windows_to_build(
             prepare(con)
             adapt(con, settings, project, report)
             built = dict(con.execute("select name, value from pipeline.settings").fetchall())
-            if which == "past" and stop_after_s == 0 and now_ms() - int(built.get("past_ms", 0)) < PAST_EVERY_MS:
+            # A time in the future is that of a clock which was ahead.
+            since_past_ms = now_ms() - int(built.get("past_ms", 0))
+            if which == "past" and stop_after_s == 0 and 0 <= since_past_ms < PAST_EVERY_MS:
                 return
             window = next_window(con, settings.landing, max_minutes, max_bytes, which=which)
             waits = window is not None

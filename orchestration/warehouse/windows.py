@@ -52,8 +52,8 @@ class LandingFileError(PipelineError):
 
 @dataclass(frozen=True)
 class FileMinute:
-    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file, `venues` are those of
-    backfilled rows, and `past` says that all of them are backfilled."""
+    """The rows of one minute in one landed file; `bytes` is their uncompressed share of the file, `past_venues` are
+    those of backfilled rows, and `past` says that all of them are backfilled."""
 
     load_id: str
     file: str
@@ -61,7 +61,7 @@ class FileMinute:
     rows: int
     bytes: float
     received_ms: int | None
-    venues: list[str]
+    past_venues: list[str]
     past: bool
 
 
@@ -129,9 +129,11 @@ def minutes_of_files(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> li
         minutes as (
             select
                 filename as file, tick_ms, count(*) as rows, max(received_ms) as received_ms,
-                coalesce(list(distinct venue) filter ({HISTORY_SQL}), []) as venues, bool_and({HISTORY_SQL}) as past
+                coalesce(list(distinct venue) filter ({HISTORY_SQL}), []) as past_venues,
+                bool_and({HISTORY_SQL}) as past
             from read_parquet({listed}, filename = true) group by all)
-        select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms, venues, past
+        select file, tick_ms, rows, bytes * rows / sum(rows) over (partition by file), received_ms,
+            past_venues, past
         from minutes join sizes using (file) order by tick_ms, file
         """
     ).fetchall()
@@ -184,7 +186,7 @@ def next_window(
     partial |= dict.fromkeys(unfinished, minutes[-1])
     widened = chosen | _trimmed_days(con, landing, minutes)
     files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
-    arrived = {(part.tick_ms, venue) for part in left for venue in part.venues}
+    arrived = {(part.tick_ms, venue) for part in left for venue in part.past_venues}
     return Window(
         minutes=tuple(sorted(widened)),
         files=tuple(sorted(files)),

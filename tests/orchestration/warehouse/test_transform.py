@@ -148,6 +148,9 @@ def test_the_past_has_its_turn_also_where_minutes_leave_it_no_time(
     assert [opened(after_s=0.0) for _ in range(3)] == [[], [], []]
     assert opened(after_s=0.0) == [first + 4 * MINUTE]
     assert opened(after_s=9.0) == [first + 5 * MINUTE], "there is time"
+    assert opened(after_s=0.0) == []
+    clock[0] -= 60 * MINUTE
+    assert len(opened(after_s=0.0)) == 1, "the clock was set back"
 
 
 @pytest.mark.parametrize("content", [b"no database" * 1000, b""])

@@ -7,6 +7,9 @@ with window_minutes as (
 built as (
   select tick_ms, venue from {{ source("pipeline", "window_built") }}
 ),
+history_oi as (
+  from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
+),
 facts as (
   select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms)
   union
@@ -15,10 +18,10 @@ facts as (
   select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   union
   select if(period_ms > 3600000, '1d', '1h'), if(period_ms > 3600000, {{ bucket("(t - 1)", "1d") }}, {{ bucket("(t - 1)", "1h") }}), market_id, base
-  from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
+  from history_oi
   union
   select '1m', oi.t, market_id, oi.base
-  from (from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)) as oi
+  from history_oi as oi
   semi join {{ ref("int_market_bars") }} as bars on oi.market_id = bars.market_id and oi.t = bars.minute_ms
   where oi.period_ms = 300000
   union

@@ -3,7 +3,8 @@
 {% macro pipeline_tables() %}
 create schema if not exists pipeline;
 create table if not exists pipeline.window_files (file varchar);
-create table if not exists pipeline.window_minutes (tick_ms bigint);
+create table if not exists pipeline.window_minutes (tick_ms bigint, backfilled_only boolean);
+alter table pipeline.window_minutes add column if not exists backfilled_only boolean;
 create table if not exists pipeline.window_built (tick_ms bigint, venue varchar);
 create table if not exists pipeline.window_kept (view varchar, file varchar);
 create table if not exists pipeline.loads (
@@ -14,6 +15,8 @@ create table if not exists pipeline.builds (
 create table if not exists pipeline.late_rows (build_id bigint, minute_ms bigint, market_id varchar, base varchar);
 create table if not exists pipeline.late_ranges (
     build_id bigint, step_ms bigint, market_id varchar, base varchar, from_ms bigint, to_ms bigint);
+create table if not exists pipeline.past_minutes as
+    select build_id, unnest(built_minutes) as tick_ms from pipeline.builds;
 create table if not exists pipeline.partial_loads (load_id varchar, through_tick_ms bigint);
 create table if not exists pipeline.quarantine (
     quarantine_id bigint, state varchar, tick_ms bigint, venue varchar, endpoint varchar, key varchar, params varchar,

@@ -24,6 +24,7 @@ with touched as materialized (
   select distinct {{ bucket("t", step) }} as t, market_id
   from {{ facts }}
   where period_ms <= {{ step_ms(step) }}{% if is_update() %} and tick_ms in (select tick_ms from {{ window }})
+    and not (source = 'backfilled' and (tick_ms, venue) in (select (b.tick_ms, b.venue) from {{ source("pipeline", "window_built") }} as b))
   union
   select {{ bucket("t", step) }}, market_id
   from {{ finest }}

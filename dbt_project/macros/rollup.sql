@@ -8,7 +8,7 @@
     and of backfilled hours and days that are not longer than it. -#}
 {% macro touched_buckets(step, key) -%}
 whole as materialized (
-  select distinct {{ bucket("tick_ms", step) }} as t from {{ source("pipeline", "window_minutes") }}
+  select distinct {{ bucket("tick_ms", step) }} as t from ({{ whole_minutes() }})
 ),
 late as materialized (
   select distinct {{ bucket("minute_ms", step) }} as t, {{ key }} from {{ ref("touched_markets") }}
@@ -182,7 +182,7 @@ coalesce(
   {%- set columns = arg_dict["dest_columns"] -%}
   delete from {{ target }}
   where t in (
-    select {{ bucket("tick_ms", config.require("replace_step")) }} from {{ source("pipeline", "window_minutes") }}
+    select {{ bucket("tick_ms", config.require("replace_step")) }} from ({{ whole_minutes() }})
   );
   delete from {{ target }} using (select distinct t, {{ key }} from {{ rows }}) as fresh
   where {{ target }}.t = fresh.t and {{ target }}.{{ key }} = fresh.{{ key }};

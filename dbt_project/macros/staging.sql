@@ -61,6 +61,8 @@
                 select distinct venue, endpoint from {{ raw_window }}
                 union all
                 select 'pipeline', unnest(string_split(value, ' ')) from pipeline.settings where name = 'triggers'
+                union
+                select 'pipeline', 'recorded' from ({{ whole_minutes() }})
                 union all
                 select distinct 'kept', view from pipeline.window_kept
             {%- endset -%}

@@ -113,7 +113,7 @@ delete from pipeline.model_times; insert into pipeline.model_times values {{ row
   {%- for node in graph.nodes.values() -%}{%- do triggers.extend(node.config.get("triggers") or []) -%}{%- endfor -%}
   {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; delete from pipeline.window_built; delete from pipeline.window_kept; "
     ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
-    ~ "insert into pipeline.window_minutes select unnest(" ~ minutes | map("int") | list ~ "); "
+    ~ "insert into pipeline.window_minutes (tick_ms) select unnest(" ~ minutes | map("int") | list ~ "); "
     ~ "merge into pipeline.settings using (values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
     ~ triggers | unique | sort | join(" ") ~ "')) as noted(name, value) using (name) "
     ~ "when matched then update set value = noted.value when not matched then insert; commit") -%}
@@ -143,9 +143,20 @@ delete from pipeline.model_times; insert into pipeline.model_times values {{ row
   {%- endif -%}
 {% endmacro %}
 
-{#- Backfilled responses that earlier builds have and this window does not read again (raw_window). -#}
+{#- Responses in the window's minutes that it does not read (raw_window): backfilled ones that earlier builds have, and in a
+    window of backfilled rows alone everything else. -#}
 {% macro is_built() -%}
-{{ is_backfilled() }} and (tick_ms, venue) in (select (b.tick_ms, b.venue) from {{ source("pipeline", "window_built") }} as b)
+if(
+      {{ is_backfilled() }},
+      (tick_ms, venue) in (select (b.tick_ms, b.venue) from {{ source("pipeline", "window_built") }} as b),
+      tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only)
+    )
+{%- endmacro %}
+
+{#- The minutes that the window builds as a whole, as a query of `tick_ms`: not those of which it reads backfilled rows
+    alone, whose recorded rows stay as they are. -#}
+{% macro whole_minutes() -%}
+select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only is not true
 {%- endmacro %}
 
 {#- The end of a model with one row per minute, venue and endpoint: the stored rows of responses that are not read again. -#}

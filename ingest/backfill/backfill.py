@@ -95,7 +95,7 @@ class Pace:
 
 class Backfill:
     """One run: a task per rate limit, and one that lands the rows. `served` says what is published from the landing, if
-    anything is: then a load waits until the one before is served, so that the minute stays fresh on any machine."""
+    anything is: then a load waits for those before it (`Loads`), so that the minute stays fresh on any machine."""
 
     def __init__(
         self,

@@ -31,8 +31,8 @@ MINUTES = "minutes"
 # How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 # Windows of the past are begun in the first seconds of a minute only, so that they end before the next one's run: it is
-# then asked for, and started.
-PAST_UNTIL_S = 20
+# then asked for, and started. Built by this second, it is served at once; else with the next minute.
+PAST_UNTIL_S, SERVED_UNTIL_S = 20, 35
 # Models in an edition's metadata.
 SLOWEST = 12
 # A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
@@ -94,15 +94,16 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
     @dg.op(
         pool=MINUTES,
         ins={"published": dg.In(dg.Nothing)},
-        description="Build and publish what a backfill has landed: a window, and others if time is left. Its many rows "
-        "are copied into both replicas here, and periods that have ended are put in the readers' order, so that the "
-        "next minute's publish need not.",
+        description="Build what a backfill has landed: a window, and others if time is left. It is published at once "
+        "if the minute is young, else with the next. Its many rows are copied into the replica that nobody reads, and "
+        "periods that have ended are put in the readers' order there, so that the next minute's publish need not.",
     )
     def build_past(context: dg.OpExecutionContext) -> None:
-        built = build_waiting(context, left_for_past_s(started_ms(context) or now_ms(), now_ms()), "past")
-        if built:
+        started = started_ms(context) or now_ms()
+        built = build_waiting(context, max(0.0, PAST_UNTIL_S - since_minute_s(started, now_ms())), "past")
+        if built and since_minute_s(started, now_ms()) < SERVED_UNTIL_S:
             publish_built(context)
-        prepare_next(settings, always=bool(built), report=context.log.info)
+        prepare_next(settings, report=context.log.info)
 
     @dg.job(
         name="minute",
@@ -124,10 +125,10 @@ def minute_of_run(at_ms: int) -> tuple[int, float]:
     return minute_ms, (minute_ms - at_ms) / 1000 + LOAD_WAIT_S
 
 
-def left_for_past_s(run_started_ms: float, at_ms: float) -> float:
-    """Seconds in which windows of the past may be begun in the minute of a run."""
+def since_minute_s(run_started_ms: float, at_ms: float) -> float:
+    """Seconds since the minute of a run began."""
     minute_ms, _ = minute_of_run(int(run_started_ms))
-    return max(0.0, PAST_UNTIL_S - (at_ms - minute_ms) / 1000)
+    return (at_ms - minute_ms) / 1000
 
 
 def started_ms(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> float | None:

@@ -36,7 +36,9 @@ touched as (
     select t, t as last from built
     union all select minute_ms, minute_ms from pipeline.late_rows where build_id > {build_id}
     union all select from_ms, to_ms from pipeline.late_ranges where build_id > {build_id}
-    union all select t, t from main.int_ratios where tick_ms in (select t from built)
+    union all select t, t from main.int_ratios where tick_ms in (select t from built) and source = 'recorded'
+    union all select t, t from main.int_ratios where source = 'backfilled' and tick_ms in (
+        select tick_ms from pipeline.past_minutes where build_id > {build_id})
 )
 select distinct unnest(range(t - t % {day}, last + 1, {day})) from touched
 """

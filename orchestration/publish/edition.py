@@ -20,8 +20,9 @@ POINTER = ("replica", "edition_id", "as_of_ms", "published_ms")
 
 @dataclass(frozen=True)
 class Edition:
-    """One published state, as `current.json` and the replica's `edition` table describe it. `started_ms`, of the file
-    alone: when the newest build that it has began (UTC epoch ms); what had landed by then is in it."""
+    """One published state, as `current.json` and the replica's `edition` table describe it. `past_started_ms`, of the
+    file alone: when the newest build of backfilled rows that it has began (UTC epoch ms); those that had landed by then
+    are in it."""
 
     edition_id: int
     as_of_ms: int
@@ -29,7 +30,7 @@ class Edition:
     recorded_since_ms: int | None
     build_id: int
     replica: str
-    started_ms: int | None = None
+    past_started_ms: int | None = None
 
 
 class NothingPublishedError(PipelineError):
@@ -85,7 +86,7 @@ def newest_replica(serving: Path) -> dict[str, Any] | None:
 
 def point_to(serving: Path, edition: Edition) -> None:
     """Replace the pointer atomically, after syncing it to disk."""
-    pointer = {name: asdict(edition)[name] for name in (*POINTER, "started_ms")}
+    pointer = {name: asdict(edition)[name] for name in (*POINTER, "past_started_ms")}
     replace_text(serving / "current.json", json.dumps(pointer))
 
 

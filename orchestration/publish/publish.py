@@ -41,6 +41,8 @@ from orchestration.warehouse.writer import (
 )
 
 READER_WAIT_S = 20.0
+# The newest table of what builds touched: a warehouse that an older version built last may lack it.
+NOTES = "pipeline.past_minutes"
 # DuckDB's errors for a damaged file, as opposed to a full disk or a lock.
 CORRUPT = (
     "Corrupt",
@@ -72,7 +74,7 @@ class _Source:
     served: Served
     catalog: dict[str, dict[str, Any]]
     build_id: int
-    started_ms: int
+    past_started_ms: int | None
     finished_ms: int
     as_of_ms: int
     recorded_since_ms: int | None
@@ -112,18 +114,19 @@ def publish(
         return edition
 
 
-def prepare_next(settings: Settings, *, always: bool = False, report: Report = print) -> bool:
+def prepare_next(settings: Settings, *, report: Report = print) -> bool:
     """Update the replica that nobody reads to the newest build, and put its finished periods in the readers' order, so
-    that the next publish has only its own minute to copy; without `always`, only if a period waits for that. Returns
-    whether it did."""
+    that the next publish has only its own minute to copy: if it lacks backfilled rows, or a period waits for that.
+    Returns whether it did."""
     with writer_lock(settings.home, "publish", report=report):
         current, manifest = read_current(settings.serving), prepare_manifest(settings, report)
         if current is None:
             return False
-        served = read_served(manifest)
-        if not always and not _waits(settings.serving / _other(current), served, current["as_of_ms"]):
+        served, resources, bulk = read_served(manifest), settings.build_resources, settings.bulk
+        with open_by_name(settings.warehouse, resources, read_only=True, at=newest_closed(settings.warehouse)) as con:
+            [(past,)] = con.execute(f"select coalesce(max(build_id), 0) from {NOTES}").fetchall()
+        if not _waits(settings.serving / _other(current), served, current["as_of_ms"], past):
             return False
-        resources, bulk = settings.build_resources, settings.bulk
         return publish_locked(
             settings.warehouse, settings.serving, manifest, resources, served=served, bulk=bulk, serve=False,
             report=report,
@@ -135,13 +138,15 @@ def _other(current: Mapping[str, Any] | None) -> str:
     return next(name for name in REPLICAS if not current or name != current["replica"])
 
 
-def _waits(replica_file: Path, served: Served, as_of_ms: int) -> bool:
-    """Whether a replica has finished periods that are not in order. A damaged one is repaired by the next publish."""
+def _waits(replica_file: Path, served: Served, as_of_ms: int, past_build: int) -> bool:
+    """Whether a replica lacks the backfilled rows of this build, or has finished periods that are not in order. A
+    damaged one is repaired by the next publish."""
     if not replica_file.exists():
         return False
     try:
         with connection(str(replica_file), read_only=True) as con:
-            return _state(con) is not None and clustering.waits(con, served, as_of_ms)
+            state = _state(con)
+            return state is not None and (state[0] < past_build or clustering.waits(con, served, as_of_ms))
     except (duckdb.Error, UnreadableError):
         return False
 
@@ -191,7 +196,9 @@ def publish_locked(
     return edition
 
 
-def _newest_build(con: duckdb.DuckDBPyConnection, served: Served) -> tuple[int, int, int, int, int | None, str] | None:
+def _newest_build(
+    con: duckdb.DuckDBPyConnection, served: Served
+) -> tuple[int, int | None, int, int, int | None, str] | None:
     """Of the warehouse's newest build what `_Source` has of it."""
     if not con.execute(f"select 1 from {TABLES_SQL} and schema_name = 'pipeline' and table_name = 'builds'").fetchone():
         return None
@@ -200,27 +207,28 @@ def _newest_build(con: duckdb.DuckDBPyConnection, served: Served) -> tuple[int, 
             "the last build did not finish, so the warehouse is between two states: run the build again"
         )
     newest = con.execute(
-        "select build_id, started_ms, finished_ms, as_of_ms, (select min(min_tick_ms) from pipeline.loads) "
+        "select build_id, finished_ms, as_of_ms, (select min(min_tick_ms) from pipeline.loads) "
         "from pipeline.builds order by build_id desc limit 1"
     ).fetchone()
     if newest is None:
         return None
-    wanted = sorted(served.names)
-    columns = [(table, _columns(con, table)) for table in wanted]
-    if missing := [table for table, found in columns if not found]:
+    columns = [(table, _columns(con, f"main.{table}")) for table in sorted(served.names)]
+    if missing := [table for table, found in [*columns, (NOTES, _columns(con, NOTES))] if not found]:
         raise PipelineError(
             f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
         )
-    build_id, started_ms, finished_ms, as_of_ms, since_ms = newest
+    build_id, finished_ms, as_of_ms, since_ms = newest
+    past = f"select max(started_ms) from pipeline.builds semi join {NOTES} using (build_id)"
+    [(past_started_ms,)] = con.execute(past).fetchall()
     layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
-    return build_id, started_ms, finished_ms, as_of_ms, since_ms, layout
+    return build_id, past_started_ms, finished_ms, as_of_ms, since_ms, layout
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
     """Name and type of each column of a table; empty if there is no such table. (DuckDB's list of all columns evaluates
     every view of the warehouse: a third of a second of CPU.)"""
     try:
-        return con.execute(f"select name, type from pragma_table_info('main.{table}')").fetchall()
+        return con.execute(f"select name, type from pragma_table_info('{table}')").fetchall()
     except duckdb.CatalogException:
         return []
 
@@ -327,7 +335,7 @@ def _fill(
         recorded_since_ms=source.recorded_since_ms,
         build_id=source.build_id,
         replica=name,
-        started_ms=source.started_ms,
+        past_started_ms=source.past_started_ms,
     )
     con.execute(replica.STATE + clustering.STATE + methodology.STATE + bulk_folder.STATE)
     if state is None:

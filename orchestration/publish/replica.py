@@ -79,10 +79,13 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
         f"from warehouse.pipeline.late_rows {since}"
     )
     con.execute(f"create or replace temp table late_ranges as from warehouse.pipeline.late_ranges {since}")
-    # Every row of ratios has the minute in which it was recorded, so the changed rows are found by it.
+    fetched = f"select distinct tick_ms as t from warehouse.pipeline.past_minutes {since}"
+    con.execute(f"create or replace temp table past as {fetched}")
+    # Every row of ratios has the minute in which it was landed, so the changed rows are found by it.
+    ratios = "select t, period_ms as step_ms, market_id from warehouse.main.int_ratios where tick_ms in"
     con.execute(
-        "create or replace temp table late_ratios as select distinct t, period_ms as step_ms, market_id "
-        "from warehouse.main.int_ratios where tick_ms in (select t from built)"
+        f"create or replace temp table late_ratios as {ratios} (select t from built) and source = 'recorded' "
+        f"union {ratios} (select t from past) and source = 'backfilled'"
     )
     for table in served.tables:
         tier, kept_from = table.tier, table.tier.kept_from(as_of_ms)
@@ -104,12 +107,12 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
 
 
 def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """Replace in every history table the rows of the minutes in `built`, which copy_touched creates."""
+    """Replace in every history table the rows of the minutes in `built` and `past`, which copy_touched creates."""
     for table, history in served.histories.items():
         key = history.key
         con.execute(
             f"create or replace temp table written as select * from warehouse.main.{table} "
-            "where tick_ms in (select t from built)"
+            "where tick_ms in (select t from built union select t from past)"
         )
         con.execute(f"delete from {table} where ({key}) in (select ({key}) from written)")
         con.execute(f"insert into {table} from written")

@@ -123,11 +123,11 @@ def fetch(
 
 
 def _served(settings: Settings) -> Served | None:
-    """The edition that this host has published, if it has and the edition says when its build began."""
+    """The edition that this host has published, if it has."""
     current = read_current(settings.serving)
-    if current is None or current.get("started_ms") is None:
+    if current is None:
         return None
-    return Served(current["started_ms"], current["as_of_ms"], current["published_ms"])
+    return Served(current.get("past_started_ms") or 0, current["as_of_ms"], current["published_ms"])
 
 
 def sentence(state: BackfillState) -> str:

@@ -14,6 +14,7 @@ from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import (
     AFTER_HISTORY,
     EVERY,
+    RECORDED,
     Window,
     built_minutes,
     newest_built_minute,
@@ -48,7 +49,7 @@ def restated_window(settings: Settings, minutes: list[int]) -> Iterator[Window]:
     """
     with open_warehouse(settings, checkpoint=False) as con:
         window = window_again(con, settings.landing, minutes)
-        open_window(con, window, {*EVERY, AFTER_HISTORY}, fetching=is_fetching(settings))
+        open_window(con, window, {RECORDED, *EVERY, AFTER_HISTORY}, fetching=is_fetching(settings))
     yield window
     with open_warehouse(settings, checkpoint=False) as con:
         close_window(con, window)

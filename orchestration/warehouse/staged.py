@@ -317,7 +317,7 @@ def _read(con: duckdb.DuckDBPyConnection, recipe: _Recipe, file: str, minutes: S
     if not made:
         prepare(con)
     con.execute("delete from pipeline.window_minutes")
-    con.execute(f"insert into pipeline.window_minutes select unnest([{literals(*minutes)}]::bigint[])")
+    con.execute(f"insert into pipeline.window_minutes (tick_ms) select unnest([{literals(*minutes)}]::bigint[])")
     responses = FILES.sub(lambda _: f"[{literals(file)}]", recipe.responses)
     if made:
         con.execute("delete from raw_window")

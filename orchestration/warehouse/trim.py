@@ -121,6 +121,6 @@ def _trim_notes(con: duckdb.DuckDBPyConnection, now_ms: int) -> None:
     old, newest = now_ms - BUILDS_KEPT_DAYS * DAY_MS, "(select max(build_id) from pipeline.builds)"
     con.execute("begin")
     con.execute(f"delete from pipeline.builds where finished_ms < {old} and build_id < {newest}")
-    for notes in ("late_rows", "late_ranges"):
+    for notes in ("late_rows", "late_ranges", "past_minutes"):
         con.execute(f"delete from pipeline.{notes} where build_id not in (select build_id from pipeline.builds)")
     con.execute("commit")

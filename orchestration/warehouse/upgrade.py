@@ -38,7 +38,14 @@ from orchestration.warehouse.dbt_runner.process import (
 from orchestration.warehouse.quarantine import MACHINE, attempts
 from orchestration.warehouse.staged import note_kept
 from orchestration.warehouse.watermark import close_window, open_window, prepare
-from orchestration.warehouse.windows import EVERY, LandingFileError, endpoints_of, oldest_minutes, window_again
+from orchestration.warehouse.windows import (
+    EVERY,
+    RECORDED,
+    LandingFileError,
+    endpoints_of,
+    oldest_minutes,
+    window_again,
+)
 from orchestration.warehouse.writer import POLL_S, PipelineError, Report, literals
 
 WINDOWED = "windowed"
@@ -365,7 +372,7 @@ def _build_again(
             triggers = {endpoint for (endpoint,) in rows}
         next_ms = min(window.minutes[-1] + MINUTE_MS, end_ms)
         # Statistics of hours and days are made once a day.
-        triggers |= set(EVERY) if next_ms == end_ms else set()
+        triggers |= {RECORDED, *EVERY} if next_ms == end_ms else {RECORDED}
         open_window(con, window, triggers)
         if not first:
             note_kept(con, settings, window)

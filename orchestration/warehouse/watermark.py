@@ -1,7 +1,10 @@
 """The watermark: which loads are built, what each build touched, and the window that a build is working on.
 
 A publish copies what builds touched: whole minutes (those of its window), single markets in other minutes
-(`pipeline.late_rows`) and, in tiers of an hour and more, a market's backfilled range (`pipeline.late_ranges`).
+(`pipeline.late_rows`) and, in tiers of an hour and more, a market's backfilled range (`pipeline.late_ranges`). Rows
+that say when they were landed are found by that: recorded ones in a build's minutes, backfilled ones in
+`pipeline.past_minutes`.
+
 `pipeline.loads` and `pipeline.builds` are written after the models, in one transaction: a build that is interrupted
 before is simply repeated. While `pipeline.window_minutes` holds rows, a build is under way or was interrupted.
 """
@@ -51,7 +54,10 @@ def open_window(
     con.execute("delete from pipeline.window_built")
     con.execute("delete from pipeline.window_kept")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
-    con.execute(f"insert into pipeline.window_minutes select unnest([{literals(*window.minutes)}]::bigint[])")
+    con.execute(
+        "insert into pipeline.window_minutes (tick_ms, backfilled_only) "
+        f"select unnest([{literals(*window.minutes)}]::bigint[]), {literals(window.backfilled_only)}"
+    )
     if window.built:
         con.execute(
             f"insert into pipeline.window_built values {', '.join(f'({literals(*one)})' for one in window.built)}"
@@ -73,7 +79,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
         started_ms=window.started_ms,
         finished_ms=now_ms(),
         as_of_ms=_as_of_ms(con, window),
-        minutes=window.minutes,
+        minutes=() if window.backfilled_only else window.minutes,
         touched_minutes=tuple(minute for (minute,) in touched),
     )
     con.execute("begin")
@@ -95,6 +101,10 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
             "insert into pipeline.late_ranges "
             f"select {build.build_id}, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
             "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all"
+        )
+        con.execute(
+            "insert into pipeline.past_minutes "
+            f"select {build.build_id}, unnest([{literals(*window.past_minutes)}]::bigint[])"
         )
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")

@@ -33,11 +33,13 @@ LIST_ALL_MS = HOUR_MS
 HOURLY = "every_1h"
 EVERY = {"every_5m": (300_000, 0), HOURLY: (HOUR_MS, 300_000)}
 AFTER_HISTORY = "after_history"
+# The trigger of every window but those of backfilled rows alone. Models that have it hold or show what was recorded.
+RECORDED = "recorded"
 # While a backfill brings data, the hourly models are also built 4, 8, 16 and so on minutes after the first minute of
 # all: a new installation has its statistics before the first hour is over.
 GROWING_MS = 120_000
 Waiting = Literal["all", "recorded", "past"]
-"""Of what waits: everything, without loads that have nothing but backfilled rows, or everything if there is one."""
+"""Of what waits: everything, or without loads that have nothing but backfilled rows, or nothing but these."""
 # How far data may be ahead of this machine's clock.
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
@@ -72,7 +74,9 @@ class Window:
 
     `finished` are rows of `pipeline.loads`; `partial` are loads with later minutes left, and the minute they are built
     to. `built` are minutes and venues whose backfilled rows are built and need not be read again: the last rows of a
-    minute come with the next minute's load, and a minute of a backfill may have a hundred megabytes.
+    minute come with the next minute's load, and a minute of a backfill may have a hundred megabytes. `past_minutes` are
+    those whose backfilled rows are read. With `backfilled_only` nothing else of its minutes is: what was recorded in
+    them is built, or has a window of its own.
     """
 
     minutes: tuple[int, ...]
@@ -84,6 +88,8 @@ class Window:
     started_ms: int
     past: bool = False
     built: tuple[tuple[int, str], ...] = ()
+    past_minutes: tuple[int, ...] = ()
+    backfilled_only: bool = False
 
 
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
@@ -170,12 +176,15 @@ def next_window(
     looked_at = _head(con, waiting)
     parts = file_minutes(con, looked_at)
     of_past = {part.load_id for part in parts} - {part.load_id for part in parts if not part.past}
-    left_out = of_past if which == "recorded" else set[str]()
+    if which == "past" and not of_past:
+        return None
+    others = {load.load_id for load in looked_at} - of_past
+    left_out = {"all": set[str](), "recorded": of_past, "past": others}[which]
     if left_out:
         waiting = [load for load in waiting if load.load_id not in left_out]
         looked_at = [load for load in looked_at if load.load_id not in left_out]
         parts = [part for part in parts if part.load_id not in left_out]
-    if not looked_at or (which == "past" and not of_past):
+    if not looked_at:
         return None
     through: dict[str, int] = dict(con.execute("from pipeline.partial_loads").fetchall())
     left = [part for part in parts if part.tick_ms > through.get(part.load_id, -1)]
@@ -185,8 +194,15 @@ def next_window(
     partial = {load_id: minute for load_id, minute in through.items() if load_id in left_out}
     partial |= dict.fromkeys(unfinished, minutes[-1])
     widened = chosen | _trimmed_days(con, landing, minutes)
-    files = {part.file for part in parts if part.tick_ms in widened} | set(_older_files(con, landing, sorted(widened)))
+    # A trimmed day is made again from all that was landed of it.
+    backfilled_only = which == "past" and widened == chosen
+    older = _older_files(con, landing, sorted(widened))
+    if backfilled_only:
+        held = file_minutes(con, [Load(load_id="", files=tuple(older))])
+        older = [part.file for part in held if part.past_venues and part.tick_ms in chosen]
+    files = {part.file for part in parts if part.tick_ms in widened} | set(older)
     arrived = {(part.tick_ms, venue) for part in left for venue in part.past_venues}
+    past_minutes = {minute for minute, _ in arrived if minute in chosen} if widened == chosen else widened
     return Window(
         minutes=tuple(sorted(widened)),
         files=tuple(sorted(files)),
@@ -195,9 +211,10 @@ def next_window(
         as_of_ms=max((part.received_ms or part.tick_ms for part in left if part.tick_ms in chosen), default=0),
         more=bool(unfinished) or len(looked_at) < len(waiting),
         started_ms=started,
-        past=bool(left_out),
-        # A trimmed day is made again from all that was landed of it.
+        past=which == "recorded" and bool(left_out),
         built=tuple(sorted(_built_history(con, minutes) - arrived)) if widened == chosen else (),
+        past_minutes=tuple(sorted(past_minutes)),
+        backfilled_only=backfilled_only,
     )
 
 
@@ -237,6 +254,7 @@ def window_again(con: duckdb.DuckDBPyConnection, landing: str, minutes: Sequence
         as_of_ms=0,
         more=False,
         started_ms=started,
+        past_minutes=tuple(widened),
     )
 
 
@@ -257,23 +275,29 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 
 
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str], fetched: bool = False) -> set[str]:
-    """The triggers that this window fires besides its endpoints: a step of EVERY that begins in it, and AFTER_HISTORY
-    if it is the last one with backfilled rows, or the first one after them when none wait.
+    """The triggers that this window fires besides its endpoints: RECORDED and a step of EVERY that begins in it, unless
+    it has backfilled rows alone, and AFTER_HISTORY if it is the last one with these, or the first one after them when
+    none wait.
 
     fetched: no backfill is running, so that no more rows come than those that have landed
     """
-    before, history = con.execute(
+    before, past_ms, history = con.execute(
         # Steps that a clock which was ahead left in the future do not count: otherwise nothing would fire until then.
         "select (select max(newest) from (select list_max(built_minutes) as newest from pipeline.builds) "
         f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
+        "(select value::bigint from pipeline.settings where name = 'past_ms'), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]
     now = window.minutes[-1]
-    found = {
-        name
-        for name, (step_ms, after_ms) in EVERY.items()
-        if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
-    }
+    found = set[str]()
+    if window.backfilled_only:
+        before = past_ms or 0
+    else:
+        found = {RECORDED} | {
+            name
+            for name, (step_ms, after_ms) in EVERY.items()
+            if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
+        }
     brings = any(map(is_history, endpoints))
     if brings and before is not None and _doublings(con, now) > _doublings(con, before):
         found.add(HOURLY)
@@ -284,7 +308,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
 def _doublings(con: duckdb.DuckDBPyConnection, minute_ms: int) -> int:
     """How often the recorded time has doubled at a minute."""
     [(first,)] = con.execute("select min(list_min(built_minutes)) from pipeline.builds").fetchall()
-    return int(max(0, minute_ms - first) // GROWING_MS).bit_length()
+    return int(max(0, minute_ms - first) // GROWING_MS).bit_length() if first is not None else 0
 
 
 def _head(con: duckdb.DuckDBPyConnection, waiting: Sequence[Load]) -> list[Load]:

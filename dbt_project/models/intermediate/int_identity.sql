@@ -15,7 +15,7 @@ with recursive limits as (
 
 minutes as (
     select tick_ms, row_number() over (order by tick_ms)::integer as n
-    from {{ source('pipeline', 'window_minutes') }}
+    from ({{ whole_minutes() }})
     -- Not before the newest minute that is built; one that a clock which was ahead left in the future does not count.
     where tick_ms >= coalesce((
         select max(max_tick_ms) from {{ source('pipeline', 'loads') }}

@@ -1,4 +1,4 @@
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes', triggers=['recorded']) }}
 with events as (
     select
         e.tick_ms, e.received_ms, {{ recorder_of('e.key') }} as recorder, e.ts, i.market_id,

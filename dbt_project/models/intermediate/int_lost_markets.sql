@@ -6,7 +6,7 @@
 {%- set window = run_query(ends).rows[0] if execute and is_update() else [none, none] %}
 {%- set first, last = window[0] or 0, (window[1] or 0) + reach_ms %}
 {{ config(
-    replace_on='lost_ms',
+    replace_on='lost_ms', triggers=['recorded'],
     replace_buckets='select lost_ms from ' ~ this ~ ' where coalesce(back_ms >= ' ~ first ~ ', true) or lost_ms between ' ~ first ~ ' and ' ~ last
 ) }}
 {%- set columns = {'price': 'price', 'oi': 'oi_base', 'funding': 'funding_rate'} %}

@@ -1,6 +1,6 @@
 -- A symbol's unit may be many coins (1000PEPE): prices are divided by the multiplier and open interest is multiplied
 -- by it; contracts × price of a contract needs neither.
-{{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
+{{ config(replace_on='minute_ms', replace_buckets='select tick_ms from pipeline.window_minutes', triggers=['recorded']) }}
 {#- For how long an observed funding interval is carried over: 5 minutes. #}
 {% set carry_ms = 300000 %}
 {%- set fx_carry_ms = 7 * 86400000 %}

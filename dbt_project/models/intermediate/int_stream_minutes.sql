@@ -1,6 +1,6 @@
 -- A span lies inside its minute. Spans of one recorder's connection touch and do not overlap, those of two do: time
 -- in which both listened counts once.
-{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes') }}
+{{ config(replace_on='tick_ms', replace_buckets='select tick_ms from pipeline.window_minutes', triggers=['recorded']) }}
 with spans as (
     select
         * exclude (key), {{ connection_of('key') }} as key,

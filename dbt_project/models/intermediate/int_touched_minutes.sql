@@ -1,6 +1,6 @@
 {{ config(incremental_strategy='replace_all', tags=['window']) }}
 select tick_ms as minute_ms
-from {{ source('pipeline', 'window_minutes') }}
+from ({{ whole_minutes() }})
 union
 select opened_ms
 from {{ ref('staged_bars') }}
@@ -15,4 +15,4 @@ where
 union
 select ts - ts % 60000
 from {{ ref('int_liquidations') }}
-where tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+where tick_ms in ({{ whole_minutes() }})

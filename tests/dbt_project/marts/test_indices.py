@@ -267,7 +267,7 @@ def test_triggers() -> None:
     """A step begins once, five minutes late for an hour; a window of the past begins nothing."""
     with duckdb.connect() as con:
         prepare(con)
-        assert triggers_of(con, window(T0), set()) == {"every_5m", "every_1h"}
+        assert triggers_of(con, window(T0), set()) == {"recorded", "every_5m", "every_1h"}
         more = replace(window(T0), more=True)
         assert "after_history" not in triggers_of(con, more, {"history_perp_bars"}, fetched=True)
         waiting = replace(window(T0), past=True)
@@ -278,7 +278,9 @@ def test_triggers() -> None:
             con.execute("delete from pipeline.builds; delete from pipeline.settings")
             con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0 + built * MINUTE]])
             con.execute("insert into pipeline.settings values ('history', ?)", [before])
-            return triggers_of(con, window(T0 + at * MINUTE), set(endpoints), fetched)
+            found = triggers_of(con, window(T0 + at * MINUTE), set(endpoints), fetched)
+            assert "recorded" in found
+            return found - {"recorded"}
 
         assert after(59, 60) == {"every_5m"}
         assert after(60, 64) == set()
@@ -300,6 +302,16 @@ def test_triggers() -> None:
             found = triggers_of(con, window(T0 + at * MINUTE), {"history_perp_bars"})
             assert ("every_1h" in found) == fires, at
             assert "every_1h" not in triggers_of(con, window(T0 + at * MINUTE), {"perp_bars"})
+        # Beside a recorder a window has backfilled rows alone, and its rounds follow from the one before it.
+        alone = replace(window(T0 + 8 * MINUTE), backfilled_only=True)
+        con.execute("delete from pipeline.builds; delete from pipeline.settings")
+        con.execute("insert into pipeline.builds values (1, 0, 0, 0, ?, [])", [[T0, T0 + 8 * MINUTE]])
+        assert triggers_of(con, alone, {"history_perp_bars"}) == {"every_1h"}
+        for minutes, fired in ((7, {"every_1h"}), (8, set())):
+            con.execute("delete from pipeline.settings")
+            con.execute("insert into pipeline.settings values ('past_ms', ?)", [str(T0 + minutes * MINUTE + 9)])
+            assert triggers_of(con, alone, {"history_perp_bars"}) == fired
+        assert triggers_of(con, alone, {"history_perp_bars"}, fetched=True) == {"after_history"}
         # A clock that was ahead for a while built a minute that is still to come.
         ahead = (time.time_ns() // 1_000_000 - T0) // MINUTE + 1440
         assert after(ahead, 300) == {"every_5m", "every_1h"}

@@ -179,7 +179,7 @@ def test_the_coin_of_a_minute_is_that_of_its_time(warehouse: Warehouse) -> None:
     with warehouse.connect() as db:
         db.execute("delete from pipeline.window_minutes; delete from staged_market_state; delete from staged_bars")
         for n in (10, 410, 420, 480):
-            db.execute("insert into pipeline.window_minutes values (?)", [T0 + n * MINUTE])
+            db.execute("insert into pipeline.window_minutes (tick_ms) values (?)", [T0 + n * MINUTE])
             for market in (A, B, C):
                 venue, kind, symbol = market.split(":")
                 db.execute(

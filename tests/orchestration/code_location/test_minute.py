@@ -36,9 +36,9 @@ def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
     at = 1_800_000_000_000
     assert [minute.is_ahead(at + 1000 * second) for second in (0, 34, 35, 59)] == [False, False, True, True]
     # The past has the time that is left of the run's minute, also if the run began before it or takes longer than it.
-    seconds = [(-20, 12), (-20, 19), (-20, 20), (2, 19), (2, 45), (2, 61)]
-    left = [minute.left_for_past_s(at + 1000 * run, at + 1000 * now) for run, now in seconds]
-    assert left == [8.0, 1.0, 0.0, 1.0, 0.0, 0.0]
+    seconds = [(-20, 12), (-20, 21), (2, 19), (2, 45), (2, 61)]
+    since = [minute.since_minute_s(at + 1000 * run, at + 1000 * now) for run, now in seconds]
+    assert since == [12.0, 21.0, 19.0, 45.0, 61.0]
     assert evaluated(5), "of a minute that has begun, when the product starts"
     assert [evaluated(second) for second in (15, 25, 34)] == [False] * 3
     assert evaluated(36), "of the next minute"
@@ -129,7 +129,7 @@ def test_minute_hour_and_day(
     }
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         windows = con.execute("select built_minutes from pipeline.builds order by build_id desc limit 2").fetchall()
-    assert windows == [([newest],), ([newest],)]
+    assert windows == [([],), ([newest],)], "what was recorded in its minute is not built again"
     current = read_current(settings.serving)
     assert current is not None
     assert current["edition_id"] == before + 2

@@ -40,10 +40,11 @@ def test_a_lost_pointer_is_found_again_in_the_newest_replica(few: MartWarehouse)
 
 
 def test_the_pointer_is_written_whole_and_says_what_readers_need(tmp_path: Path) -> None:
-    edition = Edition(7, 1_000, 2_000, recorded_since_ms=None, build_id=3, replica="replica_b.duckdb", started_ms=500)
+    edition = Edition(7, 1_000, 2_000, None, build_id=3, replica="replica_b.duckdb", past_started_ms=500)
     assert newest_replica(tmp_path) is read_current(tmp_path) is None
     point_to(tmp_path, edition)
     assert [file.name for file in tmp_path.iterdir()] == ["current.json"]
     assert read_current(tmp_path) == {
-        "replica": "replica_b.duckdb", "edition_id": 7, "as_of_ms": 1_000, "published_ms": 2_000, "started_ms": 500,
+        "replica": "replica_b.duckdb", "edition_id": 7, "as_of_ms": 1_000, "published_ms": 2_000,
+        "past_started_ms": 500,
     }  # fmt: skip

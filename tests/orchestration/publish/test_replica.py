@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import duckdb
+import pytest
 
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.warehouse.served import Tier
@@ -69,8 +70,10 @@ def test_backfilled_rows_are_restated_in_tiers_of_an_hour_and_more(few: MartWare
         assert found == [(48, "C3")]
 
 
-def test_published_ratios_are_restated_in_tiers_of_their_period_and_coarser(few: MartWarehouse) -> None:
-    """Hours and days of one market's ratios, far behind what was recorded: every fact names its minute."""
+@pytest.mark.parametrize("source", ["recorded", "backfilled"])
+def test_published_ratios_are_restated_in_tiers_of_their_period_and_coarser(few: MartWarehouse, source: str) -> None:
+    """Hours and days of one market's ratios, far behind what was recorded: every fact names the minute in which it was
+    landed. Backfilled ones are looked for in the minutes whose backfilled rows a build read."""
     for minute in (1, 2):
         few.build(T0 + minute * MINUTE_MS)
         few.publish()
@@ -84,10 +87,15 @@ def test_published_ratios_are_restated_in_tiers_of_their_period_and_coarser(few:
                 few.restate(con, table, t, ["C3"])
         for width, starts in ((HOUR_MS, hours), (DAY_MS, days)):
             con.execute(
-                "insert into int_ratios select ?, unnest(?::bigint[]), ?, 'v:perp:C3'",
-                [T0 + 3 * MINUTE_MS, list(starts), width],
+                "insert into int_ratios select ?, unnest(?::bigint[]), ?, 'v:perp:C3', ?",
+                [T0 + 3 * MINUTE_MS, list(starts), width, source],
             )
     few.build(T0 + 3 * MINUTE_MS)
+    if source == "backfilled":
+        few.publish()
+        assert rows(served(few), f"select count(*) from series_ratios_1h where t < {T0}") == [(0,)], "built before"
+        few.build(T0 + 4 * MINUTE_MS)
+        few.write(f"insert into pipeline.past_minutes select {few.builds}, {T0 + 3 * MINUTE_MS}")
     for _ in range(2):
         few.publish(force=True)
         assert_same(few)

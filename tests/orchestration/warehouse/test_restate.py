@@ -35,12 +35,12 @@ def test_a_restatement_is_a_build_that_finishes_no_load(settings: Settings) -> N
         with connection(settings.warehouse, read_only=True) as con:
             query = "select value from pipeline.settings where name = 'triggers'"
             assert con.execute(query).fetchone() == (" ".join(sorted({*EVERY, AFTER_HISTORY})),)
-            assert con.execute("from pipeline.window_minutes").fetchall() == [(MINUTES[1],)]
+            assert con.execute("select tick_ms from pipeline.window_minutes").fetchall() == [(MINUTES[1],)]
     with connection(settings.warehouse) as con:
         builds = con.execute("select built_minutes, touched_minutes from pipeline.builds").fetchall()
         assert builds == [([MINUTES[1]], [MINUTES[1]])]
         assert con.execute("from pipeline.loads order by all").fetchall() == loads
-        assert con.execute("from pipeline.window_minutes").fetchall() == []
+        assert con.execute("select tick_ms from pipeline.window_minutes").fetchall() == []
         waiting = next_window(con, settings.landing)
     assert waiting is not None
     assert waiting.minutes == (MINUTES[-1] + MINUTE,)

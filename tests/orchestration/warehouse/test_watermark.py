@@ -45,11 +45,13 @@ def test_a_window_is_open_until_the_watermark_has_moved(landed: Settings) -> Non
         window = next_window(con, landed.landing)
         assert window is not None
         open_window(con, window, {"every_1h", "every_5m"}, fetching=True)
-        assert con.execute("from pipeline.window_minutes").fetchall() == [(minute,) for minute in MINUTES]
+        assert con.execute("select tick_ms from pipeline.window_minutes").fetchall() == [
+            (minute,) for minute in MINUTES
+        ]
         assert (state(con)["triggers"], state(con)["fetching"]) == ("every_1h every_5m", "true")
         built = close_window(con, window, {"seeds": "as they are"})
         assert (built.build_id, built.minutes, built.touched_minutes) == (1, tuple(MINUTES), tuple(MINUTES))
-        assert con.execute("from pipeline.window_minutes").fetchall() == []
+        assert con.execute("select tick_ms from pipeline.window_minutes").fetchall() == []
         assert state(con)["seeds"] == "as they are"
         assert con.execute("from pipeline.late_rows").fetchall() == [(1, MINUTES[0], "m", "BTC")]
         assert con.execute("from pipeline.late_ranges").fetchall() == [

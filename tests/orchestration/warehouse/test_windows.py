@@ -105,8 +105,8 @@ def test_backfilled_rows_of_a_minute_are_read_again_only_of_venues_with_more_of_
 
 
 def test_the_past_waits_for_what_was_recorded(tmp_path: Path) -> None:
-    """Without the past a window has neither its rows nor its files, and says that it waits; with it, its minute is
-    built again from all of its files, with what was recorded meanwhile."""
+    """Without the past a window has neither its rows nor its files, and says that it waits. A window of the past has
+    nothing else: what was recorded in its minutes is not read again, and what was recorded meanwhile waits."""
     settings = settings_for(tmp_path)
     land_rows(settings, past_rows(T0))
     with pipeline() as con:
@@ -115,18 +115,45 @@ def test_the_past_waits_for_what_was_recorded(tmp_path: Path) -> None:
         recorded = next_window(con, settings.landing, which="recorded")
         assert recorded is not None
         assert (recorded.minutes, len(recorded.files), recorded.more, recorded.past) == ((T0,), 1, False, True)
+        assert (recorded.past_minutes, recorded.backfilled_only) == ((), False)
         close_window(con, recorded)
         assert next_window(con, settings.landing, which="recorded") is None
         land_minutes(settings, [T0 + MINUTE])
         past = next_window(con, settings.landing, which="past")
         assert past is not None
-        assert (past.minutes, len(past.files), past.more, past.past) == ((T0, T0 + MINUTE), 3, False, False)
+        assert (past.minutes, len(past.files), past.more, past.past) == ((T0,), 1, False, False)
+        assert (past.past_minutes, past.backfilled_only) == ((T0,), True)
         close_window(con, past)
-        land_minutes(settings, [T0 + 2 * MINUTE])
         assert next_window(con, settings.landing, which="past") is None, "nothing but recorded rows waits"
         recorded = next_window(con, settings.landing, which="recorded")
     assert recorded is not None
-    assert (recorded.minutes, recorded.past) == ((T0 + 2 * MINUTE,), False)
+    assert (recorded.minutes, recorded.past) == ((T0 + MINUTE,), False)
+
+
+def test_a_window_of_everything_reads_what_was_recorded_and_what_was_fetched(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    land_rows(settings, past_rows(T0))
+    land_minutes(settings, [T0, T0 + MINUTE])
+    with pipeline() as con:
+        window = next_window(con, settings.landing)
+    assert window is not None
+    assert (window.minutes, window.past_minutes, window.backfilled_only) == ((T0, T0 + MINUTE), (T0,), False)
+
+
+def test_more_of_the_past_is_read_with_the_files_that_its_minute_has_of_it(tmp_path: Path) -> None:
+    """Its minute's earlier backfilled rows may belong to the same venue; of what was recorded no file is opened."""
+    settings = settings_for(tmp_path)
+    land_minutes(settings, [T0])
+    land_rows(settings, past_rows(T0))
+    with pipeline() as con:
+        for which in ("recorded", "past"):
+            window = next_window(con, settings.landing, which=which)
+            assert window is not None
+            close_window(con, window)
+        land_rows(settings, past_rows(T0))
+        past = next_window(con, settings.landing, which="past")
+    assert past is not None
+    assert (past.minutes, len(past.files), past.backfilled_only) == ((T0,), 2, True)
 
 
 def test_a_load_with_recorded_and_backfilled_rows_is_recorded(tmp_path: Path) -> None:

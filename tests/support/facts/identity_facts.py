@@ -38,7 +38,8 @@ def judge(warehouse: Warehouse, minutes: Iterable[int], prices: Prices, *markets
             "insert into staged_market_state by name from state; insert into int_listed_markets by name from named"
         )
         db.execute(
-            "delete from pipeline.window_minutes; insert into pipeline.window_minutes select unnest(?)", [instants]
+            "delete from pipeline.window_minutes; insert into pipeline.window_minutes (tick_ms) select unnest(?)",
+            [instants],
         )
         db.execute("commit")
     warehouse.dbt("run", "--select", "int_identity")

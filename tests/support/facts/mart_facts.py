@@ -109,7 +109,7 @@ class Warehouse:
         """Set the window to build next."""
         with self.connect() as con:
             con.execute("delete from pipeline.window_minutes; delete from int_touched_minutes")
-            con.execute("insert into pipeline.window_minutes select unnest(?::bigint[])", [list(minutes)])
+            con.execute("insert into pipeline.window_minutes (tick_ms) select unnest(?::bigint[])", [list(minutes)])
             con.execute("""
                 insert into int_touched_minutes
                 select tick_ms from pipeline.window_minutes

@@ -82,7 +82,7 @@ create view suspect_rows as select * from quality.suspect_rows;
 create view quarantined_bodies as select * exclude (params, received_ms, file, project) from pipeline.quarantine;
 create table gaps (start_ms bigint, end_ms bigint, venue varchar, endpoint varchar, reason varchar);
 create table touched_markets (step varchar, minute_ms bigint, market_id varchar, base varchar);
-create table int_ratios (tick_ms bigint, t bigint, period_ms bigint, market_id varchar);
+create table int_ratios (tick_ms bigint, t bigint, period_ms bigint, market_id varchar, source varchar);
 """
 # The rows are few: a second thread of DuckDB would cost more than it helps.
 ONE_THREAD: dict[str, str | int] = {"threads": 1}
@@ -154,7 +154,8 @@ class MartWarehouse:
                     f"insert into pipeline.late_rows values ({self.builds}, {minute}, 'v:perp:{coin}', '{coin}')"
                 )
                 bucket = minute - minute % (5 * MINUTE_MS)
-                con.execute(f"insert into int_ratios values ({minutes[0]}, {bucket}, {5 * MINUTE_MS}, 'v:perp:{coin}')")
+                row = f"{minutes[0]}, {bucket}, {5 * MINUTE_MS}, 'v:perp:{coin}', 'recorded'"
+                con.execute(f"insert into int_ratios values ({row})")
             con.execute("commit")
 
     def restate(self, con: duckdb.DuckDBPyConnection, of: Table, t: int, coins: list[str]) -> None:

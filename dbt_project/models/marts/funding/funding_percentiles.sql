@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded", "after_history"]) }}
 {#- The percentile of the live funding rate among the market's own rates, for the perps with the highest open interest.
     The mid-rank, because many markets have exactly the base rate, whose percentile would be 0 or 100 otherwise. -#}
 {%- set most, enough = 50, 0.5 %}

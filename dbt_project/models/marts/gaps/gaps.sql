@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded"]) }}
 {#- Unrecorded time as intervals: failed runs, the gaps between recorded ones, and the time in which a venue reported too few
     markets. -#}
 with runs as (

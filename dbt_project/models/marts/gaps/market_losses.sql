@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded"]) }}
 {#- Per loss, the time until no more than a tenth of the venue's markets is missing. Markets that the venue's list
     confirms to be gone were not lost: a loss that consists of them has no row. -#}
 {%- set kinds = {"oi": "open_interest", "funding": "funding"} %}

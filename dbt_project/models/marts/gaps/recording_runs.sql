@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_runs") }}
+{{ config(incremental_strategy="replace_runs", triggers=["recorded"]) }}
 {#- Minutes with the same outcome, merged into runs. A build decides only the minutes that it touches: it cuts them out
     of the stored runs, decides them again and merges adjacent ones, so the cost of a minute does not grow with the
     history. -#}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded"]) }}
 with newest as (
   select venue, type, max(seen_ms) as seen_ms from {{ ref("instruments") }} where metadata group by venue, type
 )

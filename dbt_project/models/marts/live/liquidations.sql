@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded", "after_history"]) }}
 {#- Liquidations of the 24 hours that end with the edition, per coin whose markets a connected feed covers and for all
     coins (base null). Aggregated markets only, as in the series. -#}
 {%- set now_ms = as_of_ms() %}

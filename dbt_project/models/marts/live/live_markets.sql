@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded", "after_history"]) }}
 {#- Every market as of the newest minute, with its values 1, 2, 4 and 24 hours before: observed at that time or up to 5
     minutes earlier, else null. -#}
 {%- set max_age_ms = 300000 %}

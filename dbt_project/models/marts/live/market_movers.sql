@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded", "after_history"]) }}
 {#- The highest and lowest values of the live tables, by section. A coin is represented by its perp with the highest
     open interest (among those with a known value), which is the first perp of its row in `markets`; HIP-3 perps are
     left out. -#}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded", "after_history"]) }}
 {#- Every coin as of the newest minute, with its markets. -#}
 {%- set ages = ["1h", "4h", "24h"] %}
 with entries as (

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded", "after_history"]) }}
 {#- The change of the hourly change of a contract's open interest, in coins (methods: open-interest acceleration), for
     the contracts with the highest open interest; a minimum of open interest only shortens the list at its end. -#}
 {%- set now_ms = newest_minute_ms() %}

@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_all") }}
+{{ config(incremental_strategy="replace_all", triggers=["recorded"]) }}
 {#- The last outcome of each venue's recording. Metadata is requested once an hour: the last two hours hold the newest
     outcome of every endpoint. -#}
 with outcomes as (

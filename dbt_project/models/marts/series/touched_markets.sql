@@ -4,6 +4,9 @@
 with window_minutes as (
   select tick_ms from {{ source("pipeline", "window_minutes") }}
 ),
+whole_minutes as (
+  {{ whole_minutes() }}
+),
 built as (
   select tick_ms, venue from {{ source("pipeline", "window_built") }}
 ),
@@ -11,9 +14,12 @@ history_oi as (
   from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
 ),
 facts as (
-  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms)
+  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join whole_minutes using (tick_ms)
   union
-  select '1m', {{ bucket("ts", "1m") }}, market_id, base from {{ ref("int_liquidations") }} semi join window_minutes using (tick_ms)
+  select '1m', minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms)
+  where source = 'backfilled'
+  union
+  select '1m', {{ bucket("ts", "1m") }}, market_id, base from {{ ref("int_liquidations") }} semi join whole_minutes using (tick_ms)
   union
   select step, t, market_id, base from {{ ref("int_history_bars") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   union
@@ -32,4 +38,4 @@ facts as (
   where interval_h is not null
 )
 
-select step, minute_ms, market_id, base from facts where step <> '1m' or minute_ms not in (select tick_ms from window_minutes)
+select step, minute_ms, market_id, base from facts where step <> '1m' or minute_ms not in (from whole_minutes)

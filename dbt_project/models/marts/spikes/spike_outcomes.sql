@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="add_rows") }}
+{{ config(incremental_strategy="add_rows", triggers=["recorded", "after_history"]) }}
 -- The price after each spike: one row per horizon, written once it is known, or known to be missing.
 {#- Bars of quiet markets are requested once an hour: a bar that has not arrived after that time and a margin counts as
     missing. #}

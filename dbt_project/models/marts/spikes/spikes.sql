@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="add_rows") }}
+{{ config(incremental_strategy="add_rows", triggers=["recorded", "after_history"]) }}
 -- Volume spikes in the closed bars that this build brings, and, when a backfill has ended, in the last two days of the bars
 -- that it brought. A stored spike never changes: neither a restated bar nor a more complete history alters or removes it.
 {%- set day_ms, cooldown_ms = 86400000, 900000 %}

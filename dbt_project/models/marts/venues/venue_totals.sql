@@ -1,4 +1,4 @@
-{{ config(incremental_strategy="replace_keys", replace_keys=["venue"]) }}
+{{ config(incremental_strategy="replace_keys", replace_keys=["venue"], triggers=["recorded"]) }}
 {#- Totals of each venue's perps, from observations of the five minutes up to its newest one. A build reads the minutes
     of its window; a venue without data in them keeps its last row. -#}
 {%- set max_age_ms = 300000 %}

@@ -52,6 +52,14 @@ class Listed(NamedTuple):
         return counts
 
 
+class Expected(NamedTuple):
+    """The table `expected_markets` in memory: its columns, one of them for each family, and where each coin's rows
+    are."""
+
+    columns: dict[str, Array]
+    coins: dict[str, slice]
+
+
 def newest_minute(query: SeriesQuery, db: Reader) -> int:
     """Start of the newest recorded minute: the end of the newest minute whose bar may be known."""
     if query.known_at is not None:
@@ -113,28 +121,38 @@ def expected_venues(query: SeriesQuery, db: Reader) -> list[str]:
 
 
 def _listed(query: SeriesQuery, db: Reader, metric: Metric) -> Listed:
-    family = metric.coverage["family"]
-    chosen: dict[str, str | None] = (
-        {"market_id": query.market}
-        if query.market
-        else {
-            "base": query.base,
-            "venue": query.venue,
-        }
-    )
+    every = db.once("expected_markets", lambda: _read_expected(db))
+    base = db.edition.markets[query.market].base if query.market else query.base
+    own = slice(None) if base is None else every.coins.get(base, slice(0))
+    chosen: dict[str, str | None] = {"market_id": query.market} if query.market else {"venue": query.venue}
     if not query.market and metric.types and query.type != "all":
         chosen["type"] = query.type
-    terms = [f"{name} = {literal(value)}" for name, value in chosen.items() if value is not None]
+    there = every.columns[metric.coverage["family"]][own]
+    for name, value in chosen.items():
+        if value is not None:
+            there = there & (every.columns[name][own] == value)
     if "reads" in metric.coverage:
         ever = counted_rows(query, db.edition, metric, f"{metric.coverage['reads']}_{db.edition.day_step}", "true")
-        terms.append(f"market_id in (select market_id from {ever})")
-    sql = f"""select venue, from_ms, coalesce(to_ms, {NEVER}) as to_ms from expected_markets
-        where {" and ".join([f"list_contains(families, {literal(family)})", *terms])}"""
+        sql = f"select distinct market_id from {ever}"
+        markets = db.once(("ever", sql), lambda: [market for (market,) in db.cursor.execute(sql).fetchall()])
+        there = there & np.isin(every.columns["market_id"][own], markets)
+    return Listed(*(every.columns[name][own][there] for name in ("venue", "from_ms", "to_ms")))
 
-    def read() -> Listed:
-        return Listed(*(np.asarray(column) for column in db.arrays(sql).values()))
 
-    return db.once(("expected", sql), read)
+def _read_expected(db: Reader) -> Expected:
+    """All expected markets: a query of them for each request took longer than half of the requests' series."""
+    families = {
+        metric.coverage["family"] for metric in db.edition.catalog.by_name.values() if "family" in metric.coverage
+    }
+    in_each = ", ".join(f"list_contains(families, {literal(name)}) as {name}" for name in sorted(families))
+    rows = db.cursor.execute(
+        f"select base, market_id, venue, type, from_ms, coalesce(to_ms, {NEVER}) as to_ms, {in_each} "
+        "from expected_markets order by base"
+    ).fetchnumpy()
+    columns = {name: np.asarray(column) for name, column in rows.items()}
+    bases, firsts = np.unique(columns.pop("base"), return_index=True)
+    ends = [*firsts[1:].tolist(), len(columns["venue"])]
+    return Expected(columns, dict(zip(bases.tolist(), map(slice, firsts.tolist(), ends), strict=True)))
 
 
 def _buckets(query: SeriesQuery, db: Reader, t: Array, until: int) -> Array:

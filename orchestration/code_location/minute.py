@@ -30,9 +30,9 @@ from orchestration.warehouse.windows import Waiting
 MINUTES = "minutes"
 # How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
 LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
-# Windows of the past are begun in the first seconds of a minute only, so that they end before the next one's run: it is
-# then asked for, and started. Built by this second, it is served at once; else with the next minute.
-PAST_UNTIL_S, SERVED_UNTIL_S = 20, 35
+# Windows of the past are begun in the first half of a minute only, so that they end before the next one's load lands.
+# Built by this second, it is served at once; else with the next minute.
+PAST_UNTIL_S, SERVED_UNTIL_S = 30, 35
 # Models in an edition's metadata.
 SLOWEST = 12
 # A run that starts so shortly before a minute is that minute's: starting takes as long as building does.

@@ -153,6 +153,12 @@ if(
     )
 {%- endmacro %}
 
+{#- Rows of the responses that the window reads. A staged table of a rare kind has those of the last window with its kind,
+    which need not be this one: with a backfill, those of the past that was built a moment ago. -#}
+{% macro of_window() -%}
+tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w) and not ({{ is_built() }})
+{%- endmacro %}
+
 {#- The minutes that the window builds as a whole, as a query of `tick_ms`: not those of which it reads backfilled rows
     alone, whose recorded rows stay as they are. -#}
 {% macro whole_minutes() -%}

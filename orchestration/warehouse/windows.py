@@ -277,7 +277,7 @@ def endpoints_of(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[str], fetched: bool = False) -> set[str]:
     """The triggers that this window fires besides its endpoints: RECORDED and a step of EVERY that begins in it, unless
     it has backfilled rows alone, and AFTER_HISTORY if it is the last one with these, or the first one after them when
-    none wait.
+    none wait. While a backfill is running, this comes after 4, 8, 16 and so on minutes, as HOURLY does.
 
     fetched: no backfill is running, so that no more rows come than those that have landed
     """
@@ -299,9 +299,10 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
             if before is None or (now - after_ms) // step_ms > (before - after_ms) // step_ms
         }
     brings = any(map(is_history, endpoints))
-    if brings and before is not None and _doublings(con, now) > _doublings(con, before):
+    doubled = before is not None and _doublings(con, now) > _doublings(con, before)
+    if brings and doubled:
         found.add(HOURLY)
-    ended = not (window.more or window.past) and (fetched if brings else history == "landed")
+    ended = not (window.more or window.past) and (fetched if brings else history == "landed" and (fetched or doubled))
     return found | ({AFTER_HISTORY} if ended else set())
 
 

@@ -27,6 +27,7 @@ hours_of_files as (
     from {{ ref('int_file_minutes') }} as minutes
     {#- Without a window of files the table has the rows of an earlier one. #}
     where tick_ms in (select tick_ms from {{ source("pipeline", "window_minutes") }})
+        and (tick_ms, venue) not in (select (b.tick_ms, b.venue) from {{ source("pipeline", "window_built") }} as b)
     group by market_id, minutes.t - minutes.t % 3600000
     having min(minutes.t) - min(minutes.t) % 3600000 + 3600000 <= max(tick_ms)
 ),

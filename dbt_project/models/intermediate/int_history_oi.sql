@@ -13,9 +13,7 @@ latest as (
     select *
     from staged
     where
-        reject is null and {{ is_backfilled() }} and t <= tick_ms
-        -- Each table has the rows of the last window with its kind, which need not be this one.
-        and tick_ms in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+        reject is null and {{ is_backfilled() }} and t <= tick_ms and {{ of_window() }}
     qualify row_number() over (partition by venue, symbol, period_ms, t order by tick_ms desc, requested_ms desc) = 1
 ),
 

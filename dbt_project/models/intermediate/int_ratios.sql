@@ -6,8 +6,7 @@
 {%- set kinds = {
     'long_short_accounts': 'accounts', 'long_short_top_accounts': 'top_acct', 'long_short_top_positions': 'top_pos', 'taker_ratio': 'taker_buy'
 } %}
-{#- Each staged table has the rows of the last window with its kind, which need not be this one. -#}
-{%- set of_window = "reject is null and tick_ms in (select w.tick_ms from " ~ source('pipeline', 'window_minutes') ~ " as w)" %}
+{%- set of_window = "reject is null and " ~ of_window() %}
 {%- set preferred = "source = 'recorded' desc, tick_ms desc, requested_ms desc" %}
 with latest as (
     select

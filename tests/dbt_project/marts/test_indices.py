@@ -292,7 +292,7 @@ def test_triggers() -> None:
             assert after(66, 67, past, before="landed") == set()
             assert after(66, 67, past, before="landed", fetched=True) == {"after_history"}
         assert after(66, 67, "perp_bars", fetched=True) == set()
-        assert after(66, 67, "perp_bars", before="landed") == {"after_history"}
+        assert after(66, 67, "perp_bars", before="landed", fetched=True) == {"after_history"}
         # While history comes, what is built hourly is built after 4, 8, 16 minutes too.
         rounds = [(2, 3, False), (3, 4, True), (5, 7, False), (7, 8, True), (9, 33, True), (66, 67, False)]
         for built, at, fires in rounds:
@@ -302,6 +302,8 @@ def test_triggers() -> None:
             found = triggers_of(con, window(T0 + at * MINUTE), {"history_perp_bars"})
             assert ("every_1h" in found) == fires, at
             assert "every_1h" not in triggers_of(con, window(T0 + at * MINUTE), {"perp_bars"})
+            con.execute("insert into pipeline.settings values ('history', 'landed')")
+            assert ("after_history" in triggers_of(con, window(T0 + at * MINUTE), {"perp_bars"})) == fires, at
         # Beside a recorder a window has backfilled rows alone, and its rounds follow from the one before it.
         alone = replace(window(T0 + 8 * MINUTE), backfilled_only=True)
         con.execute("delete from pipeline.builds; delete from pipeline.settings")

@@ -6,9 +6,9 @@ NOBODY_MS = 300_000
 """After so long without an edition nobody publishes, and no load waits for one."""
 LEAST = 4
 """No load is smaller than this part of the largest: the past arrives on a slow machine too."""
-UNSERVED = 2
-"""So many loads may have landed without being served: what is built after a minute's edition is served with the next,
-and a load each minute would not keep up with that if it waited for the one before."""
+UNSERVED = 3
+"""So many loads may have landed without being served: a busy machine builds the past every other minute, after the
+minute's edition, and serves it with the next one."""
 
 
 class Served(NamedTuple):

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +335,7 @@ def test_a_rate_limit_window_longer_than_the_response_timeout_fails_no_request(t
     assert (state.state, state.failed) == ("done", [])
 
 
-def test_a_load_waits_until_one_of_the_two_before_it_is_served(tmp_path: Path) -> None:
+def test_a_load_waits_until_one_of_the_three_before_it_is_served(tmp_path: Path) -> None:
     """The edition is asked for before each load; here the third that is asked for after a load has it."""
     landing, asked = str(tmp_path / "landing"), list[int]()
 
@@ -353,7 +352,8 @@ def test_a_load_waits_until_one_of_the_two_before_it_is_served(tmp_path: Path) -
         assert asyncio.run(work).state == "done"
     waited = [loads for loads in dict.fromkeys(asked) if loads]
     assert len(waited) >= 2
-    assert all(max(asked.count(loads) for loads in pair) >= 3 for pair in pairwise(waited[:-1]))
+    assert all(max(map(asked.count, some)) >= 3 for some in zip(waited, waited[1:-1], waited[2:-1], strict=False))
+    assert asked.count(3) >= 3
 
 
 def test_a_load_holds_one_minute_and_no_more_than_its_bytes(tmp_path: Path) -> None:

@@ -15,31 +15,34 @@ def served(loads: Loads, landed_ms: int, took_ms: int) -> int:
     return loads.size
 
 
-def test_a_load_waits_for_an_edition_with_one_of_the_two_before_it() -> None:
+def test_a_load_waits_for_an_edition_with_one_of_the_three_before_it() -> None:
     """In an edition is what landed before its newest build of backfilled rows began."""
     loads = Loads(1_000, LATE_MS)
     before = Served(40_000, 39_000, 50_000)
     assert not loads.must_wait(before, 60_000), "there is no load before the first"
     loads.note_landed(62_000)
-    assert not loads.must_wait(before, 120_000), "it is built after this minute's edition, and served with the next"
-    loads.note_landed(122_000)
-    assert loads.must_wait(before, 180_000)
-    assert loads.must_wait(Served(61_999, 121_000, 170_000), 180_000), "this build began a moment before the first"
-    assert not loads.must_wait(Served(62_000, 181_000, 190_000), 240_000)
-    loads.note_landed(242_000)
-    assert loads.must_wait(Served(62_000, 241_000, 250_000), 300_000), "an edition of minutes alone"
-    assert not loads.must_wait(Served(250_000, 301_000, 310_000), 360_000), "both are in it"
+    for landed_ms in (122_000, 182_000):
+        assert not loads.must_wait(before, landed_ms), (
+            "they are built after a minute's edition, and served with a later"
+        )
+        loads.note_landed(landed_ms)
+    assert loads.must_wait(before, 240_000)
+    assert loads.must_wait(Served(61_999, 181_000, 230_000), 240_000), "this build began a moment before the first"
+    assert not loads.must_wait(Served(62_000, 241_000, 250_000), 300_000)
+    loads.note_landed(302_000)
+    assert loads.must_wait(Served(62_000, 301_000, 310_000), 360_000), "an edition of minutes alone"
+    assert not loads.must_wait(Served(310_000, 361_000, 370_000), 420_000), "all are in it"
 
 
 def test_nothing_waits_where_nobody_publishes() -> None:
     loads = Loads(1_000, LATE_MS)
-    for landed_ms in (62_000, 63_000):
+    for landed_ms in (61_000, 62_000, 63_000):
         loads.note_landed(landed_ms)
     last = Served(40_000, 39_000, 50_000)
     assert loads.must_wait(last, 50_000 + NOBODY_MS)
     assert not loads.must_wait(last, 50_001 + NOBODY_MS)
     assert loads.size == 1_000
-    for landed_ms in (64_000, 65_000):
+    for landed_ms in (64_000, 65_000, 66_000):
         loads.note_landed(landed_ms)
     assert not loads.must_wait(None, 120_000)
 
@@ -54,8 +57,8 @@ def test_late_editions_halve_the_loads_and_others_let_them_grow() -> None:
 def test_loads_that_another_one_had_to_wait_for_were_too_large() -> None:
     """The edition that is seen then may be that of the next minute, and in time."""
     loads = Loads(1_000, LATE_MS)
-    loads.note_landed(60_000)
-    loads.note_landed(120_000)
+    for landed_ms in (60_000, 90_000, 120_000):
+        loads.note_landed(landed_ms)
     assert loads.must_wait(Served(50_000, 49_000, 59_000), 180_000)
     assert not loads.must_wait(Served(125_000, 182_000, 195_000), 240_000)
     assert loads.size == 500

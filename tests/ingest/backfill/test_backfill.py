@@ -344,16 +344,15 @@ def test_a_load_waits_until_one_of_the_three_before_it_is_served(tmp_path: Path)
         return Served(now_ms() if asked.count(asked[-1]) >= 3 else 0, now_ms(), now_ms())
 
     with loopback(loopback_past.answer) as server:
-        pace = Pace(minute_ms=200, land_ms=20, built_ms=100, load_bytes=4_000)
+        pace = Pace(minute_ms=200, land_ms=20, built_ms=100, load_bytes=1_000)
         work = backfill(
             tmp_path / "home", landing, server.url, loopback_past.WANTED,
             venues=[loopback_past.VENUE], pace=pace, served=served,
         )  # fmt: skip
         assert asyncio.run(work).state == "done"
     waited = [loads for loads in dict.fromkeys(asked) if loads]
-    assert len(waited) >= 2
+    assert len(waited) >= 5
     assert all(max(map(asked.count, some)) >= 3 for some in zip(waited, waited[1:-1], waited[2:-1], strict=False))
-    assert asked.count(3) >= 3
 
 
 def test_a_load_holds_one_minute_and_no_more_than_its_bytes(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The order of rows in a replica: by coin, as readers request them, although rows arrive ordered by time.
 
 Clustering rewrites a finished period of a tier ordered by coin: shortly after the period's end, and once more when late
-bars have arrived. Compaction later rewrites several clustered periods as one longer period (the hours of a day of
-minutes), and once a month each coin's whole history of premiums: some coins at a time, so that no publish takes long.
+bars have arrived and no more of them come. Compaction later rewrites several clustered periods as one longer period
+(the hours of a day of minutes), and once a month each coin's whole history of premiums: some coins at a time, so that
+no publish takes long.
 The tables `clustered` and `compacted` record the progress. Everything here runs inside the publish's one transaction.
 The minute's own publish leaves it out: the replica that nobody reads is put in order after it.
 """
@@ -21,6 +22,9 @@ from orchestration.warehouse.writer import literals
 # A period is clustered shortly after its end, and once more when late bars (requested once an hour) have arrived; after
 # that it may be compacted.
 CLUSTER_AFTER_MS, RECLUSTER_AFTER_MS, COMPACT_AFTER_MS = 5 * MINUTE_MS, 2 * HOUR_MS, 3 * HOUR_MS
+# A period that ended longer ago is clustered once nothing was written to it for so long: a recorder's catch-up and a
+# backfill write to the same hours and days each minute, and each time all of their rows would be rewritten.
+QUIET_MS = 15 * MINUTE_MS
 # After this long a publish starts no further clustering or compaction; the next publish continues.
 CLUSTER_BUDGET_S, COMPACT_BUDGET_S = 2.0, 0.2
 # The number of rows to compact at a time: finding them takes a tenth of a second, writing them two.
@@ -28,7 +32,8 @@ COMPACT_ROWS = 200_000
 # Up to this number of late rows stay in insertion order; with more the period is compacted again.
 LATE_ROWS = 10_000
 STATE = """
-create table if not exists clustered (table_name varchar, period_ms bigint, is_clustered boolean, is_late boolean);
+create table if not exists clustered (
+    table_name varchar, period_ms bigint, is_clustered boolean, is_late boolean, touched_ms bigint default 0);
 create table if not exists compacted (table_name varchar, period_ms bigint, through varchar, is_done boolean);
 """
 
@@ -50,7 +55,7 @@ def note_filled(con: duckdb.DuckDBPyConnection, table: Table, times: Sequence[in
     tier = table.tier
     for start, end in sorted({tier.period_of(t) for t in times}):
         clustered, late = end + CLUSTER_AFTER_MS <= as_of_ms, end + RECLUSTER_AFTER_MS > as_of_ms
-        con.execute(f"insert into clustered values ('{table.name}', {start}, {clustered}, {clustered and late})")
+        con.execute(f"insert into clustered values ('{table.name}', {start}, {clustered}, {clustered and late}, 0)")
     for start, end in sorted({tier.compacted_of(t) for t in times}) if tier.compacted else []:
         if end + COMPACT_AFTER_MS <= as_of_ms:
             con.execute(f"insert into compacted values ('{table.name}', {start}, '', true)")
@@ -60,10 +65,10 @@ def note_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int
     """Record that the history tables were filled in sorted order."""
     for table, history in served.histories.items():
         if history.read_by:
-            con.execute(f"insert into clustered values ('{table}', {_month(as_of_ms)}, true, false)")
+            con.execute(f"insert into clustered values ('{table}', {_month(as_of_ms)}, true, false, 0)")
 
 
-def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table) -> None:
+def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table, as_of_ms: int) -> None:
     """Record that rows were written to the buckets of the temporary tables `whole` and `late`: their clustered periods
     must be clustered again. A compacted period stays compacted until it has more than LATE_ROWS such rows."""
     table, tier = touched_table.name, touched_table.tier
@@ -84,11 +89,11 @@ def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table) -> None:
             con.execute(f"delete from compacted where table_name = '{table}' and period_ms = {period}")
     for period in sorted({tier.period_of(t)[0] for t in whole | late.keys() if tier.compacted_of(t)[0] not in began}):
         known = con.execute(
-            f"update clustered set is_late = is_clustered where table_name = '{table}' and period_ms = {period} "
-            "returning 1"
+            f"update clustered set is_late = is_clustered, touched_ms = {as_of_ms} "
+            f"where table_name = '{table}' and period_ms = {period} returning 1"
         ).fetchone()
         if known is None:
-            con.execute(f"insert into clustered values ('{table}', {period}, false, false)")
+            con.execute(f"insert into clustered values ('{table}', {period}, false, false, {as_of_ms})")
 
 
 def note_dropped(con: duckdb.DuckDBPyConnection, table: str, before_ms: int) -> None:
@@ -128,15 +133,16 @@ def cluster_finished(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: i
 def _finished(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> list[tuple[int, int, bool]]:
     """Start and end of the table's finished periods that are not in order, and whether they were before."""
     waiting = con.execute(
-        f"select period_ms, is_clustered from clustered where table_name = '{table.name}' "
+        f"select period_ms, is_clustered, touched_ms from clustered where table_name = '{table.name}' "
         "and (not is_clustered or is_late) order by 1"
     ).fetchall()
-    periods = [(start, table.tier.period_of(start)[1], is_clustered) for start, is_clustered in waiting]
-    return [
-        (start, end, is_clustered)
-        for start, end, is_clustered in periods
-        if end + (RECLUSTER_AFTER_MS if is_clustered else CLUSTER_AFTER_MS) <= as_of_ms
-    ]
+    finished = []
+    for start, is_clustered, touched_ms in waiting:
+        end = table.tier.period_of(start)[1]
+        is_old = end + RECLUSTER_AFTER_MS <= as_of_ms
+        if touched_ms + QUIET_MS <= as_of_ms if is_old else not is_clustered and end + CLUSTER_AFTER_MS <= as_of_ms:
+            finished.append((start, end, is_clustered))
+    return finished
 
 
 def compact_some(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int) -> int:
@@ -223,7 +229,7 @@ def _compact_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms:
         if not history.read_by or _is_of_month(con, table, as_of_ms):
             continue
         if not con.execute(f"select 1 {known}").fetchone():
-            con.execute(f"insert into clustered values ('{table}', {month}, false, false)")
+            con.execute(f"insert into clustered values ('{table}', {month}, false, false, 0)")
             con.execute(
                 f"create or replace table {table}_uncompacted as "
                 f"select distinct {history.read_by} from {table} order by all"

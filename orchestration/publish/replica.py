@@ -103,7 +103,7 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
         _replace(con, table, "late", f"t, {table.key}")
         if table.late:
             _replace_ranges(con, table, kept_from)
-        note_touched(con, table)
+        note_touched(con, table, as_of_ms)
 
 
 def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:

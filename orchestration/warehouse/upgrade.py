@@ -429,4 +429,4 @@ def _forget_answers(
         node = nodes[name]
         by_key = node["config"]["incremental_strategy"] == "replace_keys" and node["config"].get("replace_on")
         if by_key and "tick_ms" in node["columns"] and "served" not in node["config"]["meta"]:
-            con.execute(f'delete from main."{name}" where tick_ms in (from pipeline.window_minutes)')
+            con.execute(f'delete from main."{name}" where tick_ms in (select tick_ms from pipeline.window_minutes)')

@@ -15,8 +15,9 @@ history_oi as (
 ),
 facts as (
   select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join whole_minutes using (tick_ms)
+  where source is distinct from 'backfilled'
   union
-  select '1m', minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms)
+  select '1m', minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   where source = 'backfilled'
   union
   select '1m', {{ bucket("ts", "1m") }}, market_id, base from {{ ref("int_liquidations") }} semi join whole_minutes using (tick_ms)

@@ -4,7 +4,7 @@ import pytest
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.restate import minutes_to_restate, restated_window
-from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, next_window
+from orchestration.warehouse.windows import AFTER_HISTORY, EVERY, RECORDED, next_window
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.landed import MINUTES, quiet
 from tests.support.pipeline.pipeline_home import MINUTE, land_minutes, settings_for
@@ -34,7 +34,7 @@ def test_a_restatement_is_a_build_that_finishes_no_load(settings: Settings) -> N
         assert window.minutes == (MINUTES[1],)
         with connection(settings.warehouse, read_only=True) as con:
             query = "select value from pipeline.settings where name = 'triggers'"
-            assert con.execute(query).fetchone() == (" ".join(sorted({*EVERY, AFTER_HISTORY})),)
+            assert con.execute(query).fetchone() == (" ".join(sorted({RECORDED, *EVERY, AFTER_HISTORY})),)
             assert con.execute("select tick_ms from pipeline.window_minutes").fetchall() == [(MINUTES[1],)]
     with connection(settings.warehouse) as con:
         builds = con.execute("select built_minutes, touched_minutes from pipeline.builds").fetchall()

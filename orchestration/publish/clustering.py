@@ -139,8 +139,11 @@ def _finished(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> li
     finished = []
     for start, is_clustered, touched_ms in waiting:
         end = table.tier.period_of(start)[1]
-        is_old = end + RECLUSTER_AFTER_MS <= as_of_ms
-        if touched_ms + QUIET_MS <= as_of_ms if is_old else not is_clustered and end + CLUSTER_AFTER_MS <= as_of_ms:
+        if end + RECLUSTER_AFTER_MS <= as_of_ms:
+            is_ready = touched_ms + QUIET_MS <= as_of_ms
+        else:
+            is_ready = not is_clustered and end + CLUSTER_AFTER_MS <= as_of_ms
+        if is_ready:
             finished.append((start, end, is_clustered))
     return finished
 

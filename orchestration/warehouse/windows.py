@@ -285,7 +285,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         # Steps that a clock which was ahead left in the future do not count: otherwise nothing would fire until then.
         "select (select max(newest) from (select list_max(built_minutes) as newest from pipeline.builds) "
         f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
-        "(select value::bigint from pipeline.settings where name = 'past_ms'), "
+        f"(select value::bigint from pipeline.settings where name = 'past_ms' and value::bigint <= {now_ms()}), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]
     now = window.minutes[-1]

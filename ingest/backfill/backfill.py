@@ -34,7 +34,7 @@ from ingest.backfill.files import (
     version_of,
     without_covered,
 )
-from ingest.backfill.loads import Loads, Served
+from ingest.backfill.loads import NOBODY_MS, Loads, Served
 from ingest.backfill.progress import BackfillState, Estimate
 from ingest.backfill.signing import Sign, signer
 from ingest.backfill.wanted import Wanted
@@ -64,6 +64,8 @@ UNPACKED = 4
 MOST_EMPTY = 10
 """Pieces without a row, one after the other, after which a market counts as not listed yet: some exchanges have no row
 for a minute without a trade."""
+LOOK_S = 0.25
+"""Seconds between two looks whether the minute is served."""
 GRACE_S = 1.0
 """Seconds after the end of the allowed time in which open requests may still be answered."""
 Span = tuple[int, int]
@@ -74,9 +76,10 @@ Job = tuple[History, str, Span]
 class Pace:
     """When rows are landed, how many at once, and when failed requests are retried.
 
-    land_ms     ms after the start of a minute: the minute is built first, and this load in the time that it leaves
-    built_ms    ms after the start of a minute; from then on rows are landed as those of the next minute, because this
-                minute's build has begun
+    land_ms     ms after the start of a minute: from then on no file is begun until the minute is served, and then this
+                load is landed, which is built in the time that the minute leaves
+    built_ms    ms after the start of a minute; from then on nothing waits for the minute any more, and rows are landed
+                as those of the next minute, because this minute's build has begun
     load_bytes  the most bytes of bodies in one load, and so in one minute: a build takes whole minutes
     late_ms     ms from an edition's newest data to its publication; after longer ones loads are smaller (`Loads`)
     answer_s    seconds that one request may wait for the end of a ban and for its response, in addition to one window
@@ -128,6 +131,9 @@ class Backfill:
         self._unlanded = 0
         self._room = asyncio.Event()
         self._room.set()
+        # Reading files takes more of a core than anything else here; the minute's build goes first.
+        self._turn = asyncio.Event()
+        self._turn.set()
 
     @cached_property
     def outbox(self) -> Outbox:
@@ -402,6 +408,7 @@ class Backfill:
 
     async def _fetch_file(self, client: Client, archive: Archive, key: str, file: File) -> None:
         """Put the text of one file into the journal: from the folder, or from the exchange."""
+        await self._turn.wait()
         venue, name = client.venue.name, file.path.rpartition("/")[2]
         try:
             if self._local:
@@ -519,8 +526,21 @@ class Backfill:
         while True:
             late_ms = (now_ms() - self.pace.land_ms) % self.pace.minute_ms
             await asyncio.sleep((self.pace.minute_ms - late_ms) / 1000)
-            if not self._loads.must_wait(self._served(), now_ms()):
+            self._turn.clear()
+            newest = await self._minute_served(self._minute())
+            self._turn.set()
+            if not self._loads.must_wait(newest, now_ms()):
                 await self._land()
+
+    async def _minute_served(self, minute_ms: int) -> Served | None:
+        """The newest edition, once it has data of this minute; after `built_ms`, or if nobody publishes, any."""
+        newest = self._served()
+        while newest and newest.as_of_ms < minute_ms and now_ms() - newest.published_ms <= NOBODY_MS:
+            if now_ms() >= minute_ms + self.pace.built_ms:
+                break
+            await asyncio.sleep(LOOK_S)
+            newest = self._served()
+        return newest
 
     async def _land(self) -> None:
         if self.wanted.dry_run:

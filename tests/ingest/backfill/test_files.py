@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import hashlib
 import io
+import itertools
 import json
+import threading
 import zipfile
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -15,6 +17,7 @@ import lz4.frame
 import numpy as np
 import pytest
 
+from ingest.backfill import backfill as module
 from ingest.backfill import files
 from ingest.backfill.backfill import Pace, backfill
 from ingest.backfill.files import (
@@ -27,6 +30,7 @@ from ingest.backfill.files import (
     version_of,
     without_covered,
 )
+from ingest.backfill.loads import Served
 from ingest.backfill.progress import BackfillState
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.archive import Archive
@@ -514,6 +518,36 @@ def test_a_folder_of_binance_has_the_files_of_a_market_and_their_checksums(archi
     state = archived.fetch(2, folder=tmp_path, symbols=["BTCUSDT", "ETHUSDT"])
     assert archived.files() == [right]
     assert "the checksum is" in str(state.venues["binance"].last_error)
+
+
+def test_no_file_is_begun_while_a_minute_waits_to_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each minute is served at the third look for it. A file that is being read ends in a minute that waits."""
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    monkeypatch.setattr(module, "FILES_AT_ONCE", 1)
+    today = datetime.now(UTC).date()
+    for age in range(1, 7):
+        (tmp_path / f"BTCUSDT-metrics-{today - timedelta(days=age)}.zip").write_bytes(zipped(b"a\n"))
+    looks, began_in, waits, read = itertools.count(1), list[bool](), threading.Event(), files.Folder.read
+
+    def served() -> Served:
+        is_served = next(looks) % 3 == 0
+        (waits.clear if is_served else waits.set)()
+        return Served(now_ms(), now_ms() if is_served else 0, now_ms())
+
+    def slow(self: files.Folder, file: File, archive: Archive) -> tuple[str | None, str]:
+        began_in.append(waits.is_set())
+        assert waits.wait(60)
+        return read(self, file, archive)
+
+    monkeypatch.setattr(files.Folder, "read", slow)
+    venue = replace(BINANCE, history=(), archives=(replace(ARCHIVE, checksum=None),))
+    wanted = Wanted(["binance"], [ARCHIVE.name], now_ms() - 7 * DAY, symbols=["BTCUSDT"], folder=tmp_path)
+    work = backfill(
+        tmp_path / "home", str(tmp_path / "landing"), "http://127.0.0.1:9", wanted,
+        venues=[venue], pace=Pace(minute_ms=300, land_ms=0, built_ms=DAY, answer_s=0.1, again_s=()), served=served,
+    )  # fmt: skip
+    asyncio.run(work)
+    assert began_in == [False] * 6
 
 
 def test_a_replaced_file_is_fetched_again_where_there_is_no_list(

@@ -125,6 +125,8 @@ endef
 	@echo "Installing the locked requirements into .venv: $$(grep -c == requirements.lock) packages, once"
 	$(call INSTALL,requirements.lock)
 	@$(PIP) --quiet --no-deps --no-build-isolation -e .
+	@echo "Preparing the first start, once"
+	@$(BIN)/tidemark prepare > /dev/null
 	@touch $@ && echo "Installed"
 
 .venv/installed-dev: .venv/installed requirements-dev.lock

@@ -16,6 +16,7 @@ from orchestration.config.logs import FORMATS
 from orchestration.config.places import SettingsError, text_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+WAREHOUSE = "warehouse.duckdb"
 UNIVERSES = ("small", "full")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
 MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
@@ -300,7 +301,7 @@ class Settings:
         redis_url = places.redis(env, "TIDEMARK_REDIS_URL")
         ports = _ports(env, "TIDEMARK_API_PORT", "TIDEMARK_DAGSTER_PORT", "TIDEMARK_SANDBOX_PORT")
         landing = places.location(env, "TIDEMARK_LANDING", home / "landing")
-        warehouse = places.warehouse(env, "TIDEMARK_WAREHOUSE", home / "warehouse.duckdb")
+        warehouse = places.warehouse(env, "TIDEMARK_WAREHOUSE", home / WAREHOUSE)
         return cls(
             home=home,
             landing=landing,

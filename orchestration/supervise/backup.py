@@ -21,7 +21,7 @@ from typing import Any
 
 from ingest.landing.dlt_files import LOADS
 from orchestration.config.places import is_file
-from orchestration.config.settings import Settings
+from orchestration.config.settings import WAREHOUSE, Settings
 from orchestration.warehouse import lake
 from orchestration.warehouse.access import open_warehouse
 from orchestration.warehouse.staged import FOLDER as STAGED
@@ -77,7 +77,7 @@ def backup(settings: Settings, target: Path, keep: int = KEPT, report: Report = 
         elif Path(settings.warehouse).exists():
             with open_warehouse(settings) as con:
                 con.execute("checkpoint")
-            made.file(Path(settings.warehouse), "warehouse.duckdb")
+            made.file(Path(settings.warehouse), WAREHOUSE)
         made.tree(settings.minutes, "minutes")
         # The number of the edition, which goes on after a restore.
         made.file(settings.serving / "current.json", "serving/current.json")
@@ -212,7 +212,7 @@ def _place(settings: Settings, name: str) -> Path | None:
     part, _, rest = name.partition("/")
     if part == "landing":
         return None if "://" in settings.landing else Path(settings.landing) / rest
-    if part == "warehouse.duckdb":
+    if part == WAREHOUSE:
         return None if not is_file(settings.warehouse) else Path(settings.warehouse)
     if part == "minutes":
         return settings.minutes / rest

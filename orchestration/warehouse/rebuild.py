@@ -19,7 +19,7 @@ from ingest.landing.landing import committed_loads
 from orchestration.config import locks
 from orchestration.config.clock import DAY_MS, as_utc, now_ms
 from orchestration.config.places import is_file
-from orchestration.config.settings import Settings
+from orchestration.config.settings import WAREHOUSE, Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.dbt_runner.process import fingerprint
 from orchestration.warehouse.quarantine import BODY
@@ -60,7 +60,7 @@ class Progress:
 def beside(settings: Settings) -> Settings:
     """The settings of the rebuild: a home in the home, with a warehouse of its own and the same landing."""
     home = settings.home / FOLDER
-    return replace(settings, home=home, warehouse=str(home / "warehouse.duckdb"))
+    return replace(settings, home=home, warehouse=str(home / WAREHOUSE))
 
 
 def rebuild(settings: Settings, *, max_minutes: int = MAX_MINUTES, report: Report = print) -> Iterator[Progress]:

@@ -19,6 +19,7 @@ from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.backfill_state import is_fetching, is_running
 from orchestration.warehouse.compiled import note_compiled
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
+from orchestration.warehouse.installed import begin_installed
 from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
 from orchestration.warehouse.staged import note_kept
@@ -89,6 +90,7 @@ def build(
         prepare_manifest(settings, report)
         if rebuild:
             forget(settings, report)
+        begin_installed(settings)
         bounds = {"max_minutes": max_minutes, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
         for opened in windows_to_build(settings, report=report, **bounds):  # type: ignore[arg-type]
             about_minute(opened.window.minutes[-1])

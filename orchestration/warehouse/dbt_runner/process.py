@@ -8,6 +8,7 @@ dbt process that is already started (see `server`).
 import hashlib
 import json
 import os
+import pprint
 import shutil
 import subprocess
 import sys
@@ -17,13 +18,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from orchestration.config import locks
-from orchestration.config.settings import REPOSITORY, Settings
+from orchestration.config.places import is_file
+from orchestration.config.settings import REPOSITORY, WAREHOUSE, Settings
 from orchestration.warehouse.dbt_runner import client as dbt_client
 from orchestration.warehouse.writer import PipelineError, Report
 
 PROJECT = REPOSITORY / "dbt_project"
 # The parsed project, which dbt runs, Dagster, publish and the API read, and the list of files that it was parsed from.
 PARSED = ("manifest.json", "partial_parse.msgpack", "read_from")
+# What the installation has made of the project (see orchestration/warehouse/installed.py).
+INSTALLED = PROJECT / "target" / "installed"
 
 
 class DbtError(PipelineError):
@@ -141,10 +145,13 @@ def prepare_manifest(settings: Settings, report: Report = print) -> Path:
     with locks.held(settings.dbt_target.parent / "parse.lock"):
         if is_current(manifest):
             return manifest
-        report("reading the dbt project")
         with TemporaryDirectory(dir=settings.dbt_target.parent) as folder:
-            (Path(folder) / PARSED[-1]).write_text(files_now())
-            run_dbt(settings, ["parse"], target=Path(folder))
+            if installed_for(settings):
+                copy_parsed(INSTALLED, Path(folder), str(INSTALLED / WAREHOUSE), settings.warehouse)
+            else:
+                report("reading the dbt project")
+                (Path(folder) / PARSED[-1]).write_text(files_now())
+                run_dbt(settings, ["parse"], target=Path(folder))
             for name in reversed(PARSED):
                 (Path(folder) / name).replace(settings.dbt_target / name)
     return manifest
@@ -156,6 +163,33 @@ def is_current(manifest: Path) -> bool:
         return manifest.exists() and manifest.with_name(PARSED[-1]).read_text() == files_now()
     except FileNotFoundError:
         return False
+
+
+def installed_for(settings: Settings) -> bool:
+    """Whether the installation has made something of exactly these files that fits this home's warehouse. The parsed
+    project names the warehouse's tables, and so the database, which has the name of its file."""
+    named = is_file(settings.warehouse) and Path(settings.warehouse).name == WAREHOUSE
+    return named and is_current(INSTALLED / PARSED[0])
+
+
+def copy_parsed(source: Path, target: Path, of: str, warehouse: str) -> None:
+    """Copy the parsed project `of` one warehouse for another one, by their paths. dbt stores a hash of where the
+    warehouse is, and parses the project again if that differs."""
+    old, new = (place_hash(place).encode() for place in (of, warehouse))
+    for name in PARSED:
+        (target / name).write_bytes((source / name).read_bytes().replace(old, new))
+
+
+def place_hash(warehouse: str) -> str:
+    """dbt's hash of where a warehouse is, as ManifestLoader.build_manifest_state_check makes it of a profile."""
+    import yaml
+    from dbt.adapters.duckdb.credentials import DuckDBCredentials
+    from dbt.artifacts.resources.base import FileHash
+
+    profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())["tidemark"]["outputs"]["warehouse"]
+    del profile["type"]
+    place = DuckDBCredentials.from_dict(DuckDBCredentials.__pre_deserialize__({**profile, "path": warehouse}))
+    return FileHash.from_contents(pprint.pformat(sorted(place.connection_info()))).checksum
 
 
 def files_now() -> str:

@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import pprint
 import subprocess
 import sys
 import time
@@ -15,10 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
 from dbt.adapters.duckdb.connections import DuckDBConnectionManager
-from dbt.adapters.duckdb.credentials import DuckDBCredentials
-from dbt.artifacts.resources.base import FileHash
 from dbt.artifacts.resources.types import NodeType
 from dbt.cli.main import dbtRunner
 from dbt.contracts.graph.manifest import Manifest
@@ -26,7 +22,7 @@ from dbt.contracts.graph.manifest import Manifest
 from orchestration.config.settings import Settings
 from orchestration.warehouse.dbt_runner.client import SOCKET
 from orchestration.warehouse.dbt_runner.lean import make_dbt_lean
-from orchestration.warehouse.dbt_runner.process import PARSED, files_now
+from orchestration.warehouse.dbt_runner.process import PARSED, files_now, place_hash
 from orchestration.warehouse.served import Served, read_served
 from tests.support.pipeline.shared import end_with_run, shared
 
@@ -132,14 +128,6 @@ def give_parsed(settings: Settings) -> None:
     old, new = (place_hash(place).encode() for place in (NOWHERE, settings.warehouse))
     for name, content in _parsed()[1].items():
         (settings.dbt_target / name).write_bytes(content.replace(old, new))
-
-
-def place_hash(warehouse: str) -> str:
-    """As ManifestLoader.build_manifest_state_check makes it of a profile."""
-    profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())["tidemark"]["outputs"]["warehouse"]
-    del profile["type"]
-    place = DuckDBCredentials.from_dict(DuckDBCredentials.__pre_deserialize__({**profile, "path": warehouse}))
-    return FileHash.from_contents(pprint.pformat(sorted(place.connection_info()))).checksum
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from dbt.clients.jinja import MacroGenerator
 from dbt_common.clients.jinja import template_cache
 
 from orchestration.config.settings import Settings
-from orchestration.warehouse.dbt_runner.process import DbtError, run_dbt, start_dbt
+from orchestration.warehouse.dbt_runner.process import DbtError, place_hash, run_dbt, start_dbt
 from orchestration.warehouse.writer import writer_lock
-from tests.support.pipeline.dbt_project import give_parsed, place_hash
+from tests.support.pipeline.dbt_project import give_parsed
 from tests.support.pipeline.dbt_server import holders, runs, wait_until, zombies
 
 
@@ -90,7 +90,7 @@ def test_a_closed_connection_manager_releases_the_warehouse(tmp_path: Path) -> N
 
 
 def test_a_parsed_project_names_the_warehouse_by_this_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests replace it in a copy; if dbt made it otherwise, it would read the project again in every test."""
+    """It is replaced in a copy; if dbt made it otherwise, it would read the project again there."""
     monkeypatch.setenv("TIDEMARK_HOME", str(tmp_path))
     settings = Settings.from_env()
     give_parsed(settings)

@@ -48,9 +48,9 @@ published_oi as (
   -- A bucket has the last open interest in it, which is that of its end, as that of a recorded one is.
   select {{ bucket("(t - 1)", step) }} as bucket_t, market_id, max_by(oi_base, t) as oi_base, max_by(oi_usd, t) as oi_usd
   from {{ oi_history }}
-  where {{ history_periods(step) }}
-    and t between (select min(t) + 1 from open_buckets) and (select max(t) + {{ step_ms(step) }} from open_buckets)
-    and market_id in (select market_id from open_buckets)
+  -- Where no bucket is open, as in most minutes, this reads nothing of the table.
+  join (select market_id, min(t) as first_t, max(t) as last_t from open_buckets group by market_id) as wanted using (market_id)
+  where {{ history_periods(step) }} and t > first_t and t <= last_t + {{ step_ms(step) }}
   group by bucket_t, market_id
 ),
 {% if step == "1h" %}

@@ -48,7 +48,9 @@ published as (
   from {{ facts }} as f
   semi join touched using (t, market_id)
   left join {{ instruments }} as i using (market_id)
-  left join {{ markets }} as m using (t, market_id)
+  left join (
+    select * from {{ markets }} where t between (select min(t) from touched) and (select max(t) from touched)
+  ) as m using (t, market_id)
   where period_ms = {{ step_ms(step) }}
   group by t, market_id
 ){% if not finer %}

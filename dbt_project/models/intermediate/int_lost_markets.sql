@@ -10,7 +10,7 @@
     replace_buckets='select lost_ms from ' ~ this ~ ' where coalesce(back_ms >= ' ~ first ~ ', true) or lost_ms between ' ~ first ~ ' and ' ~ last
 ) }}
 {%- set columns = {'price': 'price', 'oi': 'oi_base', 'funding': 'funding_rate'} %}
-with states as (
+with states as not materialized (
     select minute_ms, market_id, venue, type{% for column in columns.values() %}, {{ column }}{% endfor %}
     from {{ ref('int_market_minutes') }}
     {% if is_update() %}where minute_ms between {{ first - reach_ms }} and {{ last }}{% endif %}
@@ -41,7 +41,7 @@ losses as materialized (
     {% endfor %}
 ),
 
-reported as (
+reported as not materialized (
     {% for family, column in columns.items() %}
     select minute_ms, market_id, venue, type, '{{ family }}' as family from states where {{ column }} is not null
     {{ "union all" if not loop.last }}
@@ -67,6 +67,8 @@ returned as (
     select k.market_id, k.family, k.lost_ms, min(r.minute_ms) as back_ms
     from known as k
     join reported as r on k.market_id = r.market_id and k.family = r.family and k.lost_ms < r.minute_ms
+    -- Earlier builds have looked at the minutes before.
+    {% if is_update() %}where r.minute_ms >= {{ first }}{% endif %}
     group by k.market_id, k.family, k.lost_ms
 )
 

@@ -15,9 +15,11 @@
       {%- for venue, kind in var("snapshot_ratios") %}('{{ venue }}', '{{ kind }}'){{ ", " if not loop.last }}{% endfor -%}
     )
 {%- endset %}
+-- Not by `qualify`, for which DuckDB would look the chosen rows up in the whole table.
 with newest as (
-  {{ ratios }} and t between {{ now_ms - oldest_ms }} and {{ now_ms }}
-  qualify row_number() over (partition by market_id, kind order by t desc) = 1
+  select unnest(max_by(facts, t))
+  from ({{ ratios }} and t between {{ now_ms - oldest_ms }} and {{ now_ms }}) as facts
+  group by market_id, kind
 ),
 {% for name, age_ms in ages.items() %}
 ago_{{ name }} as (

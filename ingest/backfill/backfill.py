@@ -352,6 +352,7 @@ class Backfill:
 
         async def take() -> None:
             for *_, key, file in queue:
+                await self._turn.wait()
                 if self._is_late():
                     return
                 await self._fetch_file(client, archive, key, file)
@@ -408,7 +409,6 @@ class Backfill:
 
     async def _fetch_file(self, client: Client, archive: Archive, key: str, file: File) -> None:
         """Put the text of one file into the journal: from the folder, or from the exchange."""
-        await self._turn.wait()
         venue, name = client.venue.name, file.path.rpartition("/")[2]
         try:
             if self._local:
@@ -489,6 +489,7 @@ class Backfill:
             days = [replace(file, etag=known.get(file.path, "")) for file in days]
         self.state.expect(client.venue.name, [(archive.name, _length_ms(file)) for file in days])
         for file in days:
+            await self._turn.wait()
             if not self._is_late():
                 await self._fetch_file(client, archive, key, file)
 

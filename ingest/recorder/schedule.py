@@ -135,6 +135,6 @@ class Schedule:
             return 0
         answered = self._answered.get((endpoint.name, key))
         if answered is None:
-            return endpoint.bars.most
+            return endpoint.bars.first
         missing = (tick_ms - answered) // self.minute_ms + endpoint.bars.usual - 1
         return min(endpoint.bars.most, max(endpoint.bars.usual, missing))

@@ -146,7 +146,7 @@ RATIOS = {
     "long_short_top_positions": "/futures/data/topLongShortPositionRatio",
     "taker_ratio": "/futures/data/takerlongshortRatio",
 }
-EIGHT_HOURS = Bars(usual=10, most=495)
+EIGHT_HOURS = Bars(usual=10, most=495, first=495)
 """Minutes of five-minute buckets after a start; then the newest two or three, or an hour of them."""
 
 

@@ -324,7 +324,7 @@ BYBIT = Venue(
             _buckets,
             every_s=300,
             fan_out=FanOut(of=PERPS, without=NOT_TRADING, top=50, rest_s=HOUR),
-            bars=Bars(usual=10, most=495),
+            bars=Bars(usual=10, most=495, first=495),
         ),
         Endpoint(
             "order_books",
@@ -368,7 +368,7 @@ BYBIT = Venue(
             _settled,
             every_s=300,
             fan_out=FanOut(of=PERPS, without=NOT_TRADING, top=0, rest_s=HOUR),
-            bars=Bars(usual=120, most=1440),
+            bars=Bars(usual=120, most=1440, first=1440),
         ),
     ),
     streams=(

@@ -214,7 +214,7 @@ GATE = Venue(
             "stats",
             _stats,
             every_s=FIVE_MINUTES,
-            bars=Bars(usual=10, most=120),
+            bars=Bars(usual=10, most=120, first=120),
             fan_out=_perps(50),
         ),
         # The spot pairs of the perps with the highest open interest.

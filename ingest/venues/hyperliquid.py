@@ -208,7 +208,7 @@ HYPERLIQUID = Venue(
             "POST",
             weight=21,
             every_s=300,
-            bars=Bars(usual=180, most=1440),
+            bars=Bars(usual=180, most=1440, first=1440),
             fan_out=FanOut(of=Keys("perp_tickers", _listed), top=0, rest_s=8 * HOUR),
         ),
         # The file behind the venue's leaderboard page: 46,000 wallets in some 40 MB, of which the largest by account
@@ -257,7 +257,7 @@ HYPERLIQUID = Venue(
             _fills,
             "POST",
             weight=40,
-            bars=Bars(usual=125, most=1440),
+            bars=Bars(usual=125, most=1440, first=1440),
             fan_out=FanOut(of=Keys("leaderboard", _wallets), top=0, rest_s=2 * HOUR),
             timeout_s=20,
         ),

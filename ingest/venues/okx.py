@@ -131,7 +131,7 @@ NOT_LIVE = Keys("instruments", _not_live)
 POSITIONED = FanOut(of=Keys("perp_tickers", _tether_swaps), without=NOT_LIVE, top=50, rest_s=HOUR)
 HOURLY = FanOut(of=SWAPS, without=NOT_LIVE, top=0, rest_s=HOUR)
 """Nothing every minute: all swaps once an hour, spread over it."""
-EIGHT_HOURS = Bars(usual=10, most=495)
+EIGHT_HOURS = Bars(usual=10, most=495, first=495)
 """Minutes of five-minute buckets: at most 100 of them in a response."""
 OPTIONS = FanOut(always=("BTC-USD", "ETH-USD"))
 
@@ -370,7 +370,7 @@ OKX = Venue(
             "funding_history",
             _settled,
             every_s=300,
-            bars=Bars(usual=120, most=1440),
+            bars=Bars(usual=120, most=1440, first=1440),
             fan_out=HOURLY,
         ),
     ),

@@ -33,7 +33,7 @@ def test_a_path_has_a_key_only_where_there_are_keys(endpoint: Endpoint) -> None:
     assert "{key}" not in endpoint.path or endpoint.fan_out is not None
     assert endpoint.path.format(key="BTC").count("{") == 0
     if endpoint.bars:
-        assert 0 < endpoint.bars.usual <= endpoint.bars.most
+        assert 0 < endpoint.bars.usual <= endpoint.bars.first <= endpoint.bars.most
 
 
 @each_endpoint

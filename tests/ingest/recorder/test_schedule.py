@@ -85,7 +85,7 @@ def test_bars_catch_up_after_a_start_and_after_failures() -> None:
         (request,) = schedule.requests(BARS, minute * MINUTE)
         return request.bars
 
-    assert bars(100) == 99
+    assert bars(100) == 62, "an hour of a market that was never asked"
     schedule.done(answered("perp_bars", "a", 100 * MINUTE))
     assert bars(101) == 3
     assert bars(111) == 13

@@ -1,8 +1,9 @@
 """What a rebuild costs from bodies and from kept staged rows, in the same windows of the same minutes.
 
-`python -m benchmarks.rebuild FOLDER --universe full --minutes 130 --window 60` records minutes into FOLDER, unless it
-has some, builds them from bodies, compacts them with their staged rows, and builds them again. The first window of each
-build makes the views and is left out.
+`python -m benchmarks.rebuild FOLDER --universe full --minutes 125 --window 62` records minutes around a midnight into
+FOLDER, unless it has some, and builds them from bodies with each number of DuckDB's threads (as many models at once).
+It compacts the two days, keeps their staged rows with each number of workers, and builds them from these. The first
+window of each build makes the views and is left out.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import minutes
+from benchmarks.calibration import calibration as calibrate
 from benchmarks.product import table
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
-from orchestration.warehouse.staged import FOLDER, remove_kept
+from orchestration.warehouse.staged import FOLDER, keep_ahead, remove_kept
 from orchestration.warehouse.transform import windows_to_build
 from tests.support.pipeline.dbt_project import RUN, give_parsed, manifest
 from tests.support.pipeline.warehouse import give_built
@@ -36,26 +38,33 @@ class Cost:
     staging_s: float = 0.0
     minutes: int = 0
 
-    def row(self, what: str) -> dict[str, object]:
+    def row(self, what: str, at_once: int) -> dict[str, object]:
         per = {"wall s": self.wall_s, "CPU s": self.cpu_s, "of it staging": self.staging_s}
         each = {f"{name} / minute": f"{seconds / self.minutes:.3f}" for name, seconds in per.items()}
-        return {"": what, "minutes": self.minutes, **each, "times real time": f"{60 * self.minutes / self.wall_s:.0f}"}
+        times = f"{60 * self.minutes / self.wall_s:.0f}"
+        return {"": what, "at once": at_once, "minutes": self.minutes, **each, "times real time": times}
 
 
 @contextmanager
 def _measured(cost: Cost) -> Iterator[None]:
-    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    began, before = time.perf_counter(), _cpu_s()
     yield
-    after = resource.getrusage(resource.RUSAGE_SELF)
     cost.wall_s += time.perf_counter() - began
-    cost.cpu_s += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    cost.cpu_s += _cpu_s() - before
 
 
-def settings_for(folder: Path, name: str) -> Settings:
+def _cpu_s() -> float:
+    """CPU of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def settings_for(folder: Path, name: str, threads: int) -> Settings:
     """A home in the folder without rows, and the folder's landing."""
     home = folder / name
     shutil.rmtree(home, ignore_errors=True)
-    settings = replace(Settings.from_env({"TIDEMARK_HOME": str(home)}), landing=str(folder / "landing"))
+    chosen = {"TIDEMARK_HOME": str(home), "TIDEMARK_BUILD_THREADS": str(threads)}
+    settings = replace(Settings.from_env(chosen), landing=str(folder / "landing"))
     os.environ.update(settings.environ())
     give_parsed(settings)
     give_built(settings)
@@ -98,32 +107,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rebuild", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--universe", default="full", help="size of the simulated market")
-    parser.add_argument("--minutes", type=int, default=130)
-    parser.add_argument("--window", type=int, default=60, help="minutes of a window; the first one is left out")
+    parser.add_argument("--minutes", type=int, default=125)
+    parser.add_argument("--window", type=int, default=62, help="minutes of a window; the first one is left out")
+    parser.add_argument("--at-once", type=int, nargs="+", default=[1, 2], help="threads of a build, and workers")
     arguments = parser.parse_args()
+    if arguments.minutes <= arguments.window:
+        parser.error(f"{arguments.minutes} minutes are one window of {arguments.window}: nothing is left to measure")
     folder: Path = arguments.folder.resolve()
+    calibration = [calibrate()]
     if not (folder / "landing").exists():
-        day = (int(time.time()) // 86_400 - 2) * 86_400_000
-        minutes.record(folder / "landing", folder / "dlt", arguments.universe, day, arguments.minutes)
-    remove_kept(str(folder / "landing"), [])
-    settings = settings_for(folder, "bodies")
-    bodies, keeping = build(settings, arguments.window), Cost()
-    with _measured(keeping):
-        compact_landing(settings, LATER, report=lambda _: None)
-    kept = build(settings_for(folder, "kept"), arguments.window)
-    if not (bodies.minutes and kept.minutes):
-        raise SystemExit(
-            f"{arguments.minutes} minutes are one window of {arguments.window}: there is nothing to compare"
-        )
-    rows = [bodies.row("from bodies"), kept.row("from staged rows")]
+        midnight = (int(time.time()) // 86_400 - 2) * 86_400_000
+        start = midnight - arguments.minutes // 2 * minutes.MINUTE_MS
+        minutes.record(folder / "landing", folder / "dlt", arguments.universe, start, arguments.minutes)
+    rows = []
+    for threads in arguments.at_once:
+        remove_kept(str(folder / "landing"), [])
+        settings = settings_for(folder, f"bodies_{threads}", threads)
+        rows.append(build(settings, arguments.window).row("from bodies", threads))
+    compact_landing(settings, LATER, report=lambda _: None)
+    for workers in arguments.at_once:
+        # The views of the warehouse that was built last are those whose rows are kept.
+        remove_kept(str(folder / "landing"), [])
+        keeping = Cost(minutes=arguments.minutes)
+        with _measured(keeping):
+            keep_ahead(settings, workers, report=lambda _: None)
+        rows.append(keeping.row("keeping staged rows", workers))
+    for threads in arguments.at_once:
+        settings = settings_for(folder, f"kept_{threads}", threads)
+        rows.append(build(settings, arguments.window).row("from staged rows", threads))
     print(table(rows))
-    cpu = kept.cpu_s / kept.minutes / (bodies.cpu_s / bodies.minutes)
-    staging = kept.staging_s / kept.minutes / (bodies.staging_s / bodies.minutes)
     staged, responses = (_megabytes(folder / "landing" / name) for name in (FOLDER, "responses"))
-    print(
-        f"\nstaged rows / bodies: CPU {cpu:.2f}, staging {staging:.2f}; {staged} MB beside {responses} MB of responses"
-    )
-    print(f"compacting, if it was not compacted, and keeping: {keeping.cpu_s:.1f} s of CPU")
+    print(f"\n{staged} MB of staged rows beside {responses} MB of responses")
+    print(f"calibration {calibration[0]}, {calibrate()} at the end")
 
 
 if __name__ == "__main__":

@@ -14,11 +14,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from pathlib import Path
 
 from benchmarks import minutes
 from benchmarks.calibration import calibration as calibrate
 from benchmarks.product import table
+from ingest.landing.landing import TABLE
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.staged import FOLDER, keep_ahead, remove_kept
@@ -99,6 +101,16 @@ def build(settings: Settings, window: int) -> Cost:
     return total
 
 
+def _divide(responses: Path) -> None:
+    """Put the first half of the loads into the folder of the day before: a landing has a folder for each day in which
+    something was landed, and each worker takes one."""
+    files = sorted(responses.glob("*/*.parquet"), key=lambda file: file.name)
+    before = responses / str(date.fromisoformat(files[0].parent.name) - timedelta(days=1))
+    before.mkdir()
+    for file in files[: len(files) // 2]:
+        file.rename(before / file.name)
+
+
 def _megabytes(folder: Path) -> str:
     return f"{sum(file.stat().st_size for file in folder.rglob('*') if file.is_file()) / 1e6:.0f}"
 
@@ -119,6 +131,7 @@ def main() -> None:
         midnight = (int(time.time()) // 86_400 - 2) * 86_400_000
         start = midnight - arguments.minutes // 2 * minutes.MINUTE_MS
         minutes.record(folder / "landing", folder / "dlt", arguments.universe, start, arguments.minutes)
+        _divide(folder / "landing" / TABLE)
     rows = []
     for threads in arguments.at_once:
         remove_kept(str(folder / "landing"), [])
@@ -136,7 +149,7 @@ def main() -> None:
         settings = settings_for(folder, f"kept_{threads}", threads)
         rows.append(build(settings, arguments.window).row("from staged rows", threads))
     print(table(rows))
-    staged, responses = (_megabytes(folder / "landing" / name) for name in (FOLDER, "responses"))
+    staged, responses = (_megabytes(folder / "landing" / name) for name in (FOLDER, TABLE))
     print(f"\n{staged} MB of staged rows beside {responses} MB of responses")
     print(f"calibration {calibration[0]}, {calibrate()} at the end")
 

@@ -173,6 +173,7 @@ def rebuild(
     warehouse, window by window. It can be stopped at any time; the next run continues."""
     chosen = settings()
     from orchestration.config.clock import as_utc, days_of
+    from orchestration.config.priority import behind_the_minute
     from orchestration.publish.publish import publish as run_publish
     from orchestration.warehouse.rebuild import rebuild as run_rebuild
     from orchestration.warehouse.staged import keep_ahead
@@ -183,8 +184,7 @@ def rebuild(
         span = days_of(days) if days else None
     except ValueError as error:
         fail(str(error), code=2)
-    os.nice(10)  # the minute's own build comes first
-    with one_sentence():
+    with one_sentence(), behind_the_minute():
         report = reporter(chosen.log_format)
         if workers > 1:
             keep_ahead(chosen, workers, report)

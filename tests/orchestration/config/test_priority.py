@@ -1,0 +1,34 @@
+"""Long work leaves the CPU to the minute's processes, which have sessions of their own."""
+
+import subprocess
+import sys
+
+import pytest
+
+from orchestration.config.priority import SESSION
+
+SAYS = """
+import os, sys
+from orchestration.config.priority import SESSION, behind_the_minute
+niceness = lambda: SESSION.read_text().split()[-1]
+print(niceness(), os.nice(0))
+try:
+    with behind_the_minute():
+        print(niceness(), os.nice(0))
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print(niceness())
+"""
+
+
+@pytest.mark.skipif(not SESSION.exists(), reason="this kernel does not share the CPU by sessions")
+def test_a_session_is_nice_while_it_works_and_gets_its_own_niceness_back() -> None:
+    found = subprocess.run([sys.executable, "-c", SAYS], capture_output=True, text=True, start_new_session=True)
+    assert found.stdout.split("\n") == ["0 0", "19 10", "0", ""], found.stderr
+
+
+def test_where_sessions_have_no_niceness_the_process_alone_is_nice() -> None:
+    without = "import pathlib, orchestration.config.priority as it; it.SESSION = pathlib.Path('/proc/self/none')"
+    code = f"{without}\nimport os\nwith it.behind_the_minute(): print(os.nice(0))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout == "10\n", found.stderr

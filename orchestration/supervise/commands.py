@@ -49,6 +49,8 @@ def dagster(settings: Settings) -> list[Command]:
     must be short. The code server starts first: a daemon that does not find it retries only after a minute.
     """
     code = (
+        "-m",
+        "orchestration.code_location.server",
         "api",
         "grpc",
         "-m",
@@ -60,12 +62,13 @@ def dagster(settings: Settings) -> list[Command]:
     )
     at = ("-h", settings.dagster_host, "-p", str(settings.dagster_port))
     ui = ("-m", "orchestration.code_location.ui", "-w", WORKSPACE, *at)
+    python = Path(sys.executable).name
     form = ("--log-format", "json" if settings.log_format == "json" else "colored")
     return [
         Command(name, (str(PROGRAMS / program), *words, *form), environ(settings), settings.dagster_home)
         for name, program, words in (
-            ("dagster-code", "dagster", code),
+            ("dagster-code", python, code),
             ("dagster-daemon", "dagster-daemon", ("run", "-w", WORKSPACE)),
-            ("dagster-ui", Path(sys.executable).name, ui),
+            ("dagster-ui", python, ui),
         )
     ]

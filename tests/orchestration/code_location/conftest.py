@@ -2,8 +2,12 @@
 what one module lands and publishes would be another's past."""
 
 import importlib
+import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import dagster as dg
@@ -39,3 +43,19 @@ def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
     shutil.copy(REPOSITORY / "orchestration/code_location/dagster.yaml", settings.dagster_home)
     with dg.DagsterInstance.from_config(str(settings.dagster_home)) as made:
         yield made
+
+
+@pytest.fixture
+def said(settings: Settings, tmp_path: Path) -> Callable[..., list[str]]:
+    """Runs a script with the home's settings; the lines that it prints, and its errors if it fails."""
+
+    def run(code: str, *words: str) -> list[str]:
+        file = tmp_path / "script.py"
+        file.write_text(code)
+        env = {**os.environ, **settings.environ(), "PYTHONPATH": str(REPOSITORY)}
+        done = subprocess.run(
+            [sys.executable, file, *words], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        return [*done.stdout.splitlines(), *([done.stderr] if done.returncode else [])]
+
+    return run

@@ -79,13 +79,13 @@ class FanOut:
 @dataclass(frozen=True)
 class Bars:
     """One-minute bars per request: the newest `usual`, up to `most` to catch up after a start or a failure, and the
-    newest `first` of a key that was never answered: an hour and the usual ones, from which an hour's change follows.
+    newest `first` of a key that was never answered: enough for an hour's change, and for what was listed a moment ago.
     What is older comes from the history endpoints in its own time: with `most` of every market a new installation's
     first builds had half a million rows and took 27 to 44 s."""
 
     usual: int = 3
     most: int = 99
-    first: int = 62
+    first: int = 99
 
 
 @dataclass(frozen=True)

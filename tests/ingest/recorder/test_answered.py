@@ -12,7 +12,7 @@ from ingest.recorder.schedule import Schedule
 from tests.support.servers.loopback_market import BARS, POOL, TICKERS, market
 from tests.support.servers.loopback_venue import serving
 
-MINUTE, FIRST = 60_000, 62
+MINUTE, FIRST = 60_000, 99
 VENUE = Venue("test", (POOL,), (TICKERS, BARS))
 
 

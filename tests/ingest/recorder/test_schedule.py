@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from ingest.declaration.endpoint import FanOut, Keys
+from ingest.declaration.endpoint import Bars, FanOut, Keys
 from ingest.declaration.venue import Venue
 from ingest.landing.rows import Row
 from ingest.recorder.schedule import Schedule
@@ -78,14 +78,15 @@ def test_a_rank_can_be_a_product_of_two_bodies() -> None:
 
 
 def test_bars_catch_up_after_a_start_and_after_failures() -> None:
-    schedule = Schedule(Venue("test", (POOL,), (TICKERS, BARS)), MINUTE)
+    endpoint = replace(BARS, bars=Bars(first=40))
+    schedule = Schedule(Venue("test", (POOL,), (TICKERS, endpoint)), MINUTE)
     schedule.catalogue.learn(answered("perp_tickers", "", 0, [{"symbol": "a", "volume": 1}]))
 
     def bars(minute: int) -> int:
-        (request,) = schedule.requests(BARS, minute * MINUTE)
+        (request,) = schedule.requests(endpoint, minute * MINUTE)
         return request.bars
 
-    assert bars(100) == 62, "an hour of a market that was never asked"
+    assert bars(100) == 40, "of a market that was never asked"
     schedule.done(answered("perp_bars", "a", 100 * MINUTE))
     assert bars(101) == 3
     assert bars(111) == 13

@@ -18,7 +18,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from benchmarks import minutes
-from benchmarks.calibration import calibration as calibrate
+from benchmarks.calibration import calibration
 from benchmarks.product import table
 from ingest.landing.landing import TABLE
 from orchestration.config.settings import Settings
@@ -126,7 +126,7 @@ def main() -> None:
     if arguments.minutes <= arguments.window:
         parser.error(f"{arguments.minutes} minutes are one window of {arguments.window}: nothing is left to measure")
     folder: Path = arguments.folder.resolve()
-    calibration = [calibrate()]
+    before = calibration()
     if not (folder / "landing").exists():
         midnight = (int(time.time()) // 86_400 - 2) * 86_400_000
         start = midnight - arguments.minutes // 2 * minutes.MINUTE_MS
@@ -151,7 +151,7 @@ def main() -> None:
     print(table(rows))
     staged, responses = (_megabytes(folder / "landing" / name) for name in (FOLDER, TABLE))
     print(f"\n{staged} MB of staged rows beside {responses} MB of responses")
-    print(f"calibration {calibration[0]}, {calibrate()} at the end")
+    print(f"calibration {before}, {calibration()} at the end")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 # A session's niceness, as proc(5) has it: `/autogroup-25 nice 0`. It is read and written as text.
 SESSION = Path("/proc/self/autogroup")
-NICE, LAST = 10, 19
+NICE, LAST = 10, "19"
 
 
 @contextmanager
@@ -16,20 +16,13 @@ def behind_the_minute() -> Iterator[None]:
     kernel shares the CPU by sessions before it looks at processes (Linux, autogroups), for its session. That of a shell
     gets its own back after the block."""
     os.nice(NICE)
-    before = _session()
+    before = None
     with suppress(OSError):
-        if before is not None:
-            SESSION.write_text(str(LAST))
+        before = SESSION.read_text().split()[-1]
+        SESSION.write_text(LAST)
     try:
         yield
     finally:
-        with suppress(OSError):
-            if before is not None:
+        if before is not None:
+            with suppress(OSError):
                 SESSION.write_text(before)
-
-
-def _session() -> str | None:
-    try:
-        return SESSION.read_text().split()[-1]
-    except (OSError, IndexError):
-        return None

@@ -1,5 +1,6 @@
 """Long work leaves the CPU to the minute's processes, which have sessions of their own."""
 
+import signal
 import subprocess
 import sys
 
@@ -8,23 +9,26 @@ import pytest
 from orchestration.config.priority import SESSION
 
 SAYS = """
-import os, sys
+import os, signal, sys
 from orchestration.config.priority import SESSION, behind_the_minute
 began, niceness = os.nice(0), lambda: SESSION.read_text().split()[-1]
 print(niceness())
 try:
     with behind_the_minute():
         print(niceness(), os.nice(0) - began)
-        raise KeyboardInterrupt
-except KeyboardInterrupt:
+        os.kill(os.getpid(), int(sys.argv[1]))
+        signal.pause()
+except (KeyboardInterrupt, SystemExit):
     print(niceness())
 """
 
 
 @pytest.mark.skipif(not SESSION.exists(), reason="this kernel does not share the CPU by sessions")
-def test_a_session_is_nice_while_it_works_and_gets_its_own_niceness_back() -> None:
-    found = subprocess.run([sys.executable, "-c", SAYS], capture_output=True, text=True, start_new_session=True)
-    assert found.stdout.split("\n") == ["0", "19 10", "0", ""], found.stderr
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_a_session_is_nice_while_it_works_and_gets_its_own_niceness_back(ended_by: signal.Signals) -> None:
+    command = [sys.executable, "-c", SAYS, str(int(ended_by))]
+    found = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
+    assert found.stdout.split("\n") == ["0", "10 10", "0", ""], found.stderr
 
 
 def test_where_sessions_have_no_niceness_the_process_alone_is_nice() -> None:

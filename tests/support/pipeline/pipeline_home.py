@@ -117,7 +117,7 @@ def command_env(settings: Settings) -> dict[str, str]:
 def run(settings: Settings, *words: str) -> str:
     """Run a `tidemark` command, which must succeed."""
     process = start(settings, *words)
-    output = process.communicate(timeout=300)[0].decode()
+    output = process.communicate(timeout=600)[0].decode()  # a rebuild leaves the CPU to the other tests
     assert process.returncode == 0, output
     return output
 

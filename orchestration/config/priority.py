@@ -9,8 +9,8 @@ from pathlib import Path
 
 # A session's niceness, as proc(5) has it: `/autogroup-25 nice 0`. It is read and written as text.
 SESSION = Path("/proc/self/autogroup")
-# Of a CPU that others want too, a tenth is left to it: it may hold the warehouse's lock, for which the minute waits. With
-# 19 (a 70th) a rebuild beside two busy sessions did not end.
+# A tenth of a CPU that others want too: it may hold the lock of the warehouse, for which the minute waits. With 19 (a
+# 70th) a rebuild beside two busy sessions did not end.
 NICE = 10
 
 

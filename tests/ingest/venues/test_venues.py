@@ -176,8 +176,8 @@ DAY_DECIMALS = {"aster": 2, "binance": 2, "gate": 0, "kucoin": 0}
 # Decimals of a bar's turnover; others have eight.
 TURNOVER_DECIMALS = {("aster", "perp_bars"): 5, ("binance", "perp_bars"): 5, ("gate", "perp_bars"): 5,
                      ("lighter", "perp_bars"): 6, ("lighter", "spot_bars"): 6, ("mexc", "spot_bars"): 2}  # fmt: skip
-# Closed bars of a first minute: a key that was never answered is asked its newest 99 minutes, the last of which is still
-# open; these send that one not at all or in addition.
+# Closed bars of a first minute: a key that was never answered is asked its newest 99 minutes, the last of which is
+# still open; these send that one not at all or in addition.
 BARS = {("coinbase", "spot_bars"): 99, ("hyperliquid", "perp_bars"): 99, ("kucoin", "perp_bars"): 99,
         ("kucoin", "spot_bars"): 99, ("mexc", "perp_bars"): 99}  # fmt: skip
 USUAL_BARS = 98

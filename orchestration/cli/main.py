@@ -119,6 +119,7 @@ def backfill(
     """
     chosen = settings()
     from ingest.landing.memory import stay_small
+    from orchestration.config.priority import behind_the_minute
     from orchestration.supervise import backfill as history
 
     log_to(sys.stderr, chosen.log_format)
@@ -139,9 +140,9 @@ def backfill(
     except history.WrongRequest as error:
         fail(str(error), code=2)
     _check_origin(chosen)
-    raise typer.Exit(
-        history.run_by_hand(chosen, request, typer.echo, lambda text: typer.echo(f"tidemark: {text}", err=True))
-    )
+    with behind_the_minute():
+        code = history.run_by_hand(chosen, request, typer.echo, lambda text: typer.echo(f"tidemark: {text}", err=True))
+    raise typer.Exit(code)
 
 
 @app.command(short_help="Build what has landed into the warehouse (dbt).")
@@ -372,9 +373,10 @@ def storage(
 def docs() -> None:
     """Generate the dbt docs, which the API serves at /dbt/: the meaning of every table, column and metric."""
     chosen = settings()
+    from orchestration.config.priority import behind_the_minute
     from orchestration.warehouse.dbt_runner.docs import make_docs
 
-    with one_sentence():
+    with one_sentence(), behind_the_minute():
         typer.echo(f"the docs are in {make_docs(chosen)}")
 
 
@@ -385,9 +387,10 @@ def quality(
     """Check the newest hour and write the quality report, which the API serves at /quality/. Dagster does it every
     hour, and every day with --daily."""
     chosen = settings()
+    from orchestration.config.priority import behind_the_minute
     from orchestration.quality.run import in_words, run
 
-    with one_sentence():
+    with one_sentence(), behind_the_minute():
         found = run(chosen, "daily" if daily else "hourly", report=lambda text: typer.echo(text, err=True))
         odd = [outcome for outcome in found if not outcome["passed"]]
         for outcome in odd:

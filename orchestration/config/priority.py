@@ -16,14 +16,17 @@ NICE = 10
 
 @contextmanager
 def behind_the_minute() -> Iterator[None]:
-    """Leave the CPU to the product's processes while the block runs: for this process, its children, and, where the
+    """Leave the CPU to the minute's processes while the block runs: for this process, its children, and, where the
     kernel shares the CPU by sessions before it looks at processes (Linux, autogroups), for its session. That of a shell
-    gets its own back after the block, also if SIGTERM ends it."""
+    gets its own back after the block, also if SIGTERM ends it. One that is nice already was made so by another such
+    command, which gives it back."""
     os.nice(NICE)
     before = None
     with suppress(OSError):
-        before = SESSION.read_text().split()[-1]
-        SESSION.write_text(str(NICE))
+        found = SESSION.read_text().split()[-1]
+        if found != str(NICE):
+            SESSION.write_text(str(NICE))
+            before = found
     ending = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield

@@ -31,6 +31,20 @@ def test_a_session_is_nice_while_it_works_and_gets_its_own_niceness_back(ended_b
     assert found.stdout.split("\n") == ["0", "10 10", "0", ""], found.stderr
 
 
+@pytest.mark.skipif(not SESSION.exists(), reason="this kernel does not share the CPU by sessions")
+def test_a_session_that_another_command_made_nice_is_left_to_it() -> None:
+    code = """
+from orchestration.config.priority import SESSION, behind_the_minute
+with behind_the_minute():
+    with behind_the_minute():
+        pass
+    print(SESSION.read_text().split()[-1])
+print(SESSION.read_text().split()[-1])
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, start_new_session=True)
+    assert found.stdout == "10\n0\n", found.stderr
+
+
 def test_where_sessions_have_no_niceness_the_process_alone_is_nice() -> None:
     without = "import pathlib, orchestration.config.priority as it; it.SESSION = pathlib.Path('/proc/self/none')"
     code = f"{without}\nimport os\nbegan = os.nice(0)\nwith it.behind_the_minute(): print(os.nice(0) - began)"

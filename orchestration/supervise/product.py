@@ -153,11 +153,12 @@ class Product:
         if self.record:
             self.keep("recorder", "record")
         self.keep("server", "serve")
-        parse = self.start(self.supervisor.run(commands.tidemark(self.settings, "dbt-parse", "parse")))
+        # While the first minute is fetched: the first build finds dbt imported and the project read.
+        self.keep("dbt", "dbt-server")
         load = await self.first_load(landed)
         # At once, so that the second minute's build has what comes first of it: the newest day in minutes.
         history = self.start(self.fetch_history()) if self.record else None
-        await self.first_edition(load, parse)
+        await self.first_edition(load)
         if history and self.demo:
             self.start(self.add_history(history))
         await self.start_dagster()
@@ -168,11 +169,8 @@ class Product:
         self.start(self.check_quality())
         await self.follow_editions()
 
-    async def first_edition(self, load: str | None, parse: "asyncio.Task[Any]") -> None:
+    async def first_edition(self, load: str | None) -> None:
         """Build and publish the first new load, without waiting for Dagster."""
-        await parse
-        # Even if nothing is landed yet: what is landed later is built too.
-        self.keep("dbt", "dbt-server")
         if load is not None and await self.publish_built("first"):
             await self.first_answer()
 

@@ -1,6 +1,5 @@
 """The running product: what is kept running while nothing lands."""
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -22,13 +21,11 @@ def test_a_day_s_history_is_fetched_half_an_hour_after_its_end() -> None:
 
 async def test_the_dbt_server_runs_even_if_nothing_is_landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "tidemark", lambda _, name, *words: python(name, SLEEPER))
+    monkeypatch.setattr(probes, "last_load", lambda *_: None)
     lock = lock_home(tmp_path)
     begun = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock)
     async with begun.supervisor:
-        parse = asyncio.create_task(begun.supervisor.run(python("dbt-parse", "print('parsed')")))
-        await begun.first_edition(None, parse)
-        assert words(tmp_path / "logs" / "dbt-parse.log") == ["parsed"]
-        assert len(begun.tasks) == 1
+        begun.start(begun.startup())
         await until(lambda: "up" in words(tmp_path / "logs" / "dbt.log"))
         await begun.end(begun.tasks)
     os.close(lock)
@@ -39,7 +36,7 @@ async def test_without_a_recorder_no_exchange_is_asked(tmp_path: Path, monkeypat
 
     def command(_: Settings, name: str, *words: str) -> Command:
         begun.append(words[0])
-        return python(name, "pass" if words[0] in ("parse", "build") else SLEEPER)
+        return python(name, "pass" if words[0] == "build" else SLEEPER)
 
     monkeypatch.setattr(commands, "tidemark", command)
     monkeypatch.setattr(probes, "last_load", lambda *_: "1.0")
@@ -49,5 +46,5 @@ async def test_without_a_recorder_no_exchange_is_asked(tmp_path: Path, monkeypat
         builder.start(builder.startup())
         await until(lambda: "publish" in begun)
         await builder.end(builder.tasks)
-    assert begun == ["serve", "parse", "dbt-server", "build", "publish"]
+    assert begun == ["serve", "dbt-server", "build", "publish"]
     os.close(lock)

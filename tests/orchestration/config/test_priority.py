@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,8 +46,12 @@ print(SESSION.read_text().split()[-1])
     assert found.stdout == "10\n0\n", found.stderr
 
 
-def test_where_sessions_have_no_niceness_the_process_alone_is_nice() -> None:
-    without = "import pathlib, orchestration.config.priority as it; it.SESSION = pathlib.Path('/proc/self/none')"
+@pytest.mark.parametrize("has", [None, ""])
+def test_where_sessions_have_no_niceness_the_process_alone_is_nice(has: str | None, tmp_path: Path) -> None:
+    session = tmp_path / "autogroup"
+    if has is not None:
+        session.write_text(has)  # as the kernel has it in a control group
+    without = f"import pathlib, orchestration.config.priority as it; it.SESSION = pathlib.Path({str(session)!r})"
     code = f"{without}\nimport os\nbegan = os.nice(0)\nwith it.behind_the_minute(): print(os.nice(0) - began)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout == "10\n", found.stderr

@@ -35,7 +35,7 @@ from ingest.backfill.files import (
     without_covered,
 )
 from ingest.backfill.loads import NOBODY_MS, Loads, Served
-from ingest.backfill.progress import BackfillState, Estimate
+from ingest.backfill.progress import BackfillState, Estimate, load_bytes_before
 from ingest.backfill.signing import Sign, signer
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.archive import PUBLISHED_WITHIN_DAYS, Archive, Bucket
@@ -81,7 +81,7 @@ class Pace:
     built_ms    ms after the start of a minute; from then on nothing waits for the minute any more, and rows are landed
                 as those of the next minute, because this minute's build has begun
     load_bytes  the most bytes of bodies in one load, and so in one minute: a build takes whole minutes
-    late_ms     ms from an edition's newest data to its publication; after longer ones loads are smaller (`Loads`)
+    build_ms    ms that the build of a load may take; after longer ones loads are smaller (`Loads`)
     answer_s    seconds that one request may wait for the end of a ban and for its response, in addition to one window
                 of its rate limit
     again_s     pauses in seconds before the retries of failed requests
@@ -91,7 +91,7 @@ class Pace:
     land_ms: int = 1_000
     built_ms: int = 25_000
     load_bytes: int = 48 * 2**20
-    late_ms: int = 40_000
+    build_ms: int = 22_000
     answer_s: float = 180.0
     again_s: tuple[float, ...] = (30.0, 300.0)
 
@@ -127,7 +127,8 @@ class Backfill:
         self._local = Folder(wanted.folder) if wanted.folder else None
         self._signers = dict[str | None, Sign]()
         self._served = served
-        self._loads = Loads(self.pace.load_bytes, self.pace.late_ms)
+        self._loads = Loads(self.pace.load_bytes, self.pace.build_ms, load_bytes_before(self.state.path))
+        self.state.load_bytes = self._loads.size
         self._unlanded = 0
         self._room = asyncio.Event()
         self._room.set()
@@ -334,7 +335,7 @@ class Backfill:
         plan.unlisted -= not unread
         requests, size = (2 if archive.checksum else 1) * len(files), sum(file.size for *_, file in files)
         # A load of so many unpacked bytes is landed a minute.
-        seconds = max(_seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED / self.pace.load_bytes)
+        seconds = max(_seconds(client.venue, archive.pool, requests), 60 * size * UNPACKED / self._loads.size)
         markets = len({key for *_, key, _ in files})
         known_size = size if isinstance(archive.files, Bucket) or self._local else None
         estimate = Estimate(archive.name, archive.pool, markets, requests, seconds, len(files), known_size)
@@ -532,6 +533,7 @@ class Backfill:
             self._turn.set()
             if not self._loads.must_wait(newest, now_ms()):
                 await self._land()
+            self.state.load_bytes = self._loads.size
 
     async def _minute_served(self, minute_ms: int) -> Served | None:
         """The newest edition, once it has data of this minute; after `built_ms`, or if nobody publishes, any."""

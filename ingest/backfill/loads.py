@@ -12,10 +12,11 @@ minute's edition, and serves it with the next one."""
 
 
 class Served(NamedTuple):
-    """The newest edition, UTC epoch ms: when the newest build of backfilled rows in it began (0 without one), its
-    newest data, and when it was published."""
+    """The newest edition, UTC epoch ms: when the newest build of backfilled rows in it began (0 without one), the ms
+    that this build took, the edition's newest data, and when it was published."""
 
     past_started_ms: int
+    past_took_ms: int
     as_of_ms: int
     published_ms: int
 
@@ -23,15 +24,16 @@ class Served(NamedTuple):
 class Loads:
     """One load after the other: the next waits while UNSERVED of those before are not served.
 
-    most     the largest load, bytes; `size` is what the next one may have
-    late_ms  ms from an edition's newest data to its publication. After an edition with a load that took longer, and
-             after loads that another one had to wait for, the next are half as large, and after any other a quarter
-             larger
+    most      the largest load, bytes; `size` is what the next one may have
+    build_ms  ms that the build of a load may take, so that it ends before the next minute's load lands. After one that
+              took longer, and after loads that another one had to wait for, the next are half as large, and after any
+              other a quarter larger
+    size      what an earlier backfill found to be right for this machine
     """
 
-    def __init__(self, most: int, late_ms: int) -> None:
-        self.size = most
-        self._most, self._late_ms = most, late_ms
+    def __init__(self, most: int, build_ms: int, size: int | None = None) -> None:
+        self._most, self._least, self._build_ms = most, max(1, most // LEAST), build_ms
+        self.size = most if size is None else min(most, max(self._least, size))
         self._landed = list[int]()
         self._waited = False
 
@@ -48,8 +50,8 @@ class Loads:
         left = [landed_ms for landed_ms in self._landed if newest.past_started_ms < landed_ms]
         waits = len(left) >= UNSERVED
         if len(left) < len(self._landed):
-            is_late = self._waited or newest.published_ms - newest.as_of_ms > self._late_ms
-            self.size = max(self._most // LEAST, self.size // 2) if is_late else min(self._most, self.size * 5 // 4)
+            too_large = self._waited or newest.past_took_ms > self._build_ms
+            self.size = max(self._least, self.size // 2) if too_large else min(self._most, self.size * 5 // 4)
             self._waited = False
         self._waited = self._waited or waits
         self._landed = left

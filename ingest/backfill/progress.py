@@ -78,11 +78,20 @@ def minutes(seconds: float) -> str:
     return f"about {seconds / 60:,.0f} min" if seconds >= 90 else "less than 2 min"
 
 
+def load_bytes_before(path: Path) -> int | None:
+    """The size of loads that the run before this one ended with; None without one, or if its file is unreadable."""
+    try:
+        found = orjson.loads(path.read_bytes())["load_bytes"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
 @dataclass
 class BackfillState:
     """The state of one run; times are UTC epoch ms. `copy` is a second file that it is written to; unless it is
     `written`, there is no file. `estimates` are those of the missing data, by venue; `days` the first and last of the
-    days that are fetched and landed whole."""
+    days that are fetched and landed whole; `load_bytes` the size of loads that this machine builds in time."""
 
     pid: int
     started_ms: int
@@ -101,6 +110,7 @@ class BackfillState:
     copy: Path | None = None
     written: bool = True
     days: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    load_bytes: int | None = None
     _written_ms: int = 0
 
     def expect(self, venue: str, spans: Sequence[tuple[str, int]]) -> None:
@@ -190,6 +200,7 @@ class BackfillState:
             "failed_spans": self.failed,
             "absent_files": self.absent,
             "fetched_days": self.days,
+            "load_bytes": self.load_bytes,
         }
 
     def write(self) -> None:

@@ -25,7 +25,7 @@ from orchestration.warehouse.arrivals import Arrival, new_arrivals, wait_for_min
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.quarantine import attempts
 from orchestration.warehouse.transform import OpenWindow, result, windows_to_build
-from orchestration.warehouse.windows import MAX_BYTES, Waiting
+from orchestration.warehouse.windows import MAX_MINUTES, Waiting
 
 MINUTES = "minutes"
 # How long after its minute began a run waits for that minute's load, and after which time it starts no further window.
@@ -33,9 +33,8 @@ LOAD_WAIT_S, WINDOWS_S = 40.0, 40.0
 # Windows of the past are begun in the first half of a minute only, so that they end before the next one's load lands.
 # Built by this second, it is served at once; else with the next minute.
 PAST_UNTIL_S, SERVED_UNTIL_S = 30, 35
-# So that one which is begun ends in its minute, it has no more than one of a backfill's largest loads. Three in one
-# window took 33 s: the next minute's run began after it, and so late that the past had no turn and three waited again.
-PAST_BYTES = 64 * 2**20
+# A window of the past has one load of a backfill, which is as large as this machine builds in time (`Loads`).
+PAST_MINUTES = 1
 # Models in an edition's metadata.
 SLOWEST = 12
 # A run that starts so shortly before a minute is that minute's: starting takes as long as building does.
@@ -56,9 +55,9 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         done: list[OpenWindow] = []
         with warehouse_lock(settings, "build", report=context.log.info) as lock:
             prepare_manifest(settings, context.log.info)
-            most = PAST_BYTES if which == "past" else MAX_BYTES
+            most = PAST_MINUTES if which == "past" else MAX_MINUTES
             waiting = windows_to_build(
-                settings, max_bytes=most, stop_after_s=stop_after_s, which=which, report=context.log.warning
+                settings, max_minutes=most, stop_after_s=stop_after_s, which=which, report=context.log.warning
             )
             for opened in waiting:
                 minutes = opened.window.minutes
@@ -205,15 +204,17 @@ def minute_sensor(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinit
         minimum_interval_seconds=5,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=f"Starts each minute's run {AHEAD_S} seconds or less before the minute begins, so that the run "
-        "is ready when the minute's load is committed (a schedule has whole minutes only), or once the run before has "
-        "ended. One run at a time: where that takes a whole minute longer, the next one builds both minutes.",
+        "is ready when the minute's load is committed (a schedule has whole minutes only). While the run before is at "
+        "work it waits in the queue. One run at a time: where that takes a whole minute longer, the next one builds "
+        "both minutes.",
     )
     def every_minute(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         for ended in end_dead_runs(context.instance, settings.dagster_home):
             context.log.warning(f"run {ended} is marked as failed: its process is gone")
-        if context.instance.get_runs(dg.RunsFilter(job_name=job.name, statuses=IN_PROGRESS), limit=1):
-            return dg.SkipReason("the run of an earlier minute is not finished")
+        unfinished = len(context.instance.get_runs(dg.RunsFilter(job_name=job.name, statuses=IN_PROGRESS), limit=2))
         minute_ms, _ = minute_of_run(now_ms())
+        if unfinished > 1 or (unfinished and not is_ahead(now_ms())):
+            return dg.SkipReason("the run of an earlier minute is not finished")
         if context.cursor == str(minute_ms):
             return dg.SkipReason(f"the run of {minute_name(minute_ms)} was started")
         context.update_cursor(str(minute_ms))

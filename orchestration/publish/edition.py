@@ -16,13 +16,14 @@ from orchestration.warehouse.writer import PipelineError, connection, literals
 REPLICAS = ("replica_a.duckdb", "replica_b.duckdb")
 READ_WAIT_S = 30.0
 POINTER = ("replica", "edition_id", "as_of_ms", "published_ms")
+OF_PAST = ("past_started_ms", "past_took_ms")
 
 
 @dataclass(frozen=True)
 class Edition:
-    """One published state, as `current.json` and the replica's `edition` table describe it. `past_started_ms`, of the
-    file alone: when the newest build of backfilled rows that it has began (UTC epoch ms); those that had landed by then
-    are in it."""
+    """One published state, as `current.json` and the replica's `edition` table describe it. Of the file alone:
+    `past_started_ms`, when the newest build of backfilled rows that it has began (UTC epoch ms; those that had landed
+    by then are in it), and `past_took_ms`, the ms that it took."""
 
     edition_id: int
     as_of_ms: int
@@ -31,6 +32,7 @@ class Edition:
     build_id: int
     replica: str
     past_started_ms: int | None = None
+    past_took_ms: int | None = None
 
 
 class NothingPublishedError(PipelineError):
@@ -86,7 +88,7 @@ def newest_replica(serving: Path) -> dict[str, Any] | None:
 
 def point_to(serving: Path, edition: Edition) -> None:
     """Replace the pointer atomically, after syncing it to disk."""
-    pointer = {name: asdict(edition)[name] for name in (*POINTER, "past_started_ms")}
+    pointer = {name: asdict(edition)[name] for name in (*POINTER, *OF_PAST)}
     replace_text(serving / "current.json", json.dumps(pointer))
 
 

@@ -75,6 +75,7 @@ class _Source:
     catalog: dict[str, dict[str, Any]]
     build_id: int
     past_started_ms: int | None
+    past_took_ms: int | None
     finished_ms: int
     as_of_ms: int
     recorded_since_ms: int | None
@@ -198,7 +199,7 @@ def publish_locked(
 
 def _newest_build(
     con: duckdb.DuckDBPyConnection, served: Served
-) -> tuple[int, int | None, int, int, int | None, str] | None:
+) -> tuple[int, int | None, int | None, int, int, int | None, str] | None:
     """Of the warehouse's newest build what `_Source` has of it."""
     if not con.execute(f"select 1 from {TABLES_SQL} and schema_name = 'pipeline' and table_name = 'builds'").fetchone():
         return None
@@ -223,10 +224,13 @@ def _newest_build(
             f"the warehouse has no table {', '.join(missing)}: run `tidemark build`, with --rebuild if that is no help"
         )
     build_id, finished_ms, as_of_ms, since_ms = newest
-    past = f"select max(started_ms) from pipeline.builds semi join {NOTES} using (build_id)"
-    [(past_started_ms,)] = con.execute(past).fetchall()
+    past = (
+        "select max(started_ms), arg_max(finished_ms - started_ms, started_ms) "
+        f"from pipeline.builds semi join {NOTES} using (build_id)"
+    )
+    [(past_started_ms, past_took_ms)] = con.execute(past).fetchall()
     layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
-    return build_id, past_started_ms, finished_ms, as_of_ms, since_ms, layout
+    return build_id, past_started_ms, past_took_ms, finished_ms, as_of_ms, since_ms, layout
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
@@ -341,6 +345,7 @@ def _fill(
         build_id=source.build_id,
         replica=name,
         past_started_ms=source.past_started_ms,
+        past_took_ms=source.past_took_ms,
     )
     con.execute(replica.STATE + clustering.STATE + methodology.STATE + bulk_folder.STATE)
     if state is None:

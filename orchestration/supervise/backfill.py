@@ -127,7 +127,8 @@ def _served(settings: Settings) -> Served | None:
     current = read_current(settings.serving)
     if current is None:
         return None
-    return Served(current.get("past_started_ms") or 0, current["as_of_ms"], current["published_ms"])
+    past = current.get("past_started_ms") or 0, current.get("past_took_ms") or 0
+    return Served(*past, current["as_of_ms"], current["published_ms"])
 
 
 def sentence(state: BackfillState) -> str:

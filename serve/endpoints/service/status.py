@@ -99,6 +99,10 @@ BACKFILL: Schema = {
                 "items": {"type": "array", "items": {"type": "string", "format": "date"}, "minItems": 2, "maxItems": 2},
             },
         },
+        "load_bytes": {
+            "type": ["integer", "null"],
+            "description": "The largest load that this machine builds before the next minute, bytes of bodies.",
+        },
         "absent_files": {
             "type": "object",
             "description": "Venue and kind → days without a file in the venue's archive.",

@@ -341,7 +341,7 @@ def test_a_load_waits_until_one_of_the_three_before_it_is_served(tmp_path: Path)
 
     def served() -> Served:
         asked.append(len(committed_loads(landing)))
-        return Served(now_ms() if asked.count(asked[-1]) >= 3 else 0, now_ms(), now_ms())
+        return Served(now_ms() if asked.count(asked[-1]) >= 3 else 0, 0, now_ms(), now_ms())
 
     with loopback(loopback_past.answer) as server:
         pace = Pace(minute_ms=200, land_ms=20, built_ms=100, load_bytes=1_000)

@@ -532,7 +532,7 @@ def test_no_file_is_begun_while_a_minute_waits_to_be_served(tmp_path: Path, monk
     def served() -> Served:
         is_served = next(looks) % 3 == 0
         (waits.clear if is_served else waits.set)()
-        return Served(now_ms(), now_ms() if is_served else 0, now_ms())
+        return Served(now_ms(), 0, now_ms() if is_served else 0, now_ms())
 
     def slow(self: files.Folder, file: File, archive: Archive) -> tuple[str | None, str]:
         began_in.append(waits.is_set())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.backfill.progress import LISTED, BackfillState, Estimate
+from ingest.backfill.progress import LISTED, BackfillState, Estimate, load_bytes_before
 from ingest.landing.rows import Row
 
 HOUR = 3_600_000
@@ -98,3 +98,17 @@ def test_both_files_have_what_the_summary_says(state: BackfillState) -> None:
     state.copy = state.path / "below a file.json"
     state.end(9_500, stopped=True)
     assert json.loads(state.path.read_bytes())["finished_ms"] == 9_500
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{}", b'{"load_bytes": null}', b'{"load_bytes": "9"}'])
+def test_the_size_of_loads_is_unknown_without_a_run_before(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "state.json"
+    if content is not None:
+        path.write_bytes(content)
+    assert load_bytes_before(path) is None
+
+
+def test_the_size_of_loads_is_that_of_the_run_before(state: BackfillState) -> None:
+    state.load_bytes = 5_000
+    state.write()
+    assert load_bytes_before(state.path) == 5_000

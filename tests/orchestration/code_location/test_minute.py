@@ -43,11 +43,18 @@ def test_a_run_is_begun_shortly_before_its_minute_and_one_at_a_time(
     assert [evaluated(second) for second in (15, 25, 34)] == [False] * 3
     assert evaluated(36), "of the next minute"
     run = instance.create_run_for_job(definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.STARTED)
-    assert [evaluated(second) for second in (46, 66, 96, 116)] == [False] * 4, "a run is in progress"
+    assert [evaluated(second) for second in (46, 66, 94)] == [False] * 3, "a run is in progress"
+    assert evaluated(96), "the next one waits in the queue while the minute before is at work"
+    queued = instance.create_run_for_job(
+        definitions.defs.resolve_job_def("minute"), status=dg.DagsterRunStatus.NOT_STARTED
+    )
+    assert [evaluated(second) for second in (106, 126, 156)] == [False] * 3, "one waits already"
     instance.report_run_failed(run)
-    assert evaluated(125), "a run that ended after its minute leaves the next one to be started at once"
-    assert not evaluated(135)
-    assert evaluated(156)
+    assert [evaluated(second) for second in (176, 180)] == [True, False]
+    instance.report_run_failed(queued)
+    assert evaluated(245), "runs that ended after their minute leave the next one to be started at once"
+    assert not evaluated(255)
+    assert evaluated(276)
 
 
 def test_minute_hour_and_day(

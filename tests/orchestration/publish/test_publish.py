@@ -30,7 +30,7 @@ def test_an_edition_equals_the_warehouse_and_replicas_alternate(warehouse: MartW
         row = (minute, edition.as_of_ms, edition.published_ms, T0, warehouse.builds)
         assert rows(served(warehouse), "from edition") == [row]
     current = json.loads((warehouse.serving / "current.json").read_text())
-    assert set(current) == {"replica", "edition_id", "as_of_ms", "published_ms", "past_started_ms"}
+    assert set(current) == {"replica", "edition_id", "as_of_ms", "published_ms", "past_started_ms", "past_took_ms"}
     assert current["as_of_ms"] == T0 + 6 * MINUTE_MS + 20_000
 
 

@@ -40,9 +40,8 @@ def test_a_lost_pointer_is_found_again_in_the_newest_replica(few: MartWarehouse)
 
 
 def test_the_pointer_is_written_whole_and_says_what_readers_need(tmp_path: Path) -> None:
-    edition = Edition(
-        7, 1_000, 2_000, None, build_id=3, replica="replica_b.duckdb", past_started_ms=500, past_took_ms=70
-    )
+    past = {"past_started_ms": 500, "past_took_ms": 70}
+    edition = Edition(7, 1_000, 2_000, None, build_id=3, replica="replica_b.duckdb", **past)
     assert newest_replica(tmp_path) is read_current(tmp_path) is None
     point_to(tmp_path, edition)
     assert [file.name for file in tmp_path.iterdir()] == ["current.json"]

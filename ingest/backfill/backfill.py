@@ -80,8 +80,8 @@ class Pace:
                 load is landed, which is built in the time that the minute leaves
     built_ms    ms after the start of a minute; from then on nothing waits for the minute any more, and rows are landed
                 as those of the next minute, because this minute's build has begun
-    load_bytes  the most bytes of bodies in one load, and so in one minute: a build takes whole minutes
-    build_ms    ms that the build of a load may take; after longer ones loads are smaller (`Loads`)
+    load_bytes  the bytes of bodies in the first load, and so in one minute: a build takes whole minutes
+    build_ms    ms that the build of a load should take; the size of the next ones follows from it (`Loads`)
     answer_s    seconds that one request may wait for the end of a ban and for its response, in addition to one window
                 of its rate limit
     again_s     pauses in seconds before the retries of failed requests
@@ -563,7 +563,7 @@ class Backfill:
         # Rows that arrived meanwhile belong to the next load.
         self._unlanded -= waiting
         if waiting:
-            self._loads.note_landed(now_ms())
+            self._loads.note_landed(now_ms(), waiting)
         self._room.set()
 
     def _whole_days(self) -> dict[str, list[tuple[str, str]]]:

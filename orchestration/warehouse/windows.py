@@ -19,6 +19,8 @@ from orchestration.warehouse.writer import TABLES_SQL, PipelineError, literals, 
 
 MAX_MINUTES = 240
 MAX_BYTES = 1_000_000_000
+# Backfilled rows count so many times: 0.8 GB of files of ratios in one window needed more than 5.8 GB of memory.
+PAST_WEIGHT = 5
 # A compacted file is packed in blocks of so many minutes of the clock, of which a reader decompresses all or none.
 BLOCK_MS = 10 * MINUTE_MS
 # The number of loads and rows considered for one window: this bounds the planning of a rebuild over a year of loads.
@@ -336,7 +338,7 @@ def _bounded(parts: Sequence[FileMinute], max_minutes: int, max_bytes: int) -> l
     """The oldest minutes of these rows, up to both bounds and then to the last end of a block, and at least one."""
     sizes: dict[int, float] = {}
     for part in parts:
-        sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes
+        sizes[part.tick_ms] = sizes.get(part.tick_ms, 0.0) + part.bytes * (PAST_WEIGHT if part.past_venues else 1)
     minutes: list[int] = []
     total = 0.0
     for minute in sorted(sizes):

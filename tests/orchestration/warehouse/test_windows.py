@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 from ingest.landing.landing import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse.watermark import close_window, prepare
-from orchestration.warehouse.windows import next_window, waiting_loads, window_again
+from orchestration.warehouse.windows import PAST_WEIGHT, file_minutes, next_window, waiting_loads, window_again
 from tests.support.pipeline.landed import MINUTES, copied_home, load_files, note_built
 from tests.support.pipeline.pipeline_home import (
     MINUTE,
@@ -50,6 +51,28 @@ def test_windows_are_bounded_by_minutes_and_by_bytes(landed: Settings) -> None:
     assert planned(landed) == [tuple(MINUTES)]
     assert planned(landed, max_minutes=3) == [tuple(MINUTES[:3]), tuple(MINUTES[3:])]
     assert planned(landed, max_bytes=1) == [(minute,) for minute in MINUTES]
+
+
+def test_backfilled_rows_count_several_times(tmp_path: Path) -> None:
+    """They need that much more memory than recorded responses of the same size."""
+    recorded, past = (settings_for(tmp_path / name) for name in ("recorded", "past"))
+    minutes = [T0, T0 + MINUTE]
+    land_minutes(recorded, minutes)
+    for minute in minutes:
+        land_rows(past, past_rows(minute))
+
+    def alone(settings: Settings) -> int:
+        """The least bound that takes both minutes at once."""
+        low, high = 1, 10**9
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if planned(settings, max_bytes=middle) == [tuple(minutes)] else (middle, high)
+        return high
+
+    for settings, weight in ((recorded, 1), (past, PAST_WEIGHT)):
+        with duckdb.connect() as con:
+            held = file_minutes(con, committed_loads(settings.landing))
+        assert alone(settings) == pytest.approx(weight * sum(part.bytes for part in held), abs=1)
 
 
 def test_a_bounded_window_ends_with_a_block(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ The minute's own publish leaves it out: the replica that nobody reads is put in 
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -68,17 +68,24 @@ def note_histories(con: duckdb.DuckDBPyConnection, served: Served, as_of_ms: int
             con.execute(f"insert into clustered values ('{table}', {_month(as_of_ms)}, true, false, 0)")
 
 
-def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Table, as_of_ms: int) -> None:
-    """Record that rows were written to the buckets of the temporary tables `whole` and `late`: their clustered periods
-    must be clustered again. A compacted period stays compacted until it has more than LATE_ROWS such rows."""
-    table, tier = touched_table.name, touched_table.tier
+class Touched(NamedTuple):
+    """The buckets of a table to which rows were written: those written as a whole, and the late rows in others."""
+
+    table: Table
+    whole: set[int]
+    late: dict[int, int]
+
+
+def note_touched(con: duckdb.DuckDBPyConnection, touched_table: Touched, as_of_ms: int) -> None:
+    """Record that rows were written: their clustered periods must be clustered again. A compacted period stays
+    compacted until it has more than LATE_ROWS late rows."""
+    table, tier = touched_table.table.name, touched_table.table.tier
+    whole, late = touched_table.whole, touched_table.late
     began = {
         period
         for (period,) in con.execute(f"select period_ms from compacted where table_name = '{table}'").fetchall()
         if tier.compacted
     }
-    whole = {t for (t,) in con.execute("select distinct t from whole").fetchall()}
-    late: dict[int, int] = dict(con.execute("select t, count(*) from late group by t").fetchall())
     touched: dict[int, int] = {}
     for t in whole | late.keys():
         long = tier.compacted_of(t)[0]

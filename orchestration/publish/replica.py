@@ -1,13 +1,25 @@
 """Copies the rows that builds touched into a replica file and deletes the rows that are too old to be served.
 
-Everything here runs inside the publish's one transaction, on a connection whose main database is the replica and that
-has the warehouse attached as `warehouse`. The order of rows on disk is decided in `clustering`.
+Everything here runs on connections whose main database is the replica and that have the warehouse attached as
+`warehouse`; the minute's rows are copied by several, and all else by the publish's own, in one transaction. The order
+of rows on disk is decided in `clustering`.
 """
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import duckdb
 
 from orchestration.config.clock import DAY_MS, HOUR_MS
-from orchestration.publish.clustering import note_dropped, note_filled, note_histories, note_touched, periods_to_fill
+from orchestration.publish.clustering import (
+    Touched,
+    note_dropped,
+    note_filled,
+    note_histories,
+    note_touched,
+    periods_to_fill,
+)
 from orchestration.warehouse.served import Served, Table
 from orchestration.warehouse.writer import literals
 
@@ -66,9 +78,44 @@ def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
     )
 
 
-def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: int, as_of_ms: int) -> None:
-    """Replace in every tier what the builds after `after_build` touched: whole buckets, single late rows, and in
-    tiers of an hour and more the ranges that were backfilled."""
+def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: int, as_of_ms: int, at_once: int) -> None:
+    """Replace in every tier and history table what the builds after `after_build` touched, and every table that is
+    copied as a whole: `at_once` tables at a time, each of so many connections in a transaction of its own. A statement
+    of few rows gains nothing from a second thread, but two statements do.
+
+    Called outside of a transaction. One that dies between these transactions and the one that notes the publish leaves
+    a replica that says nothing of what it got, and gets the same again.
+    """
+    of_ratios = [table for table in served.tables if table.late == "late_ratios"]
+    others = [[table] for table in served.tables if table.late != "late_ratios"]
+    parts: Iterator[Sequence[Table] | None] = iter([of_ratios, *others, None])
+
+    def copy_parts(own: duckdb.DuckDBPyConnection) -> list[Touched]:
+        found = list[Touched]()
+        own.execute("begin")
+        _list_touched(own, after_build)
+        # Each connection takes the next part, from one list: `next` of a list's iterator is atomic.
+        for part in parts:
+            if part is None:
+                copy_written(own, served)
+                copy_small(own, served)
+            elif part:
+                if part is of_ratios:
+                    _list_late_ratios(own)
+                found += [_copy_tier(own, table, as_of_ms) for table in part]
+        own.execute("commit")
+        return found
+
+    with ThreadPoolExecutor(at_once) as threads:
+        touched = list(threads.map(copy_parts, [con.cursor() for _ in range(at_once)]))
+    con.execute("begin")
+    for one in chain.from_iterable(touched):
+        note_touched(con, one, as_of_ms)
+    con.execute("commit")
+
+
+def _list_touched(con: duckdb.DuckDBPyConnection, after_build: int) -> None:
+    """The temporary tables `built` and `past` (minutes), `late_rows` and `late_ranges` of the builds after this one."""
     since = f"where build_id > {after_build}"
     con.execute(
         "create or replace temp table built as select distinct unnest(built_minutes) as t "
@@ -81,33 +128,42 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
     con.execute(f"create or replace temp table late_ranges as from warehouse.pipeline.late_ranges {since}")
     fetched = f"select distinct tick_ms as t from warehouse.pipeline.past_minutes {since}"
     con.execute(f"create or replace temp table past as {fetched}")
+
+
+def _list_late_ratios(con: duckdb.DuckDBPyConnection) -> None:
+    """The temporary table `late_ratios`."""
     # Every row of ratios has the minute in which it was landed, so the changed rows are found by it.
     ratios = "select t, period_ms as step_ms, market_id from warehouse.main.int_ratios where tick_ms in"
     con.execute(
         f"create or replace temp table late_ratios as {ratios} (select t from built) and source = 'recorded' "
         f"union {ratios} (select t from past) and source = 'backfilled'"
     )
-    for table in served.tables:
-        tier, kept_from = table.tier, table.tier.kept_from(as_of_ms)
-        bucket = f"t - t % {tier.step_ms}"
-        con.execute(
-            f"create or replace temp table whole as select distinct {bucket} as t from built where t >= {kept_from}"
-        )
-        _replace(con, table, "whole", "t")
-        con.execute(
-            f"create or replace temp table late as select distinct {bucket} as t, {table.key} from {table.late} "
-            f"where t >= {kept_from} and step_ms <= {tier.step_ms} and {bucket} not in (select t from whole)"
-            if table.late
-            else f"create or replace temp table late (t bigint, {table.key} varchar)"
-        )
-        _replace(con, table, "late", f"t, {table.key}")
-        if table.late:
-            _replace_ranges(con, table, kept_from)
-        note_touched(con, table, as_of_ms)
+
+
+def _copy_tier(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> Touched:
+    """Replace in one tier whole buckets, single late rows, and in tiers of an hour and more the ranges that were
+    backfilled."""
+    tier, kept_from = table.tier, table.tier.kept_from(as_of_ms)
+    bucket = f"t - t % {tier.step_ms}"
+    con.execute(
+        f"create or replace temp table whole as select distinct {bucket} as t from built where t >= {kept_from}"
+    )
+    _replace(con, table, "whole", "t")
+    con.execute(
+        f"create or replace temp table late as select distinct {bucket} as t, {table.key} from {table.late} "
+        f"where t >= {kept_from} and step_ms <= {tier.step_ms} and {bucket} not in (select t from whole)"
+        if table.late
+        else f"create or replace temp table late (t bigint, {table.key} varchar)"
+    )
+    _replace(con, table, "late", f"t, {table.key}")
+    if table.late:
+        _replace_ranges(con, table, kept_from)
+    whole = {t for (t,) in con.execute("select t from whole").fetchall()}
+    return Touched(table, whole, dict(con.execute("select t, count(*) from late group by t").fetchall()))
 
 
 def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """Replace in every history table the rows of the minutes in `built` and `past`, which copy_touched creates."""
+    """Replace in every history table the rows of the minutes in the temporary tables `built` and `past`."""
     for table, history in served.histories.items():
         key = history.key
         con.execute(

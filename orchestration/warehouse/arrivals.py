@@ -8,11 +8,12 @@ import duckdb
 
 from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
-from ingest.landing.store import give_access
+from ingest.landing.store import give_access, is_remote
 from orchestration.warehouse.windows import Window
 from orchestration.warehouse.writer import Report
 
-POLL_S = 0.5
+# An object store is asked less often: each listing of it is a request that is paid for.
+POLL_S, POLL_STORE_S = 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Arrival:
 def wait_for_minute(landing: str, minute_ms: int, wait_s: float, report: Report) -> bool:
     """Wait until a committed load holds recorded rows of this minute (or a later one); False on timeout."""
     deadline, seen = time.monotonic() + wait_s, set[str]()
+    # Nothing of it lands before it begins, unless a recorder's clock is ahead of this one.
+    time.sleep(max(0.0, min(wait_s, minute_ms / 1000 - time.time())))
     # A load's id is the time of its creation, so a load with rows of this minute is not older than the minute.
     after = f"{minute_ms / 1000:.7f}"
     with duckdb.connect() as con:
@@ -38,7 +41,7 @@ def wait_for_minute(landing: str, minute_ms: int, wait_s: float, report: Report)
             if time.monotonic() >= deadline:
                 report(f"the load of this minute is not committed after {wait_s:.0f} s: building what there is")
                 return False
-            time.sleep(POLL_S)
+            time.sleep(POLL_STORE_S if is_remote(landing) else POLL_S)
 
 
 def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) -> bool:

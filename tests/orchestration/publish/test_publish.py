@@ -216,11 +216,18 @@ def test_killed_publishes_keep_serving_and_the_next_repairs(warehouse: MartWareh
     "seam",
     [
         "p.replica.copy_touched = lambda *a: os.kill(os.getpid(), 9)",
+        "p.replica.note_touched = lambda *a: os.kill(os.getpid(), 9)",
         "p.replica.drop_old = lambda *a: os.kill(os.getpid(), 9)",
         "p.point_to = lambda *a: os.kill(os.getpid(), 9)",
         "Path.replace = lambda *a: os.kill(os.getpid(), 9)",
     ],
-    ids=["before the changes", "after the changes", "before the pointer", "while the pointer flips"],
+    ids=[
+        "before the changes",
+        "between the transactions",
+        "after the changes",
+        "before the pointer",
+        "while the pointer flips",
+    ],
 )
 def test_a_publish_that_dies_at_a_seam_is_repaired(seam: str, few: MartWarehouse) -> None:
     few.publish()

@@ -92,18 +92,20 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
 
     def copy_parts(own: duckdb.DuckDBPyConnection) -> list[Touched]:
         found = list[Touched]()
-        own.execute("begin")
-        _list_touched(own, after_build)
-        # Each connection takes the next part, from one list: `next` of a list's iterator is atomic.
-        for part in parts:
-            if part is None:
-                copy_written(own, served)
-                copy_small(own, served)
-            elif part:
-                if part is of_ratios:
-                    _list_late_ratios(own)
-                found += [_copy_tier(own, table, as_of_ms) for table in part]
-        own.execute("commit")
+        # Closed in any case: a transaction that is left open would keep the file open, which is then replaced.
+        with own:
+            own.execute("begin")
+            _list_touched(own, after_build)
+            # Each connection takes the next part, from one list: `next` of a list's iterator is atomic.
+            for part in parts:
+                if part is None:
+                    copy_written(own, served)
+                    copy_small(own, served)
+                elif part:
+                    if part is of_ratios:
+                        _list_late_ratios(own)
+                    found += [_copy_tier(own, table, as_of_ms) for table in part]
+            own.execute("commit")
         return found
 
     with ThreadPoolExecutor(at_once) as threads:

@@ -9,13 +9,14 @@ from typing import Any
 from benchmarks import latency, pipeline
 from benchmarks.calibration import calibration
 from benchmarks.product import table
+from orchestration.config.settings import UNIVERSES
 
 
 def main() -> None:
     """Runs what was chosen and prints a table per subject; `--json FILE` keeps the figures."""
     parser = argparse.ArgumentParser(prog="make bench ARGS=...", description="Measures what has to be fast.")
     parser.add_argument("--only", choices=["latency", "pipeline"], help="one of the two parts (default: both)")
-    parser.add_argument("--universe", nargs="+", choices=["small", "full"], default=["small", "full"])
+    parser.add_argument("--universe", nargs="+", choices=UNIVERSES, default=["small", "full"])
     parser.add_argument("--days", nargs="+", type=int, default=[1, 30], help="days of history behind the pipeline")
     parser.add_argument("--minutes", type=int, default=5, help="minute boundaries to watch, and minutes to build")
     parser.add_argument("--folder", type=Path, help="where the states are kept meanwhile (default: a temporary one)")

@@ -20,6 +20,7 @@ from benchmarks import minutes
 from benchmarks.product import table
 from ingest.landing.landing import committed_loads
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from orchestration.config.settings import UNIVERSES
 from orchestration.warehouse.packing import GROUP_ROWS, packed_file, packed_rows
 from orchestration.warehouse.windows import BLOCK_MS
 
@@ -89,7 +90,7 @@ def main() -> None:
     """Record, measure, print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.landing", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--universe", choices=["small", "full"], default="full")
+    parser.add_argument("--universe", choices=UNIVERSES, default="full")
     parser.add_argument("--minutes", type=int, default=60, help="minutes to record, if the folder has none")
     chosen = parser.parse_args()
     landing = chosen.folder / "landing"

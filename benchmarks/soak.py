@@ -39,6 +39,7 @@ from typing import Any
 import aiohttp
 
 from benchmarks.product import TIDEMARK, Product, get, table, wait_until
+from orchestration.config.settings import UNIVERSES
 
 MINUTE_MS = 60_000
 STARTED = "Ctrl-C stops everything"  # the end of what the demo prints once all of it runs
@@ -460,7 +461,7 @@ def main() -> None:
     """Run, print the table, and end with 1 if something is not as it must be."""
     parser = argparse.ArgumentParser(prog="make soak", description="Hours of the product with faults at random.")
     parser.add_argument("--hours", type=float, default=2.0)
-    parser.add_argument("--universe", choices=("small", "full"), default="full")
+    parser.add_argument("--universe", choices=UNIVERSES, default="full")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--logs", type=Path, default=None, help="a new folder that the demo's logs are copied to")
     chosen = parser.parse_args()

@@ -25,7 +25,7 @@ from ingest.landing.dlt_files import LOADS, commit_file
 from ingest.landing.landing import committed_loads
 from orchestration.code_location.models import TESTS_AT_ONCE, in_turns
 from orchestration.config.clock import DAY_MS, HOUR_MS
-from orchestration.config.settings import Settings
+from orchestration.config.settings import UNIVERSES, Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.dbt_runner.docs import make_docs
 from orchestration.warehouse.dbt_runner.process import DbtError, prepare_manifest, run_dbt
@@ -170,7 +170,7 @@ def main() -> None:
     """Make it, measure it, print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.upkeep", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--universe", choices=["small", "full"], default="full")
+    parser.add_argument("--universe", choices=UNIVERSES, default="full")
     parser.add_argument("--minutes", type=int, default=16, help="minutes to record, of which the day is made")
     chosen = parser.parse_args()
     print(table(measure(Product(chosen.folder, chosen.universe), chosen.minutes)))

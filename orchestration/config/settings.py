@@ -17,7 +17,7 @@ from orchestration.config.places import SettingsError, text_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WAREHOUSE = "warehouse.duckdb"
-UNIVERSES = ("small", "full")
+UNIVERSES = ("small", "full", "triple")
 MCP_REVISIONS = ("2025-11-25", "2026-07-28")
 MEMORY = re.compile(r"(?P<number>[1-9][0-9]*(\.[0-9]+)?)(?P<unit>[KMGT]i?B)")
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -60,7 +60,8 @@ SETTINGS = (
     Setting(
         "TIDEMARK_UNIVERSE",
         "small",
-        "Size of the simulated market: `small` (about 40 coins) or `full` (about 2,000 coins).",
+        "Size of the simulated market: `small` (about 40 coins), `full` (about 2,000 coins) or, as a test of load, "
+        "`triple` (three times as many).",
     ),
     Setting(
         "TIDEMARK_LANDING",

@@ -22,7 +22,7 @@ from sandbox.market.world import World
 
 DAY = 1440
 SEATS = 4
-WALLETS = {"small": 600, "full": 3000}
+WALLETS = {"small": 600, "full": 3000, "triple": 9000}
 _MARKETS = 24  # the most traded of the venue's own dex
 _OF_DEX = 6  # the most traded of the largest other dex
 _SHORTEST, _LONGEST = 3 * 60, 8 * DAY  # minutes of a cell

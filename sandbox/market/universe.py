@@ -1,6 +1,6 @@
 """All markets of the simulated world as columns: one row per market, over all venues of `listings`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +12,9 @@ from sandbox.market.noise import Floats, Ints
 
 MINUTE_MS = 60_000
 SMALL_STOCKS = 6  # of each dex in the small universe
+NAMES = ("small", "full", "triple")
+_COPIES = ("II", "III")  # what the symbols of a coin's copies end with
+_OF_VOLUME = 0.1  # what a copy trades of its original's volume
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +58,36 @@ def _small(rows: list[Listing]) -> list[Listing]:
     return kept
 
 
+def _tripled(rows: list[Listing]) -> tuple[list[Listing], list[Asset]]:
+    """The full universe with two copies of most coins and their markets, and these coins: a test of load. A venue that
+    numbers its markets keeps those that it has."""
+    numbered = {one.venue for one in rows if one.index}
+    kept = [
+        one
+        for one in rows
+        if one.venue not in numbered and one.type != "future" and one.units == 1.0
+        if assets()[one.coin].kind == "coin" and one.symbol.count(one.base_raw) == 1
+    ]
+    copies = [
+        replace(
+            one,
+            symbol=one.symbol.replace(one.base_raw, one.base_raw + copy),
+            base_raw=one.base_raw + copy,
+            coin=one.coin + copy,
+            volume_usd=one.volume_usd * _OF_VOLUME,
+        )
+        for copy in _COPIES
+        for one in kept
+    ]
+    coins_copied = sorted({one.coin for one in kept}, key=lambda name: assets()[name].rank)
+    made = [
+        replace(asset, name=asset.name + copy, volume_usd=asset.volume_usd * _OF_VOLUME)
+        for copy in _COPIES
+        for asset in (assets()[name] for name in coins_copied)
+    ]
+    return [*rows, *copies], made
+
+
 def _padded(rows: list[list[int]], filling: int) -> Ints:
     """Rows of different lengths as one array."""
     most = max(map(len, rows))
@@ -63,13 +96,16 @@ def _padded(rows: list[list[int]], filling: int) -> Ints:
 
 @cache
 def build_universe(name: str) -> Universe:
-    """The universe `small` or `full`."""
-    if name not in ("small", "full"):
-        raise ValueError(f"universe must be small or full, not {name!r}")
+    """The universe of this name."""
+    if name not in NAMES:
+        raise ValueError(f"universe must be one of {', '.join(NAMES)}, not {name!r}")
     rows = [one for listings in LISTINGS for one in listings()]
+    copied = list[Asset]()
     if name == "small":
         rows = _small(rows)
-    known = tuple(assets().values())
+    elif name == "triple":
+        rows, copied = _tripled(rows)
+    known = (*assets().values(), *copied)
     index = {asset.name: n for n, asset in enumerate(known)}
     used = sorted({index[one.coin] for one in rows} | {index[one.quote_asset] for one in rows})
     kept = tuple(known[n] for n in used)

@@ -1,6 +1,7 @@
-"""All markets of the simulated world: sizes of the real venues, the same market in both universes."""
+"""All markets of the simulated world: sizes of the real venues, the same market in each universe."""
 
 import numpy as np
+import pytest
 
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.market import Market
@@ -34,3 +35,23 @@ def test_the_full_universe_has_the_venues_real_sizes() -> None:
     assert {"1000PEPEUSDT", "1000000MOGUSDT", "SHIB1000USDT", "kPEPE", "xyz:TSLA"} <= {one.symbol for one in live}
     assert any(one.delisted_ms < ANCHOR_MS for one in full.listings)
     assert any(one.listed_ms > ANCHOR_MS for one in full.listings)
+
+
+def test_the_triple_universe_is_the_full_one_with_two_copies_of_its_coins() -> None:
+    full, triple = build_universe("full"), build_universe("triple")
+    assert triple.listings[: len(full.listings)] == full.listings
+    assert 2.7 < len(triple.listings) / len(full.listings) <= 3
+    assert len(triple.row) == len(triple.listings)
+    names = [one.name for one in triple.assets]
+    assert len(set(names)) == len(names)
+    assert {name + copy for name in ("BTC", "ETH") for copy in ("II", "III")} <= set(names)
+    # A copy is a coin of its own, with a price of its own.
+    key = ("binance", "perp", "ETHUSDT"), ("binance", "perp", "ETHIIUSDT")
+    one, other = (Market(triple, 11).bars(np.array([triple.row[at]]), 490_000).close for at in key)
+    assert (one != other).any()
+    np.testing.assert_array_equal(one, Market(full, 11).bars(np.array([full.row[key[0]]]), 490_000).close)
+
+
+def test_an_unknown_universe_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="one of small, full, triple, not 'half'"):
+        build_universe("half")

@@ -1,4 +1,5 @@
-"""The cost of one minute in the pipeline: build and publish, with little and with much history."""
+"""The cost of one minute in the pipeline, with little and with much history: build and publish, what is kept of it, and
+how soon a start with that history answers and builds."""
 
 import shutil
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import duckdb
 
 from benchmarks import history, minutes, serving, tools
-from benchmarks.product import Cost, Product, children_cpu_s, wait_until
+from benchmarks.product import Cost, Product, children_cpu_s, get, wait_until
 
 BUILD_ONE = (
     "from orchestration.config.settings import Settings; from orchestration.warehouse.transform import build; "
@@ -25,7 +26,7 @@ WARM_UP = 2
 def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """For each number of days of history: the median cost of one more minute, then request path and tools over it.
 
-    Yields ("pipeline", figures), ("serving", figures) and ("tools", figures).
+    Yields ("pipeline", figures), ("serving", figures), ("tools", figures) and ("start", figures).
     """
     origin = Product(folder / "origin", universe)
     # From a quarter past an hour: no measured minute clusters an hour or has hourly requests.
@@ -42,6 +43,7 @@ def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> I
         yield "serving", {"universe": universe, "days": number, **serving.measure(product)}
         with product.running("serve", ready=f"{product.api}/api/status"):
             yield "tools", {"universe": universe, "days": number, **tools.measure(product.api)}
+        yield "start", {"universe": universe, "days": number, **_start(product)}
         shutil.rmtree(product.home)
     shutil.rmtree(origin.home)
 
@@ -55,6 +57,23 @@ def _build_one(product: Product, dbt: int | None = None) -> Cost:
     # The forked process ends shortly after its caller has the result.
     wait_until(lambda: children_cpu_s(dbt) > before, 30)
     return replace(cost, cpu_s=cost.cpu_s + children_cpu_s(dbt) - before)
+
+
+def _start(product: Product) -> dict[str, Any]:
+    """Seconds from the start of the whole product until the first answer with data, which is of the edition that it
+    had, and until the first edition of a minute after the start; those which passed since the last one are fetched and
+    built meanwhile."""
+    began = time.monotonic()
+    with product.running("demo", ready=f"{product.api}/api/markets", seconds=600):
+        answered, known = time.monotonic(), get(f"{product.api}/api/status")["as_of"] or 0
+        wait_until(lambda: (get(f"{product.api}/api/status")["as_of"] or 0) > known, 900)
+        edition = time.monotonic()
+    return {"first_answer_s": round(answered - began, 1), "first_edition_s": round(edition - began, 1)}
+
+
+def _megabytes(*paths: Path) -> float:
+    files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
+    return round(sum(file.stat().st_size for file in files if file.is_file()) / 1e6, 1)
 
 
 def _summary(
@@ -75,4 +94,7 @@ def _summary(
         "publish_wall_s": round(publish.wall_s, 2),
         "cpu_s": round(build.cpu_s + publish.cpu_s, 2),
         "peak_mb": round(max(cost.peak_mb for pair in measured for cost in pair)),
+        "landed_mb": round(_megabytes(product.home / "landing") / (1 + len(measured) + WARM_UP), 2),
+        "warehouse_mb": _megabytes(product.home / "warehouse.duckdb"),
+        "replicas_mb": _megabytes(product.home / "serving"),
     }

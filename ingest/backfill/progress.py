@@ -48,6 +48,10 @@ class Progress:
 
 ALONE = " for the requests alone"
 """Of a time that does not know how much there is to land."""
+ON_DISK = 10
+"""How many times their listed, compressed size files take on disk with all that is made of them: the landing before it
+is packed, the warehouse, the minutes of files, and two replicas. Measured: 7.5 for a year of minutes, 11 for 90 days of
+5 minutes with their tiers."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,14 @@ class Estimate:
         if self.files and self.file_bytes is None:
             what, alone = f"{self.files:,} files of unknown size", ALONE
         elif self.files:
-            what = f"{self.files:,} files, {(self.file_bytes or 0) / 1e6:,.1f} MB"
+            what = f"{self.files:,} files, {sizes(self.file_bytes or 0)}"
         return f"{self.name}: {what}, {self.markets:,} markets, {minutes(self.seconds)}{alone}"
+
+
+def sizes(file_bytes: int) -> str:
+    """The listed size of files, and what they take on disk, in words."""
+    on_disk = f" (about {file_bytes * ON_DISK / 1e9:,.2f} GB on disk)" if file_bytes else ""
+    return f"{file_bytes / 1e6:,.1f} MB{on_disk}"
 
 
 def minutes(seconds: float) -> str:

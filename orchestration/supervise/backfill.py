@@ -11,7 +11,7 @@ from typing import Any
 
 from ingest.backfill.backfill import backfill
 from ingest.backfill.loads import Served
-from ingest.backfill.progress import ALONE, BackfillState, minutes
+from ingest.backfill.progress import ALONE, BackfillState, minutes, sizes
 from ingest.backfill.wanted import Wanted
 from ingest.declaration.venue import Venue
 from ingest.recorder.clock import now_ms
@@ -156,7 +156,7 @@ def estimated(state: BackfillState) -> str:
     unlisted = sum(part.files for part in parts if part.file_bytes is None)
     requests = sum(part.requests for part in parts)
     unknown, alone = (f" and {unlisted:,} of unknown size", ALONE) if unlisted else ("", "")
-    there = f"{files - unlisted:,} files, {size / 1e6:,.1f} MB{unknown}"
+    there = f"{files - unlisted:,} files, {sizes(size)}{unknown}"
     return f"to fetch: {there}; {requests:,} requests, {minutes(max(seconds.values()))}{alone}"
 
 

@@ -83,7 +83,7 @@ def test_estimates_are_reported_in_words(state: BackfillState) -> None:
     state.estimate("past", Estimate("settlements", "rest", 7, 14, 3.0))
     state.estimate("past", Estimate("nothing", "rest", 0, 0, 0.0))
     assert heard == [
-        "past metrics: 4,500 files, 49.5 MB, 50 markets, about 4 min",
+        "past metrics: 4,500 files, 49.5 MB (about 0.49 GB on disk), 50 markets, about 4 min",
         "past settlements: 14 requests, 7 markets, less than 2 min",
     ]
     assert [one.name for one in state.estimates["past"]] == ["metrics", "settlements"]

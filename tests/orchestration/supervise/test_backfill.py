@@ -51,11 +51,11 @@ def test_what_is_missing_in_all_takes_as_long_as_the_slowest_rate_limit() -> Non
     for name, pool, seconds in (("perp_bars_1m", "rest", 400.0), ("perp_bars_1h", "rest", 200.0)):
         state.estimate("a", Estimate(name, pool, 2, 10, seconds))
     state.estimate("b", Estimate("metrics_history", "archive", 2, 8, 300.0, 4, 2_000_000))
-    assert estimated(state) == "to fetch: 4 files, 2.0 MB; 28 requests, about 10 min"
+    assert estimated(state) == "to fetch: 4 files, 2.0 MB (about 0.02 GB on disk); 28 requests, about 10 min"
     without_list = Estimate("funding_history", "archive", 1, 5, 10.0, 5, None)
     state.estimate("c", without_list)
-    both = "to fetch: 4 files, 2.0 MB and 5 of unknown size; 33 requests, about 10 min for the requests alone"
-    assert estimated(state) == both
+    both = "to fetch: 4 files, 2.0 MB (about 0.02 GB on disk) and 5 of unknown size; 33 requests, about 10 min"
+    assert estimated(state) == f"{both} for the requests alone"
     alone = "5 files of unknown size, 1 markets, less than 2 min for the requests alone"
     assert str(without_list) == f"funding_history: {alone}"
 

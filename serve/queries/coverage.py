@@ -78,11 +78,12 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array | None, known: list
     flow = "{minutes}" in metric.coverage["counted"]
     newest = newest_minute(query, db)
     until = newest if flow else newest + MINUTE_MS
-    by_venue: dict[str, dict[int, int]] = {}
+    by_venue: dict[str, Array] = {}
     if n is None:
         buckets = np.asarray(t, np.int64)
-        by_venue = _count_by_venue(query, db, metric, (int(t[0]), int(t[-1])), newest) if t.size else {}
-        n = sum((_placed(buckets, own) for own in by_venue.values()), np.zeros(len(buckets), np.int64))
+        if t.size:
+            by_venue = _count_by_venue(query, db, metric, buckets, (int(t[0]), int(t[-1])), newest)
+        n = _summed(by_venue, buckets)
         if "family" not in metric.coverage:
             return Coverage(n, None, [])
     else:
@@ -93,18 +94,18 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array | None, known: list
     at = np.searchsorted(buckets, t)
     counts[at] = np.nan_to_num(n)
     expected = listed.expected(buckets, np.maximum(ends, buckets + 1), flow)
-    open_ones = buckets + query.step_ms > until
     # The tables' counts take a bucket that has not ended for an incomplete one.
-    short = (expected > counts) | (flow & open_ones & (expected > 0))
+    is_open = flow & (buckets + query.step_ms > until) & (expected > 0)
+    short = (expected > counts) | is_open
     gaps = []
     if short.any():
-        span = int(buckets[short].min()), int(buckets[short].max())
-        by_venue = by_venue or _count_by_venue(query, db, metric, span, newest)
-        found = sum((_placed(buckets, own) for own in by_venue.values()), np.zeros(len(buckets), np.int64))
-        counts = np.where(short, found, counts)
+        if not by_venue:
+            by_venue = _short_by_venue(query, db, metric, buckets, counts, short, is_open, newest)
+        counts = np.where(short, _summed(by_venue, buckets), counts)
+        none = np.zeros(len(buckets), np.int64)
         for venue in np.unique(listed.venues).tolist():
             lacking = listed.of(venue).expected(buckets, np.maximum(ends, buckets + 1), flow)
-            lacking = short & (lacking > _placed(buckets, by_venue.get(venue, {}))) & (ends > buckets)
+            lacking = short & (lacking > by_venue.get(venue, none)) & (ends > buckets)
             lacking &= ~_touched(buckets, ends, (gap for gap in known if gap["venue"] in (None, venue)))
             gaps += [
                 {"start": start, "end": min(end, query.end), "venue": venue, "reason": "partial"}
@@ -162,9 +163,56 @@ def _buckets(query: SeriesQuery, db: Reader, t: Array, until: int) -> Array:
     return np.union1d(t, np.arange(first, min(query.end, until), query.step_ms, dtype=np.int64))
 
 
+def _short_by_venue(
+    query: SeriesQuery,
+    db: Reader,
+    metric: Metric,
+    buckets: Array,
+    counts: Array,
+    short: Array,
+    is_open: Array,
+    newest: int,
+) -> dict[str, Array]:
+    """The markets of each venue in the buckets that lack some, of which the open one is counted for all coins at once:
+    to count those of one coin takes as long as its series."""
+    if query.market:
+        return {str(query.venue): counts}  # A market's own row says whether it counts, also in the open bucket.
+    at_once = is_open & (query.known_at is None and not query.of_files)
+    left = short & ~at_once
+    by_venue: dict[str, Array] = {}
+    if query.venue and not (left & is_open).any():
+        by_venue = {query.venue: np.where(is_open, 0, counts)}
+    elif left.any():
+        span = int(buckets[left].min()), int(buckets[left].max())
+        by_venue = _count_by_venue(query, db, metric, buckets, span, newest)
+        by_venue = {venue: np.where(at_once, 0, markets) for venue, markets in by_venue.items()}
+    for at in np.flatnonzero(at_once).tolist():
+        for kind, venue, markets in _open_ones(query, db, metric, int(buckets[at]), newest).get(query.base, ()):
+            if query.type in (kind, "all") and query.venue in (venue, None):
+                by_venue.setdefault(venue, np.zeros(len(buckets), np.int64))[at] += markets
+    return by_venue
+
+
+def _open_ones(
+    query: SeriesQuery, db: Reader, metric: Metric, start: int, newest: int
+) -> dict[str | None, list[tuple[str, str, int]]]:
+    """By coin: type, venue and number of the markets that count in the bucket that has not ended."""
+    counted = counted_sql(metric, query.step_ms, newest)
+
+    def count() -> dict[str | None, list[tuple[str, str, int]]]:
+        table = query.table("series_market")
+        sql = f"select base, type, venue, count(*) from {table} where t = {start} and aggregated and ({counted})"
+        found: dict[str | None, list[tuple[str, str, int]]] = {}
+        for base, *rest in db.cursor.execute(f"{sql} group by all").fetchall():
+            found.setdefault(base, []).append(tuple(rest))
+        return found
+
+    return db.once(("open", query.step, start, counted), count)
+
+
 def _count_by_venue(
-    query: SeriesQuery, db: Reader, metric: Metric, span: tuple[int, int], newest: int
-) -> dict[str, dict[int, int]]:
+    query: SeriesQuery, db: Reader, metric: Metric, buckets: Array, span: tuple[int, int], newest: int
+) -> dict[str, Array]:
     """The markets of each venue that are in each bucket from the first to the last of the span."""
     within = f"t between {span[0]} and {span[1]}"
     table = query.table(metric.coverage.get("reads", "series_market"))
@@ -173,11 +221,15 @@ def _count_by_venue(
     else:
         rows = f"""{table} where {selected_rows(query, db.edition, table)} and {within}
             and ({counted_sql(metric, query.step_ms, newest)})"""
-    sql = f"select venue, t, count(*) from {rows} group by venue, t"
-    found: dict[str, dict[int, int]] = {}
-    for venue, start, markets in db.cursor.execute(sql).fetchall():
-        found.setdefault(venue, {})[start] = markets
-    return found
+    counts = f"select venue, t, count(*) as n from {rows} group by venue, t"
+    sql = f"select venue, list(t) as t, list(n) as n from ({counts}) group by venue"
+    found = db.cursor.execute(sql).fetchnumpy()
+    each = zip(found["venue"], found["t"], found["n"], strict=True)
+    return {venue: _placed(buckets, starts, markets) for venue, starts, markets in each}
+
+
+def _summed(by_venue: dict[str, Array], buckets: Array) -> Array:
+    return sum(by_venue.values(), np.zeros(len(buckets), np.int64))
 
 
 def counted_sql(metric: Metric, step_ms: int, newest: int) -> str:
@@ -186,13 +238,11 @@ def counted_sql(metric: Metric, step_ms: int, newest: int) -> str:
     return metric.coverage["counted"].replace("{minutes}", minutes)
 
 
-def _placed(buckets: Array, counts: dict[int, int]) -> Array:
+def _placed(buckets: Array, starts: Array, counts: Array) -> Array:
     placed = np.zeros(len(buckets), np.int64)
-    if counts:
-        times, markets = np.array(list(counts.items()), np.int64).T
-        at = np.searchsorted(buckets, times)
-        there = (at < len(buckets)) & (buckets[np.minimum(at, len(buckets) - 1)] == times)
-        placed[at[there]] = markets[there]
+    at = np.searchsorted(buckets, starts)
+    there = (at < len(buckets)) & (buckets[np.minimum(at, len(buckets) - 1)] == starts)
+    placed[at[there]] = counts[there]
     return placed
 
 

@@ -114,6 +114,13 @@ def test_a_market_and_a_venue_are_covered_like_a_coin(young: Api) -> None:
     assert (market["v"], market["n"], market["expected"], market["gaps"]) == ([5, 4], [1, 1], [1, 1], [])
     lacking = young.series("volume", market=C, **asked)
     assert (lacking["n"], lacking["expected"]) == ([0, 0], [1, 1])
+    # The bucket that has not ended is counted for all coins at once, and that of a venue has its own markets alone.
+    for venue, own in (("binance", market), ("gate", lacking)):
+        for kind in ("perp", "all"):
+            found = young.series("volume", base="ETH", venue=venue, type=kind, **asked)
+            assert [found[name] for name in ("n", "expected", "gaps")] == [
+                own[name] for name in ("n", "expected", "gaps")
+            ]
     venue = young.series("oi", base="ETH", venue="bybit", start=NOW - 4 * HOUR, end=AS_OF_MS, step="1h", coverage="1")
     assert (venue["v"], venue["n"], venue["expected"]) == ([8, 8, 8], [1, 1, 1], [1, 1, 1])
 

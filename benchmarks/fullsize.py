@@ -20,6 +20,7 @@ from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.pipeline import kept_open
 from tests.support.replica.replica import ACROSS_SQL, CATALOG, TABLES_SQL
+from tests.support.replica.replica_snapshots import tables_of
 
 AS_OF_MS = 1_781_526_896_789
 YEAR_D = 365
@@ -87,6 +88,16 @@ select exchange, base, t, t + 3540000 as minute_ms, round((1e8 + hash(t, base) %
 from pairs, range({AS_OF_MS - AS_OF_MS % 3600000 - PREMIUM_YEARS * 8766 * 3600000}, {AS_OF_MS}, 3600000) as hours(t)
 order by t >= {{month}}, if(t >= {{month}}, t, null), exchange, base, t
 """
+# Every market is expected of all that its rows have, so that a series is compared with them.
+EXPECTED_SQL = """
+create or replace table expected_markets as
+select market_id, venue, type, base, if(type = 'spot', ['price', 'volume', 'candles', 'taker'],
+        ['price', 'volume', 'candles', 'taker', 'oi', 'funding', 'liquidations']) as families,
+    0::bigint as from_ms, null::bigint as to_ms
+from market_list
+"""
+# Further tables that a server reads when it opens an edition.
+OPENED = {"listings": ("market_register",), "series": ("minute_files",)}
 ROWS = {"series_market": MARKET_SQL, "series_base": BASE_SQL, "series_ratios": RATIO_SQL, "series_depth": DEPTH_SQL}
 
 
@@ -183,6 +194,11 @@ def _empty_tables(con: duckdb.DuckDBPyConnection, served: Served, folder: Path) 
 
 def _finish(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     con.execute("begin")
+    for folder, names in OPENED.items():
+        for table in names:
+            con.execute(f"drop table if exists {table}")
+        con.execute(tables_of(f"{folder}/_{folder}.yml", *names))
+    con.execute(EXPECTED_SQL)
     for table in ("market_index", "edition", "catalog", "tiers"):
         con.execute(f"delete from {table}")
     con.execute(

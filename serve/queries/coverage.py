@@ -160,7 +160,8 @@ def _buckets(query: SeriesQuery, db: Reader, t: Array, until: int) -> Array:
     """The buckets with values, and all others since the recording began."""
     since = db.edition.recorded_since_ms
     first = query.end if since is None else max(query.start, since + (query.start - since) % query.step_ms)
-    return np.union1d(t, np.arange(first, min(query.end, until), query.step_ms, dtype=np.int64))
+    recorded = np.arange(first, min(query.end, until), query.step_ms, dtype=np.int64)
+    return recorded if np.array_equal(t, recorded) else np.union1d(t, recorded)
 
 
 def _short_by_venue(

@@ -15,7 +15,7 @@ from serve.queries.series_query import SeriesQuery
 from serve.queries.series_sql import series_sql, venues_sql
 from serve.queries.time_range import aligned, points
 from serve.replica.catalog import Metric, Tier
-from serve.replica.edition import Reader
+from serve.replica.edition import Reader, filled
 from serve.replica.gaps import BEFORE_RECORDING, REASONS, before_recording, gaps_within
 
 # The columns of `coverage=1`: markets in the bucket, markets expected, and where the values come from.
@@ -205,10 +205,26 @@ def read_points(query: SeriesQuery, db: Reader) -> Points:
     """The buckets of the series."""
     metric = db.edition.catalog.by_name[query.metric]
     prepare(query, db)
-    columns: dict[str, Any] = db.arrays(series_sql(query, db.edition, _beside(query, db, metric)))
+    columns = _read_buckets(query, db, metric)
     if not columns["t"].size:
         check_venue(query, db)
     return _covered(query, db, metric, columns)
+
+
+def _read_buckets(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, Any]:
+    """What `series_sql` says, of which DuckDB reads the rows alone."""
+    beside = _beside(query, db, metric)
+    if any(field.running for field in metric.fields.values()):
+        return dict(db.arrays(series_sql(query, db.edition, beside)))
+    found = db.cursor.execute(series_sql(query, db.edition, beside, every_bucket=True)).fetchnumpy()
+    known = ~np.logical_and.reduce([np.ma.getmaskarray(found[name]) for name in metric.fields])
+    rows: Any = slice(None) if known.all() else known
+    t = np.asarray(found["t"])[rows]
+    order: Any = slice(None) if (t[1:] >= t[:-1]).all() else np.argsort(t, kind="stable")
+    columns: dict[str, Any] = {name: filled(column[rows])[order] for name, column in found.items()}
+    for name in metric.fields:
+        columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
+    return columns
 
 
 def read_by_venue(query: SeriesQuery, db: Reader) -> dict[str, Points]:

@@ -154,7 +154,7 @@ class Reader:
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         """The result's columns; null is NaN."""
         columns = self.cursor.execute(sql).fetchnumpy()
-        return {name: _filled(column) for name, column in columns.items()}
+        return {name: filled(column) for name, column in columns.items()}
 
     def table(self, sql: str, args: Mapping[str, Any] | None = None) -> pa.Table:
         """The result as an Arrow table."""
@@ -184,8 +184,12 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _filled(column: Any) -> np.ndarray[Any, Any]:
-    return column.filled(np.nan) if isinstance(column, np.ma.MaskedArray) else np.asarray(column)
+def filled(column: Any) -> np.ndarray[Any, Any]:
+    """A column of a result as an array, in which null is NaN; whole numbers with nulls become floating ones."""
+    if not isinstance(column, np.ma.MaskedArray):
+        return np.asarray(column)
+    numbers: Any = column.astype(float) if column.dtype.kind in "iu" else column
+    return np.asarray(numbers.filled(np.nan))
 
 
 def open_edition(path: Path) -> Edition:

@@ -13,7 +13,7 @@ import duckdb
 from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.publish.clustering import period_to_fill
-from orchestration.publish.replica import KEYED, copy_views, number_coins
+from orchestration.publish.replica import BLOCK_BYTES, KEYED, copy_views, number_coins
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, Table, Tier, period_at, read_served
 from serve.replica.catalog import VENUES
@@ -106,7 +106,7 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
     serving = folder / "serving"
     serving.mkdir(parents=True, exist_ok=True)
     path = serving / "replica_a.duckdb"
-    with duckdb.connect(str(path)) as con:
+    with duckdb.connect(str(path), config={"default_block_size": str(BLOCK_BYTES)}) as con:
         con.execute("set memory_limit = '6GB'; set preserve_insertion_order = true")
         if not con.execute("select 1 from duckdb_tables() where table_name = 'done'").fetchone():
             _begin(con, markets)

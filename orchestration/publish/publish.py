@@ -231,7 +231,8 @@ def _newest_build(
         f"from pipeline.builds semi join {NOTES} using (build_id)"
     )
     [(past_started_ms, past_took_ms)] = con.execute(past).fetchall()
-    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, *(table.order for table in served.tables)])
+    orders = (table.order for table in served.tables)
+    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, replica.BLOCK_BYTES, *orders])
     return build_id, past_started_ms, past_took_ms, finished_ms, as_of_ms, since_ms, layout
 
 
@@ -287,7 +288,8 @@ def _write(
     replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
 
     def filled(from_scratch: bool = False) -> Edition:
-        with connection(str(target), source.resources, wait_s=reader_wait_s, holder="a reader") as con:
+        resources = {**(source.resources or {}), "default_block_size": str(replica.BLOCK_BYTES)}
+        with connection(str(target), resources, wait_s=reader_wait_s, holder="a reader") as con:
             return _fill(con, target.name, source, current, from_scratch)
 
     pointed = target.with_name(current["replica"]) if current else target

@@ -11,7 +11,9 @@ import duckdb
 import pytest
 
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from orchestration.publish.edition import REPLICAS
 from orchestration.publish.publish import publish_locked
+from orchestration.publish.replica import BLOCK_BYTES
 from orchestration.warehouse.writer import PipelineError, WriterBusyError
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, quiet, rows, served
 from tests.support.pipeline.pipeline_home import polling_reader
@@ -83,6 +85,27 @@ def test_other_columns_or_another_warehouse_refill_the_replica(warehouse: MartWa
     assert edition is not None
     assert edition.edition_id == 4
     assert_same(warehouse)
+
+
+def test_a_replica_of_a_former_version_with_other_blocks_is_filled_again(few: MartWarehouse) -> None:
+    few.publish()
+    few.publish(force=True)
+    for name in REPLICAS:
+        path, usual = few.serving / name, few.serving / f"usual_{name}"
+        with duckdb.connect() as con:
+            con.execute(f"attach '{path}' as replica; attach '{usual}' as usual; copy from database replica to usual")
+            con.execute("update usual.publish_state set columns = replace(columns, ' 65536,', '')")
+        usual.replace(path)
+    assert block_bytes(few) == 262_144
+    few.publish()
+    assert block_bytes(few) == BLOCK_BYTES
+    assert_same(few)
+
+
+def block_bytes(warehouse: MartWarehouse) -> int:
+    with duckdb.connect(str(served(warehouse)), read_only=True) as con:
+        [(found,)] = con.execute("select block_size from pragma_database_size()").fetchall()
+    return int(found)
 
 
 def test_a_damaged_replica_is_made_from_scratch(few: MartWarehouse) -> None:

@@ -21,7 +21,7 @@ def test_a_wrong_setting_is_one_sentence_and_code_2(command: str, tmp_path: Path
     done = CliRunner(env=environment(tmp_path, TIDEMARK_UNIVERSE="huge")).invoke(app, [command])
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert done.stderr == "tidemark: TIDEMARK_UNIVERSE is 'huge', but it must be one of: small, full.\n"
+    assert done.stderr == "tidemark: TIDEMARK_UNIVERSE is 'huge', but it must be one of: small, full, triple.\n"
 
 
 FULL_DISK = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh", TIDEMARK)

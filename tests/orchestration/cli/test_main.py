@@ -47,7 +47,7 @@ def test_every_command_explains_itself(command: str) -> None:
         (["sandbox"], "either --simulate or --replay"),
         (["sandbox", "--simulate", "--replay", "."], "either --simulate or --replay"),
         (["sandbox", "--replay", "/nowhere"], "no replay.json"),
-        (["sandbox", "--simulate", "--universe", "huge"], "one of: small, full"),
+        (["sandbox", "--simulate", "--universe", "huge"], "one of: small, full, triple"),
         (["dmo"], "No such command"),
         (["record", "--twice"], "No such option"),
     ],

@@ -129,7 +129,7 @@ def test_another_process_gets_the_same_settings_back(name: str, value: str, tmp_
         ("TIDEMARK_BUILD_MEMORY", "80%", "4GB"),
         ("TIDEMARK_BULK_DAYS", "0", "whole number from 1 to 36500, 'all' or 'off'"),
         ("TIDEMARK_STAGED_DAYS", "none", "whole number from 1 to 36500, 'all' or 'off'"),
-        ("TIDEMARK_UNIVERSE", "medium", "small, full"),
+        ("TIDEMARK_UNIVERSE", "medium", "small, full, triple"),
         ("TIDEMARK_PUBLIC_HOSTS", "https://api.example.org", "api.example.org"),
         ("TIDEMARK_PUBLIC_HOSTS", "api.example.org:443", "without a port"),
         ("TIDEMARK_MCP_REVISION", "2024-11-05", "2025-11-25, 2026-07-28"),

@@ -19,7 +19,7 @@ from orchestration.warehouse.served import Served, Table, Tier, period_at, read_
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.pipeline import kept_open
-from tests.support.replica.replica import ACROSS_SQL, CATALOG, TABLES_SQL
+from tests.support.replica.replica import ACROSS_SQL, CATALOG, FAMILIES, TABLES_SQL
 from tests.support.replica.replica_snapshots import tables_of
 
 AS_OF_MS = 1_781_526_896_789
@@ -89,10 +89,9 @@ from pairs, range({AS_OF_MS - AS_OF_MS % 3600000 - PREMIUM_YEARS * 8766 * 360000
 order by t >= {{month}}, if(t >= {{month}}, t, null), exchange, base, t
 """
 # Every market is expected of all that its rows have, so that a series is compared with them.
-EXPECTED_SQL = """
+EXPECTED_SQL = f"""
 create or replace table expected_markets as
-select market_id, venue, type, base, if(type = 'spot', ['price', 'volume', 'candles', 'taker'],
-        ['price', 'volume', 'candles', 'taker', 'oi', 'funding', 'liquidations']) as families,
+select market_id, venue, type, base, {FAMILIES} as families,
     0::bigint as from_ms, null::bigint as to_ms
 from market_list
 """

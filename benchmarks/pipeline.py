@@ -71,8 +71,8 @@ def _start(product: Product) -> dict[str, Any]:
     return {"first_answer_s": round(answered - began, 1), "first_edition_s": round(edition - began, 1)}
 
 
-def _megabytes(*paths: Path) -> float:
-    files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
+def _megabytes(path: Path) -> float:
+    files = path.rglob("*") if path.is_dir() else [path]
     return round(sum(file.stat().st_size for file in files if file.is_file()) / 1e6, 1)
 
 

@@ -79,11 +79,12 @@ def _tripled(rows: list[Listing]) -> tuple[list[Listing], list[Asset]]:
         for copy in _COPIES
         for one in kept
     ]
-    coins_copied = sorted({one.coin for one in kept}, key=lambda name: assets()[name].rank)
+    copied = {one.coin for one in kept}
     made = [
         replace(asset, name=asset.name + copy, volume_usd=asset.volume_usd * _OF_VOLUME)
         for copy in _COPIES
-        for asset in (assets()[name] for name in coins_copied)
+        for asset in coins()
+        if asset.name in copied
     ]
     return [*rows, *copies], made
 

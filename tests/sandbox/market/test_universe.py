@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from orchestration.config.settings import UNIVERSES
+from sandbox.derived.wallets import WALLETS
 from sandbox.market.listing import ANCHOR_MS
 from sandbox.market.market import Market
-from sandbox.market.universe import build_universe
+from sandbox.market.universe import NAMES, build_universe
 from tests.support.small_market import MARKET, SMALL
 
 
@@ -50,6 +52,11 @@ def test_the_triple_universe_is_the_full_one_with_two_copies_of_its_coins() -> N
     one, other = (Market(triple, 11).bars(np.array([triple.row[at]]), 490_000).close for at in key)
     assert (one != other).any()
     np.testing.assert_array_equal(one, Market(full, 11).bars(np.array([full.row[key[0]]]), 490_000).close)
+
+
+def test_a_setting_may_name_every_universe_and_each_has_its_wallets() -> None:
+    assert UNIVERSES == NAMES
+    assert set(WALLETS) == set(NAMES)
 
 
 def test_an_unknown_universe_is_refused_by_name() -> None:

@@ -102,13 +102,17 @@ ACROSS_SQL = """
     if(min(source) = max(source), min(source), 'mixed') as source
 from series_market_{step} where aggregated
 """
+# What a market's rows have, by the families of metrics that markets are expected of.
+FAMILIES = (
+    "if(type = 'spot', ['price', 'volume', 'candles', 'taker'], "
+    "['price', 'volume', 'candles', 'taker', 'oi', 'funding', 'liquidations'])"
+)
 # Of one coin alone, so that the series of others have no gaps but GAPS. One of its markets was listed two days ago,
 # another was delisted a day ago.
-EXPECTED_SQL = """
+EXPECTED_SQL = f"""
 create table expected_markets as
-select market_id, venue, type, base, if(type = 'spot', ['price', 'volume', 'candles', 'taker'],
-        ['price', 'volume', 'candles', 'taker', 'oi', 'funding', 'liquidations']) as families,
-    if(venue = 'bybit', {as_of} - 172800000, 0) as from_ms, if(type = 'spot', {as_of} - 86400000, null) as to_ms
+select market_id, venue, type, base, {FAMILIES} as families,
+    if(venue = 'bybit', {{as_of}} - 172800000, 0) as from_ms, if(type = 'spot', {{as_of}} - 86400000, null) as to_ms
 from market_list where base = 'ETH'
 """
 BASE_SQL = f"""

@@ -21,6 +21,8 @@ class ClientAddresses:
             for size in (4, 16)
         }
         self._is_proxy = lru_cache(maxsize=1024)(self._trusts)
+        # A client sends many requests, each of which counts for it.
+        self._name = lru_cache(maxsize=1024)(self._find_name)
 
     def scheme(self, request: Request) -> str:
         """The scheme of the URL that the client asked: a trusted proxy says it in `X-Forwarded-Proto`."""
@@ -30,20 +32,24 @@ class ClientAddresses:
     def name(self, request: Request) -> str:
         """The nearest address that is not a trusted proxy, normalized. An IPv6 client is its whole /64."""
         text = request.ip
+        if not self._is_proxy(text):
+            return self._name(text, "")
+        return self._name(text, ",".join(request.headers.getall("x-forwarded-for", ())))
+
+    def _find_name(self, text: str, hops: str) -> str:
+        """The name of a client with this address, or behind a trusted proxy with it, which sent these hops."""
         address = None
-        if self._is_proxy(text):
-            rest = ",".join(request.headers.getall("x-forwarded-for", ()))
-            while rest:
-                rest, _, hop = rest.rpartition(",")
-                if not (hop := hop.strip()):
-                    continue
-                hop = _without_port(hop)
-                nearer = _parse(hop)
-                if nearer is None:
-                    break
-                text, address = hop, nearer
-                if not self._is_trusted(nearer):
-                    break
+        while hops:
+            hops, _, hop = hops.rpartition(",")
+            if not (hop := hop.strip()):
+                continue
+            hop = _without_port(hop)
+            nearer = _parse(hop)
+            if nearer is None:
+                break
+            text, address = hop, nearer
+            if not self._is_trusted(nearer):
+                break
         if ":" not in text:
             return text  # IPv4 has one spelling
         address = address or _parse(text)

@@ -134,9 +134,12 @@ def at_tier(query: SeriesQuery, tier: Tier, db: Reader) -> SeriesQuery:
 
 def _share(query: SeriesQuery, db: Reader) -> float:
     """The share of the range's buckets that have values."""
+    if query.end <= query.start:
+        return 1.0
+    metric = db.edition.catalog.by_name[query.metric]
     prepare(query, db)
-    count: int = db.value(f"select count(*) from ({series_sql(replace(query, by=None), db.edition)})")
-    return min(1.0, count / points(query.span, query.step_ms)) if query.end > query.start else 1.0
+    found = _read_buckets(replace(query, by=None), db, metric)
+    return min(1.0, len(found["t"]) / points(query.span, query.step_ms))
 
 
 def prepare(query: SeriesQuery, db: Reader) -> None:
@@ -212,11 +215,19 @@ def read_points(query: SeriesQuery, db: Reader) -> Points:
 
 
 def _read_buckets(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, Any]:
-    """What `series_sql` says, of which DuckDB reads the rows alone."""
-    beside = _beside(query, db, metric)
-    if any(field.running for field in metric.fields.values()):
-        return dict(db.arrays(series_sql(query, db.edition, beside)))
-    found = db.cursor.execute(series_sql(query, db.edition, beside, every_bucket=True)).fetchnumpy()
+    """What `series_sql` says, of which DuckDB reads the rows alone. Read once for a request: by what a step has, a
+    coarser one is chosen."""
+    asked = replace(query, coarser=(), coarsened=None)
+    if asked not in db.read:
+        running = any(field.running for field in metric.fields.values())
+        sql = series_sql(query, db.edition, _beside(query, db, metric), every_bucket=not running)
+        db.read[asked] = db.arrays(sql) if running else _known_buckets(sql, db, metric)
+    return dict(db.read[asked])
+
+
+def _known_buckets(sql: str, db: Reader, metric: Metric) -> dict[str, Any]:
+    """The buckets that have a value, by time, of rows in any order."""
+    found = db.cursor.execute(sql).fetchnumpy()
     known = ~np.logical_and.reduce([np.ma.getmaskarray(found[name]) for name in metric.fields])
     rows: Any = slice(None) if known.all() else known
     t = np.asarray(found["t"])[rows]

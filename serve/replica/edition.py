@@ -131,6 +131,7 @@ class Reader:
         self.minutes = minutes
         self.bulk = bulk
         self.shown: object = None  # what the views that were made on the cursor show
+        self.read: dict[Any, dict[str, Any]] = {}  # the columns of what was read, by what was asked
         self._beside: list[duckdb.DuckDBPyConnection] = []
 
     def open_folder(self, folder: Path) -> duckdb.DuckDBPyConnection:

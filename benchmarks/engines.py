@@ -7,6 +7,7 @@ extra), left out where it is not installed. Every engine holds the same columns 
 
 import argparse
 import contextlib
+import http.client
 import importlib
 import importlib.util
 import json
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from benchmarks.fullsize import AS_OF_MS
-from benchmarks.product import percentile, table
+from benchmarks.product import percentile, some_address, table
 from benchmarks.requests import Times, request_all, serving
 from benchmarks.scans import scanned
 from serve.replica.edition import DUCKDB_CONFIG
@@ -90,6 +91,28 @@ def timed(ask: Ask, asked: list[Question], clients: int) -> Times:
     with ThreadPoolExecutor(clients) as pool:
         times = list(pool.map(one, asked))
     return Times(times, [], len(asked) / (time.perf_counter() - start))
+
+
+def in_turns(port: int, ask: Ask, asked: list[Question]) -> tuple[Times, Times]:
+    """Each question to the API and to a bare engine, in turns: an engine that is asked without a pause finds its caches
+    and the other core awake, which one behind a server does not."""
+    api, bare = Times([], [], 0.0), Times([], [], 0.0)
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for question in asked:
+        start = time.perf_counter()
+        headers = {"X-Forwarded-For": some_address(), "Accept-Encoding": "gzip"}
+        connection.request("GET", question.url, headers=headers)
+        response = connection.getresponse()
+        response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{question.url}: HTTP {response.status}")
+        api.client.append((time.perf_counter() - start) * 1000)
+        api.server.append(float(response.headers["took-ms"]))
+        start = time.perf_counter()
+        ask(question)
+        bare.client.append((time.perf_counter() - start) * 1000)
+    connection.close()
+    return api, bare
 
 
 @contextlib.contextmanager
@@ -193,20 +216,24 @@ def measure(folder: Path, count: int) -> list[dict[str, Any]]:
         for seen, times in (("", found.client), ("server_", found.server)):
             for share in (50, 99):
                 row[f"{seen}p{share}_ms"] = round(percentile(times, share / 100), 2) if times else None
-        rows.append(row | {"per_s": round(found.per_second, 1)})
+        rows.append(row | {"per_s": round(found.per_second, 1) or None})
         print(rows[-1], flush=True)
         return found.per_second
 
-    with serving(folder) as port:
+    with serving(folder) as port, duckdb_engine(path, folder) as ask:
 
-        def http(seed: int, clients: int, per_second: float | None = None) -> Times:
+        def api(seed: int, clients: int, per_second: float | None = None) -> Times:
             return request_all(port, [q.url for q in questions(bases, count, seed)], clients, per_second)
 
-        http(0, CLIENTS)  # a first run that is not measured
-        add("API", 1, http(1, 1))
-        full = add("API", CLIENTS, http(2, CLIENTS))
+        api(0, CLIENTS)  # a first run that is not measured
+        add("API", 1, api(1, 1))
+        full = add("API", CLIENTS, api(2, CLIENTS))
         for part, share in ((2, "half"), (4, "a quarter")):
-            add(f"API, at {share} of that rate", CLIENTS, http(1 + part, CLIENTS, full / part))
+            add(f"API, at {share} of that rate", CLIENTS, api(1 + part, CLIENTS, full / part))
+        for name, found in zip(
+            ("API", "DuckDB, bare"), in_turns(port, ask, questions(bases, count, CLIENTS + 1)), strict=True
+        ):
+            add(f"{name}, in turns", 1, found)
     for name, engine in ENGINES.items():
         if "chdb" in name and importlib.util.find_spec("chdb") is None:
             print("chdb is not installed: pip install '.[bench]'")

@@ -27,7 +27,7 @@ from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import attach, exists, newest_closed, open_by_name
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.lake import Closed
-from orchestration.warehouse.served import Served, read_served
+from orchestration.warehouse.served import Served, from_manifest, read_served
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
     TABLES_SQL,
@@ -250,12 +250,16 @@ def read_catalog(manifest: Path) -> dict[str, dict[str, Any]]:
 
     A dbt metric without an API name is only an input of other metrics.
     """
-    catalog = {}
-    for node in json.loads(manifest.read_text())["metrics"].values():
-        definition = {"title": node["label"], "description": node["description"], **node["config"]["meta"]}
-        if name := definition.pop("api_name", None):
-            catalog[name] = definition
-    return catalog
+
+    def catalog(content: Mapping[str, Any]) -> dict[str, Any]:
+        found = {}
+        for node in content["metrics"].values():
+            definition = {"title": node["label"], "description": node["description"], **node["config"]["meta"]}
+            if name := definition.pop("api_name", None):
+                found[name] = definition
+        return found
+
+    return from_manifest(manifest, "served_metrics", catalog)
 
 
 def _is_published(path: Path, source: _Source, report: Report) -> bool:

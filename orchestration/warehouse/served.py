@@ -16,7 +16,7 @@ shares, or `keep_days`; `where`, a further condition. Stored tiers are trimmed w
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -143,25 +143,32 @@ def period_at(name: str, t: int) -> tuple[int, int]:
 
 
 def read_served(manifest: Path) -> Served:
-    """The served tables of the manifest, cached beside it because a manifest takes long to read; ServedError if it is
-    wrong."""
-    kept = manifest.with_name("served.json")
-    if not kept.exists() or kept.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
-        nodes = json.loads(manifest.read_bytes())["nodes"].values()
-        models = {
+    """The served tables of the manifest; ServedError if it is wrong."""
+
+    def models(content: Mapping[str, Any]) -> dict[str, Any]:
+        return {
             node["name"]: {
                 "meta": node["config"]["meta"],
                 "view": node["config"]["materialized"] == VIEW,
                 "columns": list(node["columns"]),
                 "reads": [parent.rpartition(".")[2] for parent in node["depends_on"]["nodes"]],
             }
-            for node in nodes
+            for node in content["nodes"].values()
             if node["resource_type"] == "model" and {"served", "trim"} & node["config"].get("meta", {}).keys()
         }
+
+    return served_by(from_manifest(manifest, "served", models))
+
+
+def from_manifest(manifest: Path, name: str, make: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """What is made of a manifest, kept beside it under this name because a manifest takes long to read."""
+    kept = manifest.with_name(f"{name}.json")
+    if not kept.exists() or kept.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
         written = kept.with_name(f"{kept.name}.new")
-        written.write_text(json.dumps(models))
+        written.write_text(json.dumps(make(json.loads(manifest.read_bytes()))))
         written.replace(kept)
-    return served_by(json.loads(kept.read_bytes()))
+    found: dict[str, Any] = json.loads(kept.read_bytes())
+    return found
 
 
 def served_by(models: Mapping[str, Mapping[str, Any]]) -> Served:

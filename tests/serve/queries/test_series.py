@@ -1,10 +1,16 @@
 """A series for a response: empty histories, and values that are unknown."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
+from serve.endpoints import all_endpoints
+from serve.endpoints.history.series import series
+from serve.queries.series_query import resolve_series
+from serve.replica.edition import Reader
 from tests.support.replica.replica import AS_OF_MS, DAY, MINUTE, publish
 from tests.support.servers.api_server import Api, free_port, running
 from tests.support.servers.series_calls import HOUR
@@ -53,3 +59,31 @@ def test_auto_takes_the_step_that_has_the_range(tmp_path: Path) -> None:
             named = young.series("price", base="BTC", **asked)
             assert named["step"] == step
             assert "coarsened" not in named
+
+
+class Heard:
+    """A cursor that lists what it executes."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self.statements: list[str] = []
+
+    def execute(self, sql: str, *args: Any) -> duckdb.DuckDBPyConnection:
+        self.statements.append(sql)
+        return self.cursor.execute(sql, *args)
+
+
+@pytest.mark.requirement("series:step:auto")
+def test_what_decides_the_step_is_what_is_served(reader: Reader) -> None:
+    """Each step that is tried is read once, and the one that is taken not again."""
+    young = replace(reader.edition, recorded_since_ms=AS_OF_MS - 30 * MINUTE, memo={})
+    heard: Any = Heard(reader.cursor)
+    [item] = [one for one in all_endpoints() if one.path == "/api/series/{metric}"]
+    values = {name: param.default for name, param in item.params.items()} | {"metric": "price", "base": "BTC"}
+    query = resolve_series(values, young, keyed=False)
+    assert query.coarser
+    series(query, Reader(young, heard))
+    table = " from series_base_"
+    read = [sql.partition(table)[2].split()[0] for sql in heard.statements if table in sql]
+    assert read
+    assert len(read) == len(set(read)), heard.statements

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from serve.replica.edition import Reader
+from serve.replica.edition import Reader, literal
 from serve.replica.units import UNIT_MS
 
 # The newest compared day of a venue and metric, if it is not older than a week.
@@ -45,7 +45,7 @@ def _inaccurate(db: Reader) -> list[dict[str, Any]]:
 
 
 def _venues_of(db: Reader, base: str) -> set[str]:
-    return {market.venue for market in db.edition.markets.values() if market.base == base}
+    return {row["venue"] for row in db.rows(f"select distinct venue from market_index where base = {literal(base)}")}
 
 
 def _has_limits(db: Reader) -> bool:

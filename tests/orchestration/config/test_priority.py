@@ -13,6 +13,8 @@ SAYS = """
 import os, signal, sys
 from orchestration.config.priority import SESSION, behind_the_minute
 began, niceness = os.nice(0), lambda: SESSION.read_text().split()[-1]
+# A shell in the background has its children ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print(niceness())
 try:
     with behind_the_minute():

@@ -2,11 +2,13 @@
   incremental_strategy="replace_keys", replace_keys=["market_id"],
   triggers=["every_1h"] + endpoints_of(families()["staged_instruments"].kinds)
 ) }}
-{#- Every market with its history; a row is written when it changes, so that a publish copies what is new. -#}
+{#- Every market with its history; a row is written when it changes, so that a publish copies what is new. Lists are sorted
+    when they are whole, by their first field, the time: `list(… order by …)` sorts each market's few rows in a sort of
+    its own, which took a quarter of a second of the minute. -#}
 with identities as (
   select
     market_id,
-    list({from_ms: from_ms, to_ms: to_ms, base: coin, reason: reason, price_ratio: price_ratio} order by from_ms) as identity
+    list_sort(list({from_ms: from_ms, to_ms: to_ms, base: coin, reason: reason, price_ratio: price_ratio})) as identity
   from {{ ref("int_identity") }}
   group by market_id
 ),
@@ -14,16 +16,16 @@ with identities as (
 contracts as (
   select
     market_id,
-    list({
+    list_sort(list({
       since_ms: since_ms, contract_size: contract_size, multiplier: multiplier, inverse: inverse, quote: quote, settle: settle
-    } order by since_ms) as contracts
+    })) as contracts
   from {{ ref("int_contracts") }}
   group by market_id
 ),
 
 -- Of several sources of one time the first counts: minutes, the venue's list, the distance of settlements.
 intervals as (
-  select market_id, list({since_ms: since_ms, interval_h: interval_h} order by since_ms) as funding_intervals
+  select market_id, list_sort(list({since_ms: since_ms, interval_h: interval_h})) as funding_intervals
   from (
     select market_id, since_ms, interval_h
     from (

@@ -93,11 +93,13 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
     of_ratios = [table for table in served.tables if table.late == "late_ratios"]
     others = [[table] for table in served.tables if table.late != "late_ratios"]
     parts: Iterator[Sequence[Table] | None] = iter([of_ratios, *others, None])
+    [(database,)] = con.execute("select current_database()").fetchall()
 
     def copy_parts(own: duckdb.DuckDBPyConnection) -> list[Touched]:
         found = list[Touched]()
         # Closed in any case: a transaction that is left open would keep the file open, which is then replaced.
         with own:
+            own.execute(f'use "{database}"')
             own.execute("begin")
             _list_touched(own, after_build)
             # Each connection takes the next part, from one list: `next` of a list's iterator is atomic.

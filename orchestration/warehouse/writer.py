@@ -82,6 +82,19 @@ def _literal(value: int | str | None) -> str:
     return "null" if value is None else str(value)
 
 
+def _open(database: str, resources: dict[str, str | int], read_only: bool, logged: bool) -> duckdb.DuckDBPyConnection:
+    if logged:
+        return duckdb.connect(database, read_only=read_only, config=resources)
+    con, name = duckdb.connect(config=resources), Path(database).stem
+    try:
+        con.execute(f'attach {literals(database)} as "{name}" (recovery_mode no_wal_writes)')
+        con.execute(f'use "{name}"')
+    except duckdb.Error:
+        con.close()
+        raise
+    return con
+
+
 @contextmanager
 def connection(
     database: str,
@@ -89,6 +102,7 @@ def connection(
     *,
     read_only: bool = False,
     checkpoint: bool = True,
+    logged: bool = True,
     wait_s: float = 30.0,
     holder: str = "another process",
 ) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -99,11 +113,15 @@ def connection(
 
     Without `checkpoint` the written rows stay in the write-ahead log until another connection checkpoints: a checkpoint
     costs more the larger the file is (0.15 s at 8 GB), which a few rows are not worth.
+
+    What is written is not `logged` where the caller checkpoints before anybody relies on it: a process that dies
+    before leaves the file as it was. Such a connection has no rows that a log beside the file holds, and its cursors
+    begin outside of the database.
     """
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            con = duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
+            con = _open(database, dict(resources or {}), read_only, logged)
             break
         except duckdb.IOException as error:
             if NO_SPACE in str(error):

@@ -14,7 +14,7 @@ from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.publish.edition import REPLICAS
 from orchestration.publish.publish import publish_locked
 from orchestration.publish.replica import BLOCK_BYTES
-from orchestration.warehouse.writer import PipelineError, WriterBusyError
+from orchestration.warehouse.writer import PipelineError, WriterBusyError, connection
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, quiet, rows, served
 from tests.support.pipeline.pipeline_home import polling_reader
 from tests.support.pipeline.publishing import publishing
@@ -196,6 +196,23 @@ def test_one_replica_begins_as_a_copy_of_the_other(warehouse: MartWarehouse, mon
     assert (third.replica, third.edition_id) == ("replica_a.duckdb", 3)
     assert_same(warehouse)
     assert not list(warehouse.serving.glob("*.new"))
+
+
+def test_what_a_killed_publish_of_a_former_version_left_in_a_log_is_read(few: MartWarehouse) -> None:
+    """This one writes no log beside a replica that it updates."""
+    for minute in (1, 2, 3, 4):
+        few.build(T0 + minute * MINUTE_MS)
+        few.publish()
+    later = few.serving / "replica_a.duckdb"
+    with connection(str(later), checkpoint=False) as con:
+        con.execute("update publish_state set build_id = build_id - 1")
+    assert later.with_name("replica_a.duckdb.wal").exists()
+    few.build(T0 + 5 * MINUTE_MS)
+    edition = few.publish()
+    assert edition is not None
+    assert edition.replica == later.name
+    assert_same(few)
+    assert {file.suffix for file in few.serving.iterdir()} == {".duckdb", ".json"}
 
 
 def test_a_reader_of_the_other_replica_makes_publish_wait_then_fail_clearly(few: MartWarehouse) -> None:

@@ -76,6 +76,19 @@ def test_what_is_not_checkpointed_is_in_the_log_and_is_read(tmp_path: Path) -> N
     assert not path.with_name("warehouse.duckdb.wal").exists()
 
 
+def test_what_is_not_logged_is_kept_from_its_checkpoint_on(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    with connection(str(path)) as con:
+        con.execute("create table before as select 0 as n")
+    with connection(str(path), checkpoint=False, logged=False) as con:
+        con.execute("create table kept as select 1 as n; checkpoint")
+        con.execute("create table lost as select 2 as n")
+        assert not path.with_name("warehouse.duckdb.wal").exists()
+    with connection(str(path)) as con:
+        found = con.execute("select table_name from duckdb_tables() order by 1").fetchall()
+    assert found == [("before",), ("kept",)]
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a disk of 4 MB."""

@@ -232,7 +232,7 @@ def _newest_build(
     )
     [(past_started_ms, past_took_ms)] = con.execute(past).fetchall()
     orders = (table.order for table in served.tables)
-    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY, replica.BLOCK_BYTES, *orders])
+    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY_NOTED, replica.BLOCK_BYTES, *orders])
     return build_id, past_started_ms, past_took_ms, finished_ms, as_of_ms, since_ms, layout
 
 

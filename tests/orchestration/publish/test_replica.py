@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from orchestration.publish.replica import BASE_KEY, BASE_KEY_NOTED
 from orchestration.warehouse.served import Tier
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
 
@@ -123,3 +124,15 @@ def test_only_kept_periods_are_served(few: MartWarehouse) -> None:
         ]
     # What lies together goes together.
     assert brief.tiers[0].kept_from(as_of) == T0 + 2 * DAY_MS
+
+
+def test_a_coin_s_key_is_the_number_that_replicas_note() -> None:
+    names = (
+        "select md5(i::varchar) as base from range(10000) numbers(i) union all select chr(i::int) from range(1, 2000) "
+        "letters(i) union all select unnest(['', null, 'BTC', 'xyz:XYZ100', '1000PEPE', '币安人生'])"
+    )
+    with duckdb.connect() as con:
+        counted = f"select count(*), count({BASE_KEY}), count(distinct {BASE_KEY}) > 11000 from ({names})"
+        assert con.execute(counted).fetchall() == [(12005, 12004, True)]
+        others = f"select base from ({names}) where {BASE_KEY} is distinct from {BASE_KEY_NOTED}"
+        assert con.execute(others).fetchall() == []

@@ -63,7 +63,8 @@ def test_the_same_landing_gives_the_same_tables_in_a_file_and_in_a_lake(
     use(s3, monkeypatch)
     near = settings_for(tmp_path / "near")
     far = replace(lake_for(tmp_path / "far", postgres, f"s3://{BUCKET}/{tmp_path.name}/lake"), landing=near.landing)
-    give_dbt(near)
+    for settings in (near, far):
+        give_dbt(settings)
     give_built(near)
     check_folders(far)
 

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.support import suite_time
 from tests.support.pipeline.shared import shared_folder
 from tests.support.replica.replica_server import replica_server
 from tests.support.servers.api_server import Api
+from tests.support.servers.chromium import chromium
 from tests.support.start import VARIABLE, start_ms, to_text
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def browser() -> Iterator["Browser"]:
     Not by those of all files: while Playwright is open its event loop runs, and no test with one of its own can."""
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium") or shutil.which("google-chrome")
+    path = chromium()
     if path is None:
-        pytest.skip("no Chromium: apt-get install chromium")
+        pytest.skip("no Chromium: apt-get install chromium-headless-shell")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield launched

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from orchestration.warehouse.dbt_runner.docs import make_docs
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.replica.replica import CATALOG
 from tests.support.replica.replica_server import replica_server
+from tests.support.servers.chromium import chromium
 
 # The nodes that the page has drawn.
 DRAWN = "angular.element(document.body).injector().get('graph').graph.elements.map(element => element.data.id)"
@@ -30,12 +30,12 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A page of a browser that stands at the docs, as the API serves them."""
-    chromium = shutil.which("chromium")
-    if not chromium:
-        pytest.skip("chromium is not installed: the dbt docs are not looked at")
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium: apt-get install chromium-headless-shell")
     options = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     with replica_server(tmp_path_factory.mktemp("api"), docs) as api, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=options)
+        browser = playwright.chromium.launch(executable_path=path, args=options)
         page = browser.new_page(viewport={"width": 1400, "height": 1000}, base_url=f"http://127.0.0.1:{api.port}")
         page.goto("/dbt/")
         yield page

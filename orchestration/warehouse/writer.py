@@ -82,10 +82,12 @@ def _literal(value: int | str | None) -> str:
     return "null" if value is None else str(value)
 
 
-def _open(database: str, resources: dict[str, str | int], read_only: bool, logged: bool) -> duckdb.DuckDBPyConnection:
+def _open(
+    database: str, resources: Mapping[str, str | int] | None, read_only: bool, logged: bool
+) -> duckdb.DuckDBPyConnection:
     if logged:
-        return duckdb.connect(database, read_only=read_only, config=resources)
-    con, name = duckdb.connect(config=resources), Path(database).stem
+        return duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
+    con, name = duckdb.connect(config=dict(resources or {})), Path(database).stem
     try:
         con.execute(f'attach {literals(database)} as "{name}" (recovery_mode no_wal_writes)')
         con.execute(f'use "{name}"')
@@ -121,7 +123,7 @@ def connection(
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            con = _open(database, dict(resources or {}), read_only, logged)
+            con = _open(database, resources, read_only, logged)
             break
         except duckdb.IOException as error:
             if NO_SPACE in str(error):

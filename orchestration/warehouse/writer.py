@@ -87,7 +87,9 @@ def _open(
 ) -> duckdb.DuckDBPyConnection:
     if logged:
         return duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
-    con, name = duckdb.connect(config=dict(resources or {})), Path(database).stem
+    # What does not fit into memory goes beside the file, as of one that is opened by itself, and not where we run.
+    con = duckdb.connect(config={**(resources or {}), "temp_directory": f"{database}.tmp"})
+    name = Path(database).stem
     try:
         con.execute(f'attach {literals(database)} as "{name}" (recovery_mode no_wal_writes)')
         con.execute(f'use "{name}"')

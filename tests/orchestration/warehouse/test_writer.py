@@ -89,6 +89,15 @@ def test_what_is_not_logged_is_kept_from_its_checkpoint_on(tmp_path: Path) -> No
     assert found == [("before",), ("kept",)]
 
 
+@pytest.mark.parametrize("logged", [True, False])
+def test_what_does_not_fit_into_memory_goes_beside_the_database(tmp_path: Path, logged: bool) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    with connection(str(path), {"memory_limit": "40MB", "threads": 1}, logged=logged) as con:
+        assert con.execute("select current_setting('temp_directory')").fetchall() == [(f"{path}.tmp",)]
+        con.execute("create temp table much as select uuid()::varchar as id from range(2000000)")
+        assert list(path.with_name("warehouse.duckdb.tmp").iterdir())
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a disk of 4 MB."""

@@ -291,13 +291,11 @@ def _write(
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
     replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
 
-    log = target.with_name(f"{target.name}.wal")
-
     def filled(from_scratch: bool = False) -> Edition:
         resources = {**(source.resources or {}), "default_block_size": str(replica.BLOCK_BYTES)}
         # A log costs an update a tenth, and nobody needs it: `_fill` ends with a checkpoint, and one that dies before
-        # is done again. Only a filling from nothing, which is much, and what an older version left in a log have one.
-        logged = not target.exists() or log.exists()
+        # is done again. Only a filling from nothing, which is much, has one.
+        logged = not target.exists()
         with connection(str(target), resources, logged=logged, wait_s=reader_wait_s, holder="a reader") as con:
             return _fill(con, target.name, source, current, from_scratch)
 
@@ -313,7 +311,7 @@ def _write(
             if not any(word in str(error) for word in CORRUPT):
                 raise
             report(f"{target.name} is filled again, because it is damaged: {error}")
-        for file in (target, log):
+        for file in (target, target.with_name(f"{target.name}.wal")):
             file.unlink(missing_ok=True)
     return filled(from_scratch=True)
 

@@ -119,8 +119,8 @@ def connection(
     costs more the larger the file is (0.15 s at 8 GB), which a few rows are not worth.
 
     What is written is not `logged` where the caller checkpoints before anybody relies on it: a process that dies
-    before leaves the file as it was. Such a connection has no rows that a log beside the file holds, and its cursors
-    begin outside of the database.
+    before leaves the file, and a log that was beside it, as they were. Cursors of such a connection begin outside of
+    the database.
     """
     deadline = time.monotonic() + wait_s
     while True:

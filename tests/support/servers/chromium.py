@@ -1,4 +1,4 @@
-"""Where this machine's Chromium is, for tests of pages: the headless shell where it is installed.
+"""Where this machine's Chromium is, for tests and pictures of pages: the headless shell where it is installed.
 
 The shell is the same engine without the browser's own windows, whose pages cost eight times the CPU of an empty page.
 """

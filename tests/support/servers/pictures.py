@@ -1,11 +1,12 @@
 """The pictures of the pages in the README and the guide, taken of a demo that runs: `make pictures` runs this."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from tests.support.servers.chromium import chromium
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 SIZE = {"width": 1280, "height": 800}
@@ -19,12 +20,12 @@ PICTURES = {
 
 def main() -> None:
     """Write every picture; needs Chromium, and a demo that has run for some minutes."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("make pictures needs Chromium (Debian: apt-get install chromium)")
+    found = chromium()
+    if found is None:
+        sys.exit("make pictures needs Chromium (Debian: apt-get install chromium-headless-shell)")
     at = f"http://127.0.0.1:{os.environ.get('TIDEMARK_API_PORT', '8080')}"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         for name, (path, theme, ready) in PICTURES.items():
             page = browser.new_page(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
             page.goto(at + path)

@@ -11,10 +11,10 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -122,38 +122,61 @@ class Store:
         finally:
             self._release(edition)
 
-    async def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> T:
+    def execute(self, edition: Edition, fn: Callable[[Reader], T]) -> "asyncio.Future[T]":
         """Run `fn` in a worker thread on `edition`, which stays open until it returns, within the time limit, in which
-        it also waits for the thread. Cancelling ends it. Raises Busy if too many wait."""
+        it also waits for the thread. It begins now; cancelling the future ends it. Raises Busy if too many wait."""
         loop = asyncio.get_running_loop()
         if self._asked >= WORKERS + QUEUE:
             raise Busy(f"{QUEUE} queries wait already")
         edition.readers += 1
         self._asked += 1
         query = _Query(time.monotonic())
-        future = self.pool.submit(self._run, edition, fn, query)
-        # Not in a `finally`: when the awaiting task is cancelled, the thread is still reading.
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._answered, edition))
-        return await self._answer(edition, future, query)
+        answer: asyncio.Future[T] = loop.create_future()
 
-    async def _answer(self, edition: Edition, future: "Future[T]", query: _Query) -> T:
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            query.unwanted = True
-            query.stop()
-            raise
-        except duckdb.InterruptException:
-            raise Unavailable(f"a query took longer than {self.query_limit_s:g} s") from None
-        except (duckdb.Error, OSError) as error:
-            if _no_more_files(error):
-                raise Busy("the server has too many files and connections open") from error
-            if isinstance(error, OSError):
-                raise
-            self._report(f"edition {edition.edition_id} cannot be read: {error}")
-            if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
-                self._reopen(edition)
-            raise Unavailable("the replica cannot be read") from error
+        def answered(made: Any, error: BaseException | None) -> None:
+            self._asked -= 1
+            self._release(edition)
+            if answer.done():  # cancelled
+                return
+            if error:
+                answer.set_exception(self._reason(edition, error))
+            else:
+                answer.set_result(made)
+
+        def run() -> None:
+            # Not when the awaiting task is cancelled: the thread is still reading then. One call for both, because each
+            # wakes the loop, which `asyncio.wrap_future` and a callback would do twice.
+            try:
+                made = self._run(edition, fn, query)
+            except BaseException as error:
+                loop.call_soon_threadsafe(answered, None, error)
+            else:
+                loop.call_soon_threadsafe(answered, made, None)
+
+        work = self.pool.submit(run)
+
+        def left(_: object) -> None:
+            if answer.cancelled():
+                query.unwanted = True
+                query.stop()
+                if work.cancel():  # before a thread took it
+                    answered(None, None)
+
+        answer.add_done_callback(left)
+        return answer
+
+    def _reason(self, edition: Edition, error: BaseException) -> BaseException:
+        """What the failure of a query is to who asked."""
+        if isinstance(error, duckdb.InterruptException):
+            return Unavailable(f"a query took longer than {self.query_limit_s:g} s")
+        if isinstance(error, duckdb.Error | OSError) and _no_more_files(error):
+            return Busy("the server has too many files and connections open")
+        if not isinstance(error, duckdb.Error):
+            return error
+        self._report(f"edition {edition.edition_id} cannot be read: {error}")
+        if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
+            self._reopen(edition)
+        return Unavailable("the replica cannot be read")
 
     def _run(self, edition: Edition, fn: Callable[[Reader], T], query: _Query) -> T:
         if time.monotonic() - query.submitted > self.query_limit_s:
@@ -165,10 +188,6 @@ class Store:
         finally:
             self._running.discard(query)
             query.reader.close()
-
-    def _answered(self, edition: Edition) -> None:
-        self._asked -= 1
-        self._release(edition)
 
     def _release(self, edition: Edition) -> None:
         edition.readers -= 1

@@ -236,7 +236,7 @@ async def test_a_query_without_end_does_not_keep_a_store_from_stopping(tmp_path:
     await store.start()
     with store.current() as edition:
         query = "select count(*) from range(100000000000) where range % 7 = 3"
-        asked = asyncio.create_task(store.execute(edition, lambda db: db.value(query)))
+        asked = asyncio.ensure_future(store.execute(edition, lambda db: db.value(query)))
         await asyncio.sleep(0)  # it is with the worker threads before the store is stopped
         await store.stop()
     with pytest.raises(Unavailable, match="longer than"):
@@ -251,7 +251,7 @@ async def test_more_than_can_be_answered_is_refused_at_once(tmp_path: Path, monk
     store, go_on = Store(tmp_path / "serving", lambda: None), threading.Event()
     await store.start()
     with store.current() as edition:
-        held = [asyncio.create_task(store.execute(edition, lambda _: go_on.wait(20))) for _ in range(WORKERS + 3)]
+        held = [asyncio.ensure_future(store.execute(edition, lambda _: go_on.wait(20))) for _ in range(WORKERS + 3)]
         await asyncio.sleep(0)
         with pytest.raises(Busy, match="3 queries wait already"):
             await store.execute(edition, lambda _: True)
@@ -267,9 +267,9 @@ async def test_the_limit_of_a_query_begins_when_it_is_asked(tmp_path: Path) -> N
     store, go_on = Store(tmp_path / "serving", lambda: None, query_limit_s=0.1), threading.Event()
     await store.start()
     with store.current() as edition:
-        held = [asyncio.create_task(store.execute(edition, lambda _: go_on.wait(20))) for _ in range(WORKERS)]
+        held = [asyncio.ensure_future(store.execute(edition, lambda _: go_on.wait(20))) for _ in range(WORKERS)]
         begun: list[bool] = []
-        late = asyncio.create_task(store.execute(edition, lambda _: begun.append(True)))
+        late = asyncio.ensure_future(store.execute(edition, lambda _: begun.append(True)))
         await asyncio.sleep(0.3)  # The time that it waits for a thread is what is tried.
         go_on.set()
         with pytest.raises(Busy, match=r"no answer was begun within 0\.1 s"):
@@ -290,12 +290,13 @@ async def test_a_query_that_nobody_waits_for_is_ended_and_one_that_waits_is_not_
 
     await store.start()
     with store.current() as edition:
-        held = [asyncio.create_task(store.execute(edition, run_for_ever)) for _ in range(WORKERS)]
+        held = [asyncio.ensure_future(store.execute(edition, run_for_ever)) for _ in range(WORKERS)]
         begun: list[bool] = []
-        waiting = asyncio.create_task(store.execute(edition, lambda _: begun.append(True)))
+        waiting = asyncio.ensure_future(store.execute(edition, lambda _: begun.append(True)))
         for _ in held:
             await asyncio.to_thread(running_now.acquire)
-        for task in (waiting, *held):
+        waiting.cancel()
+        for task in held:
             task.cancel()
         await asyncio.gather(waiting, *held, return_exceptions=True)
         assert await store.execute(edition, lambda db: db.value("select edition_id from edition")) == 1

@@ -11,7 +11,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ import duckdb
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader, open_edition
 from serve.replica.unavailable import Busy, Unavailable
+from serve.replica.workers import Workers
 
 POLL_S = 0.25
 QUERY_LIMIT_S = 5.0
@@ -77,7 +77,7 @@ class Store:
         # The given one until the first edition, then the last edition's: what may be requested while none can be read.
         self.catalog = catalog
         self.outage = Unavailable("no replica has been published", missing=True)
-        self.pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="query")
+        self.workers = Workers(WORKERS)
         self._signature: tuple[str, int] | None = None
         self._failing_since: float | None = None
         self._reported = ""
@@ -103,11 +103,10 @@ class Store:
             self._polling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._polling
-        self.pool.shutdown(wait=False)
         while self._running:  # the limit holds to the end: a query without one would keep the process alive
             self._interrupt_queries(longer_than_s=self.query_limit_s)
             await asyncio.sleep(POLL_S)
-        await asyncio.to_thread(self.pool.shutdown)
+        await asyncio.to_thread(self.workers.end)
         self._adopt(None)
 
     @contextlib.contextmanager
@@ -153,16 +152,15 @@ class Store:
             else:
                 loop.call_soon_threadsafe(answered, made, None)
 
-        work = self.pool.submit(run)
-
         def left(_: object) -> None:
             if answer.cancelled():
                 query.unwanted = True
                 query.stop()
-                if work.cancel():  # before a thread took it
+                if self.workers.withdraw(run):
                     answered(None, None)
 
         answer.add_done_callback(left)
+        self.workers.submit(run)
         return answer
 
     def _reason(self, edition: Edition, error: BaseException) -> BaseException:

@@ -75,7 +75,7 @@ def span_known(name: str, span: Span, known_at: int, edition: Edition) -> Span:
 
 def read_as_known(query: "SeriesQuery", db: Reader, known_at: int) -> None:
     """Let the views show what was known at that time, on the reader's own cursor."""
-    db.cursor.execute(variables(query, known_at))
+    db.altered().execute(variables(query, known_at))
 
 
 def variables(query: "SeriesQuery", known_at: int) -> str:

@@ -63,14 +63,14 @@ def read_files(query: "SeriesQuery", db: Reader) -> None:
     of_base = db.edition.of_bases([str(query.base)], table)
     rows = f"select {names}, 2 as rank from {table} where {of_base} and t >= {query.start} and t < {query.end}"
     if (of_bulk := _read_bulk(query, table, db)) is not None:
-        db.cursor.register("of_bulk", of_bulk)
+        db.altered().register("of_bulk", of_bulk)
         # Files of earlier versions may lack a column.
         united = f"select * from {table} where false union all by name select * from of_bulk"
         rows += f" union all select {names}, 1 from ({united})"
     if bars and (of_files := _read_minutes(query, db)) is not None:
-        db.cursor.register("of_files", of_files)
+        db.altered().register("of_files", of_files)
         rows += f" union all select {names}, 0 from of_files"
-    db.cursor.execute(f"""
+    db.altered().execute(f"""
         create or replace temp table file_minutes as
         select * exclude (rank) from ({rows}) qualify row_number() over (
             partition by market_id, t order by source <> 'backfilled' desc, volume_n desc, rank desc
@@ -80,7 +80,7 @@ def read_files(query: "SeriesQuery", db: Reader) -> None:
     """)
     for view in SHOWN:
         sql: str = db.value(f"select sql from duckdb_views() where view_name = '{view}'")
-        db.cursor.execute(re.sub(r"\bknown_", "file_", sql.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW")))
+        db.altered().execute(re.sub(r"\bknown_", "file_", sql.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW")))
     db.shown = shown
 
 

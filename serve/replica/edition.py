@@ -55,6 +55,7 @@ class Edition:
     bulk_spans  table → from when to when bulk files have its rows
     states      a state of each table; the same in two editions if its rows are
     resources   path of the API → the tables that it reads
+    idle        cursors that no request has now
     former      the states in editions that this server had before, by edition
     opened_s    when this server opened it, UNIX time
     """
@@ -76,12 +77,25 @@ class Edition:
     keyed_tables: frozenset[str]
     states: dict[str, str]
     resources: dict[str, list[str]]
+    idle: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
     former: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     opened_s: float = field(default_factory=time.time)
     queries: dict[tuple[bytes, bool], Any] = field(default_factory=dict)
     memo: dict[Any, Any] = field(default_factory=dict)
     readers: int = 0
     retired: bool = False
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor that no other request has. One that another had before saves a fortieth of a series' time."""
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return self.connection.cursor()
+
+    def close(self) -> None:
+        """Close the file. No request has a cursor any more."""
+        for con in (*self.idle, self.connection):
+            con.close()
 
     def of_bases(self, bases: Iterable[str], table: str) -> str:
         """The SQL condition for rows of these coins. Filtering by the hash of the coin's name, if the table has it,
@@ -132,6 +146,7 @@ class Reader:
         self.bulk = bulk
         self.shown: object = None  # what the views that were made on the cursor show
         self.read: dict[Any, dict[str, Any]] = {}  # the columns of what was read, by what was asked
+        self._altered = False
         self._beside: list[duckdb.DuckDBPyConnection] = []
 
     def open_folder(self, folder: Path) -> duckdb.DuckDBPyConnection:
@@ -142,15 +157,25 @@ class Reader:
         con.execute(f"set allowed_directories = [{literal(str(folder))}]; set enable_external_access = false")
         return con
 
+    def altered(self) -> duckdb.DuckDBPyConnection:
+        """The cursor, to make a view, a table or a variable on it: it then ends with this reader."""
+        self._altered = True
+        return self.cursor
+
     def interrupt(self) -> None:
         """Stop the queries that are running."""
         for con in (self.cursor, *self._beside):
             con.interrupt()
 
-    def close(self) -> None:
-        """Close the cursor, and what was opened beside it."""
-        for con in (*self._beside, self.cursor):
+    def close(self, failed: bool = False) -> None:
+        """Close what was opened beside the cursor, and leave that to another request, unless it was altered or has
+        failed."""
+        for con in self._beside:
             con.close()
+        if self._altered or failed:
+            self.cursor.close()
+        else:
+            self.edition.idle.append(self.cursor)
 
     def arrays(self, sql: str) -> dict[str, np.ndarray[Any, Any]]:
         """The result's columns; null is NaN."""

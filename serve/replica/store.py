@@ -9,9 +9,10 @@ import contextlib
 import errno
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,12 +47,20 @@ class _Query:
     submitted: float
     reader: Reader | None = None
     unwanted: bool = False
+    _ending: threading.Lock = field(default_factory=threading.Lock)
 
     def stop(self) -> None:
-        """End its statement; one that ends at this moment has closed its cursor."""
-        if self.reader:
-            with contextlib.suppress(duckdb.Error):
+        """End its statement."""
+        with self._ending:
+            if self.reader:
                 self.reader.interrupt()
+
+    def end(self, failed: bool) -> None:
+        """Give the cursor back, on which another query's statement must not be ended."""
+        with self._ending:
+            reader, self.reader = self.reader, None
+        if reader:
+            reader.close(failed)
 
 
 class Store:
@@ -179,13 +188,16 @@ class Store:
     def _run(self, edition: Edition, fn: Callable[[Reader], T], query: _Query) -> T:
         if time.monotonic() - query.submitted > self.query_limit_s:
             raise Busy(f"no answer was begun within {self.query_limit_s:g} s")
-        query.reader = Reader(edition, edition.connection.cursor(), self.landing, self.minutes, self.bulk)
+        reader = query.reader = Reader(edition, edition.cursor(), self.landing, self.minutes, self.bulk)
         self._running.add(query)
+        failed = True
         try:
-            return fn(query.reader)
+            made = fn(reader)
+            failed = False
+            return made
         finally:
             self._running.discard(query)
-            query.reader.close()
+            query.end(failed)
 
     def _release(self, edition: Edition) -> None:
         edition.readers -= 1
@@ -279,7 +291,7 @@ class Store:
 
     def _close_if_done(self, edition: Edition) -> None:
         if edition.retired and not edition.readers:
-            edition.connection.close()
+            edition.close()
             self._open_paths.discard(edition.path)
 
 

@@ -70,7 +70,7 @@ def revisions(query: SeriesQuery, db: Reader) -> Body:
     described = describe_series(query, db)
     read_as_known(query, db, since)
     rows = series_sql(query, db.edition)
-    db.cursor.register("served_then", db.table(rows))
+    db.altered().register("served_then", db.table(rows))
     read_as_known(query, db, now)
     fields = described["fields"]
     found = db.arrays(

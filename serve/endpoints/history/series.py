@@ -115,7 +115,7 @@ def _csv(query: SeriesQuery, db: Reader) -> Body:
     names = [*([query.by] if query.by else []), *metric.fields, *(COVERAGE if query.coverage else ())]
     rows = f"({series_sql(query, db.edition)})"
     if query.coverage:
-        db.cursor.register("covered", _points_table(query, db)[0])
+        db.altered().register("covered", _points_table(query, db)[0])
         rows = "covered"
     cells = ", ".join(f"""coalesce("{name}"::varchar, '')""" for name in names)
     lines = db.value(

@@ -356,3 +356,35 @@ def test_a_replica_without_a_table(tmp_path: Path) -> None:
         assert api.get("/api/status").status == 200
         publish(serving, 2)
         until(lambda: degraded(api), lambda got: "db" not in got)
+
+
+@pytest.mark.requirement("series:known", "edition:released")
+async def test_what_a_request_makes_on_its_cursor_no_other_request_finds(tmp_path: Path) -> None:
+    """Requests have each other's cursors, but not those on which something was made or that have failed."""
+    publish(tmp_path / "serving", 1)
+    store = Store(tmp_path / "serving", lambda: None)
+    await store.start()
+
+    def make(db: Reader) -> duckdb.DuckDBPyConnection:
+        db.altered().execute("set variable asked_base = 'BTC'; create temp view shown as select 1")
+        return db.cursor
+
+    def find(db: Reader) -> tuple[duckdb.DuckDBPyConnection, object]:
+        named = "select getvariable('asked_base'), (select count(*) from duckdb_views() where view_name = 'shown')"
+        return db.cursor, db.cursor.execute(named).fetchall()
+
+    def fail(db: Reader) -> None:
+        assert db.cursor is first
+        raise ValueError("in vain")
+
+    with store.current() as edition:
+        made = await store.execute(edition, make)
+        first, found = await store.execute(edition, find)
+        assert (found, first is not made) == ([(None, 0)], True)
+        with pytest.raises(ValueError, match="in vain"):
+            await store.execute(edition, fail)
+        second, found = await store.execute(edition, find)
+        assert (found, second is not first) == ([(None, 0)], True)
+        assert await store.execute(edition, find) == (second, [(None, 0)])
+    await store.stop()
+    wait_for_lock(tmp_path / "serving" / "replica_b.duckdb")

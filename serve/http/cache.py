@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -26,10 +26,11 @@ def encode_headers(headers: Mapping[str, str]) -> bytes:
 
 @dataclass(eq=False)
 class _Work:
-    """A response that is being made, and how many wait for it."""
+    """A response that is being made, and those who wait for it, each by a future of its own: a client that disconnects
+    must not cancel it for the others."""
 
-    task: asyncio.Task["StoredResponse"]
-    waiting: int = 0
+    making: asyncio.Future["StoredResponse"]
+    waiting: list[asyncio.Future["StoredResponse"]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class ResponseCache:
         self.size = 0
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._building: dict[str, _Work] = {}
+        self._storing: set[asyncio.Task[None]] = set()
 
     def get(self, key: str) -> StoredResponse | None:
         """The cached response of `key`."""
@@ -94,40 +96,63 @@ class ResponseCache:
             return cached
         work = self._building.get(key)
         if work is None:
-            work = _Work(asyncio.create_task(self._make(key, make, None if local else self.redis)))
-            self._building[key] = work
-            work.task.add_done_callback(lambda _: self._forget(key, work))
-        work.waiting += 1
+            redis = None if local else self.redis
+            made = make() if redis is None else self._shared(key, make, redis)
+            work = self._building[key] = _Work(asyncio.ensure_future(made))
+            work.making.add_done_callback(partial(self._done, key, work))
+        waiter: asyncio.Future[StoredResponse] = asyncio.get_running_loop().create_future()
+        work.waiting.append(waiter)
         try:
-            # Shielded: a client that disconnects must not cancel it for the others.
-            return await asyncio.shield(work.task)
+            return await waiter
         finally:
-            work.waiting -= 1
-            if not work.waiting and not work.task.done():
-                self._forget(key, work)  # Who asks now begins it again.
-                work.task.cancel()
+            work.waiting.remove(waiter)
+            if not work.waiting and self._building.get(key) is work:
+                del self._building[key]  # Who asks now begins it again.
+                work.making.cancel()
 
-    def _forget(self, key: str, work: _Work) -> None:
+    async def _shared(
+        self, key: str, make: Callable[[], Awaitable[StoredResponse]], redis: RedisStore
+    ) -> StoredResponse:
+        known = await redis.get(f"answer:{_short(key)}")
+        if known:
+            return load(known)
+        made = await make()
+        if len(made.data) <= SHARED_BYTES and "max-age" in made.headers["cache-control"]:
+            await redis.set(f"answer:{_short(key)}", made.dump(), SHARED_S)
+        return made
+
+    def _done(self, key: str, work: _Work, making: asyncio.Future[StoredResponse]) -> None:
         if self._building.get(key) is work:
             del self._building[key]
+        failed = asyncio.CancelledError() if making.cancelled() else making.exception()
+        for waiter in work.waiting:
+            if waiter.done():  # its client left at this moment
+                continue
+            if failed:
+                waiter.set_exception(failed)
+            else:
+                waiter.set_result(making.result())
+        if not failed and len(making.result().data) <= self.max_bytes // 2:
+            self._keep(key, making.result())
 
-    async def _make(
-        self, key: str, make: Callable[[], Awaitable[StoredResponse]], redis: RedisStore | None
-    ) -> StoredResponse:
-        known = await redis.get(f"answer:{_short(key)}") if redis else None
-        made = load(known) if known else await make()
-        if redis and not known and len(made.data) <= SHARED_BYTES and "max-age" in made.headers["cache-control"]:
-            await redis.set(f"answer:{_short(key)}", made.dump(), SHARED_S)
-        if len(made.data) <= self.max_bytes // 2:
+    def _keep(self, key: str, made: StoredResponse) -> None:
+        self._held[key] = made
+        self.size += len(made.data) - self._sizes.pop(key, 0)
+        self._sizes[key] = len(made.data)
+        oldest = []
+        while self.size > self.max_bytes:
+            oldest.append(self._sizes.popitem(last=False))
+            self.size -= oldest[-1][1]
+        # After those who wait: the store's functions are coroutines.
+        storing = asyncio.get_running_loop().create_task(self._store(key, made, [name for name, _ in oldest]))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+
+    async def _store(self, key: str, made: StoredResponse, oldest: list[str]) -> None:
+        if key in self._sizes:  # not cleared since
             await self.store.set(key, made)
-            self._held[key] = made
-            self.size += len(made.data) - self._sizes.pop(key, 0)
-            self._sizes[key] = len(made.data)
-            while self.size > self.max_bytes:
-                oldest, size = self._sizes.popitem(last=False)
-                self.size -= size
-                await self.store.delete(oldest)
-        return made
+        for name in oldest:
+            await self.store.delete(name)
 
     async def clear(self) -> None:
         """Drop everything: a new edition is served."""

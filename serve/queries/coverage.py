@@ -44,8 +44,14 @@ class Listed(NamedTuple):
         own = self.venues == venue
         return Listed(self.venues[own], self.starts[own], self.ends[own])
 
+    def throughout(self, start: int, end: int) -> bool:
+        """Whether all are expected all this time, as most are."""
+        return bool(self.starts.max(initial=start) <= start and self.ends.min(initial=end) >= end)
+
     def expected(self, starts: Array, ends: Array, flow: bool) -> Array:
-        """How many are expected in each of these buckets."""
+        """How many are expected in each of these buckets, which are in order."""
+        if not len(starts) or self.throughout(int(starts[0]), int(ends[-1])):
+            return np.full(len(starts), len(self.starts))
         first, last = self.starts[:, None], self.ends[:, None]
         inside = (first <= starts) & (last >= ends) if flow else (first < ends) & (last > starts)
         counts: Array = np.count_nonzero(inside, axis=0)
@@ -53,10 +59,11 @@ class Listed(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The table `expected_markets` in memory: its columns, one of them for each family, and where each coin's rows
-    are."""
+    """The table `expected_markets` in memory: its columns, one of them for each family, which rows are of each type,
+    and where each coin's rows are."""
 
     columns: dict[str, Array]
+    of_type: dict[str, Array]
     coins: dict[str, slice]
 
 
@@ -89,28 +96,37 @@ def cover(query: SeriesQuery, db: Reader, t: Array, n: Array | None, known: list
     else:
         buckets = _buckets(query, db, t, until)
     listed = _listed(query, db, metric)
+    n = np.nan_to_num(n) if n.dtype.kind == "f" else n
+    at: Array | slice = slice(None)
+    if buckets is t:
+        counts = n.astype(np.int64)
+    else:
+        counts, at = np.zeros(len(buckets), np.int64), np.searchsorted(buckets, t)
+        counts[at] = n
+    whole = not flow and listed.throughout(query.start, query.end)
+    if whole and counts.min(initial=NEVER) >= len(listed.starts):  # as most series are
+        return Coverage(counts[at], counts[at], [])
     ends = np.minimum(buckets + query.step_ms, until)
-    counts = np.zeros(len(buckets), np.int64)
-    at = np.searchsorted(buckets, t)
-    counts[at] = np.nan_to_num(n)
-    expected = listed.expected(buckets, np.maximum(ends, buckets + 1), flow)
+    lasting = np.maximum(ends, buckets + 1)
+    expected = listed.expected(buckets, lasting, flow)
     # The tables' counts take a bucket that has not ended for an incomplete one.
     is_open = flow & (buckets + query.step_ms > until) & (expected > 0)
     short = (expected > counts) | is_open
+    if not short.any():
+        return Coverage(counts[at], counts[at], [])
     gaps = []
-    if short.any():
-        if not by_venue:
-            by_venue = _short_by_venue(query, db, metric, buckets, counts, short, is_open, newest)
-        counts = np.where(short, _summed(by_venue, buckets), counts)
-        none = np.zeros(len(buckets), np.int64)
-        for venue in np.unique(listed.venues).tolist():
-            lacking = listed.of(venue).expected(buckets, np.maximum(ends, buckets + 1), flow)
-            lacking = short & (lacking > by_venue.get(venue, none)) & (ends > buckets)
-            lacking &= ~_touched(buckets, ends, (gap for gap in known if gap["venue"] in (None, venue)))
-            gaps += [
-                {"start": start, "end": min(end, query.end), "venue": venue, "reason": "partial"}
-                for start, end in _runs(buckets[lacking], ends[lacking])
-            ]
+    if not by_venue:
+        by_venue = _short_by_venue(query, db, metric, buckets, counts, short, is_open, newest)
+    counts = np.where(short, _summed(by_venue, buckets), counts)
+    none = np.zeros(len(buckets), np.int64)
+    for venue in np.unique(listed.venues).tolist():
+        lacking = short & (listed.of(venue).expected(buckets, lasting, flow) > by_venue.get(venue, none))
+        lacking &= ends > buckets
+        lacking &= ~_touched(buckets, ends, (gap for gap in known if gap["venue"] in (None, venue)))
+        gaps += [
+            {"start": start, "end": min(end, query.end), "venue": venue, "reason": "partial"}
+            for start, end in _runs(buckets[lacking], ends[lacking])
+        ]
     return Coverage(counts[at], np.maximum(expected, counts)[at], gaps)
 
 
@@ -125,13 +141,13 @@ def _listed(query: SeriesQuery, db: Reader, metric: Metric) -> Listed:
     every = db.once("expected_markets", lambda: _read_expected(db))
     base = db.edition.markets[query.market].base if query.market else query.base
     own = slice(None) if base is None else every.coins.get(base, slice(0))
-    chosen: dict[str, str | None] = {"market_id": query.market} if query.market else {"venue": query.venue}
-    if not query.market and metric.types and query.type != "all":
-        chosen["type"] = query.type
     there = every.columns[metric.coverage["family"]][own]
-    for name, value in chosen.items():
-        if value is not None:
-            there = there & (every.columns[name][own] == value)
+    if query.market:
+        there = there & (every.columns["market_id"][own] == query.market)
+    elif query.venue:
+        there = there & (every.columns["venue"][own] == query.venue)
+    if not query.market and metric.types and query.type != "all":
+        there = there & every.of_type[query.type][own]
     if "reads" in metric.coverage:
         ever = counted_rows(query, db.edition, metric, f"{metric.coverage['reads']}_{db.edition.day_step}", "true")
         sql = f"select distinct market_id from {ever}"
@@ -153,15 +169,16 @@ def _read_expected(db: Reader) -> Expected:
     columns = {name: np.asarray(column) for name, column in rows.items()}
     bases, firsts = np.unique(columns.pop("base"), return_index=True)
     ends = [*firsts[1:].tolist(), len(columns["venue"])]
-    return Expected(columns, dict(zip(bases.tolist(), map(slice, firsts.tolist(), ends), strict=True)))
+    of_type = {type_: columns["type"] == type_ for type_ in ("perp", "spot")}
+    return Expected(columns, of_type, dict(zip(bases.tolist(), map(slice, firsts.tolist(), ends), strict=True)))
 
 
 def _buckets(query: SeriesQuery, db: Reader, t: Array, until: int) -> Array:
-    """The buckets with values, and all others since the recording began."""
+    """The buckets with values, and all others since the recording began; `t` itself where there are no others."""
     since = db.edition.recorded_since_ms
     first = query.end if since is None else max(query.start, since + (query.start - since) % query.step_ms)
     recorded = np.arange(first, min(query.end, until), query.step_ms, dtype=np.int64)
-    return recorded if np.array_equal(t, recorded) else np.union1d(t, recorded)
+    return t if np.array_equal(t, recorded) else np.union1d(t, recorded)
 
 
 def _short_by_venue(

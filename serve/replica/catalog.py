@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from serve.replica.units import UNIT_MS
@@ -122,17 +123,17 @@ class Catalog:
     by_name: dict[str, Metric] = field(default_factory=dict)
     tiers: tuple[Tier, ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every name that can be requested: canonical names and aliases, sorted."""
         return tuple(sorted(self.by_name))
 
-    @property
+    @cached_property
     def steps(self) -> tuple[str, ...]:
         """The steps that a request may give: those that divide a day. Coarser ones are for ranges of years."""
         return tuple(tier.step for tier in self.tiers if UNIT_MS["d"] % tier.step_ms == 0)
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """The values that a request may give as `kind`."""
         return tuple(dict.fromkeys(kind for metric in self.metrics for kind in metric.kinds))

@@ -102,13 +102,12 @@ class Edition:
         takes DuckDB a third of the time. Clustered tables also need the name only where two coins have the same
         hash."""
         bases = list(bases)
+        numbers = [self.base_keys.get(base) for base in bases] if table in self.keyed_tables else [None]
+        by_number = "" if None in numbers else f"base_key in ({', '.join(map(str, numbers))})"
+        if by_number and table.startswith("series_base_") and not self.shared_keys.intersection(numbers):
+            return by_number
         by_name = f"base in ({', '.join(map(literal, bases))})"
-        numbers = [self.base_keys.get(base) for base in bases]
-        if table not in self.keyed_tables or None in numbers:
-            return by_name
-        by_number = f"base_key in ({', '.join(map(str, numbers))})"
-        alone = table.startswith("series_base_") and not self.shared_keys.intersection(numbers)
-        return by_number if alone else f"{by_name} and {by_number}"
+        return f"{by_name} and {by_number}" if by_number else by_name
 
     @property
     def day_step(self) -> str:

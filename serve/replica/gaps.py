@@ -60,12 +60,15 @@ def gaps_within(
     db: Reader, metric: Metric, type_: str, venue: str | None, span: Span, kind: str | None = None
 ) -> list[dict[str, Any]]:
     """The gaps of a metric (of a kind; of one venue or of all that are summed) in the range, clipped to it."""
-    made_of = (*metric.endpoints_of(kind), *metric.shared_endpoints)
-    endpoints = tuple(name for name in made_of if _concerns(name, type_))
-    venues = (venue,) if venue else metric.venues
     now = db.edition.as_of_ms
-    since = next((now - lookback for lookback in LOOKBACKS_MS if now - lookback <= span.start), 0)
-    merged = db.once(("gaps", endpoints, venues, since), lambda: _merge(db, endpoints, venues, since))
+    since = 0
+    for lookback in LOOKBACKS_MS:
+        if now - lookback <= span.start:
+            since = now - lookback
+            break
+    merged = db.once(
+        ("gaps", metric.name, kind, type_, venue, since), lambda: _of(db, metric, kind, type_, venue, since)
+    )
     first, last = bisect_right(merged.reach, span.start), bisect_left(merged.starts, span.end)
     return [
         {**gap, "start": max(gap["start"], span.start), "end": min(gap["end"], span.end)}
@@ -102,6 +105,14 @@ def gaps_of(db: Reader, endpoint: str, venues: tuple[str, ...], span: Span) -> l
         order by "start", "end", venue nulls first
     """
     return db.rows(sql, {"start": span.start, "end": span.end, "endpoint": endpoint, "venues": list(venues)})
+
+
+def _of(db: Reader, metric: Metric, kind: str | None, type_: str, venue: str | None, since: int) -> Merged:
+    """The same for all metrics that are made of the same endpoints."""
+    made_of = (*metric.endpoints_of(kind), *metric.shared_endpoints)
+    endpoints = tuple(name for name in made_of if _concerns(name, type_))
+    venues = (venue,) if venue else metric.venues
+    return db.once(("gaps", endpoints, venues, since), lambda: _merge(db, endpoints, venues, since))
 
 
 def _merge(db: Reader, endpoints: tuple[str, ...], venues: tuple[str, ...], since: int) -> Merged:

@@ -45,10 +45,14 @@ class FileBody(Body):
 
 
 def json_body(
-    content: dict[str, Any], degraded: bool = False, ttl: int | None = None, vary: tuple[str, ...] = ()
+    content: dict[str, Any],
+    degraded: bool = False,
+    ttl: int | None = None,
+    vary: tuple[str, ...] = (),
+    link: str = "",
 ) -> Body:
     """A JSON body; NaN and infinities become null."""
-    return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded, ttl, vary)
+    return Body(orjson.dumps(content, option=OPTIONS), JSON, degraded, ttl, vary, link)
 
 
 def significant(values: np.ndarray[Any, Any], digits: int) -> np.ndarray[Any, Any]:

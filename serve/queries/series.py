@@ -119,9 +119,14 @@ def with_data(query: SeriesQuery, db: Reader) -> SeriesQuery:
         if (more := _share(coarse, db)) >= share + LEAST_GAIN:
             found, share = coarse, more
     if found is query:
-        return replace(query, coarser=())
+        return as_chosen(query)
     why = f"{query.step} has {_share(query, db):.0%} of the range, {found.step} {share:.0%}"
     return replace(found, coarser=(), coarsened=why)
+
+
+def as_chosen(query: SeriesQuery) -> SeriesQuery:
+    """The request at its step, without how that was chosen."""
+    return replace(query, coarser=(), coarsened=None) if query.coarser or query.coarsened else query
 
 
 def at_tier(query: SeriesQuery, tier: Tier, db: Reader) -> SeriesQuery:
@@ -217,7 +222,7 @@ def read_points(query: SeriesQuery, db: Reader) -> Points:
 def _read_buckets(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, Any]:
     """What `series_sql` says, of which DuckDB reads the rows alone. Read once for a request: by what a step has, a
     coarser one is chosen."""
-    asked = replace(query, coarser=(), coarsened=None)
+    asked = as_chosen(query)
     if asked not in db.read:
         running = any(field.running for field in metric.fields.values())
         sql = series_sql(query, db.edition, _beside(query, db, metric), every_bucket=not running)
@@ -228,8 +233,10 @@ def _read_buckets(query: SeriesQuery, db: Reader, metric: Metric) -> dict[str, A
 def _known_buckets(sql: str, db: Reader, metric: Metric) -> dict[str, Any]:
     """The buckets that have a value, by time, of rows in any order."""
     found = db.cursor.execute(sql).fetchnumpy()
-    known = ~np.logical_and.reduce([np.ma.getmaskarray(found[name]) for name in metric.fields])
-    rows: Any = slice(None) if known.all() else known
+    # Where a column lacks no value, DuckDB gives a plain array.
+    lacking = [np.ma.getmaskarray(found[name]) for name in metric.fields if isinstance(found[name], np.ma.MaskedArray)]
+    every = len(lacking) < len(metric.fields)
+    rows: Any = slice(None) if every else ~np.logical_and.reduce(lacking)
     t = np.asarray(found["t"])[rows]
     order: Any = slice(None) if (t[1:] >= t[:-1]).all() else np.argsort(t, kind="stable")
     columns: dict[str, Any] = {name: filled(column[rows])[order] for name, column in found.items()}

@@ -101,12 +101,11 @@ def without_replica(values: Values, outage: Unavailable, fallback: Fallback) -> 
 def series(query: SeriesQuery, db: Reader) -> Body:
     """History of one metric for a coin or a market: bucket starts, values, and the periods that were not recorded."""
     query = with_data(query, db)
+    link = f'</api/methodology/{query.metric}>; rel="describedby"'
+    ttl = None if query.known_at is None else KNOWN_TTL_S
     if query.format == "json":
-        body = json_body(read_series(query, db))
-    else:
-        body = {"csv": _csv, "sql": _sql}.get(query.format, _table)(query, db)
-    body = replace(body, link=f'</api/methodology/{query.metric}>; rel="describedby"')
-    return body if query.known_at is None else replace(body, ttl=KNOWN_TTL_S)
+        return json_body(read_series(query, db), ttl=ttl, link=link)
+    return replace({"csv": _csv, "sql": _sql}.get(query.format, _table)(query, db), ttl=ttl, link=link)
 
 
 def _csv(query: SeriesQuery, db: Reader) -> Body:

@@ -61,11 +61,7 @@ def gaps_within(
 ) -> list[dict[str, Any]]:
     """The gaps of a metric (of a kind; of one venue or of all that are summed) in the range, clipped to it."""
     now = db.edition.as_of_ms
-    since = 0
-    for lookback in LOOKBACKS_MS:
-        if now - lookback <= span.start:
-            since = now - lookback
-            break
+    since = next((now - lookback for lookback in LOOKBACKS_MS if now - lookback <= span.start), 0)
     merged = db.once(
         ("gaps", metric.name, kind, type_, venue, since), lambda: _of(db, metric, kind, type_, venue, since)
     )

@@ -1,11 +1,11 @@
 """The threads of queries: as many as there may be, in order, the last idle one first."""
 
 import threading
-from collections.abc import Callable
 
 import pytest
 
 from serve.replica.workers import Workers
+from tests.support.servers.api_server import until
 
 TIMEOUT_S = 20
 
@@ -36,15 +36,9 @@ def begun(workers: Workers) -> Step:
     return step
 
 
-def settled(workers: Workers, met: Callable[[], bool]) -> None:
-    """Wait until the threads are as wanted: a thread says that it is idle after its work has ended."""
-    with_deadline = threading.Event()
-    for _ in range(TIMEOUT_S * 100):
-        with workers._lock:
-            if met():
-                return
-        with_deadline.wait(0.01)
-    raise AssertionError("not met")
+def settled(workers: Workers, idle: int) -> None:
+    """Wait until so many threads are idle: a thread says so after its work has ended."""
+    until(lambda: len(workers._idle), lambda count: count == idle)
 
 
 @pytest.mark.requirement("edition:busy")
@@ -54,12 +48,12 @@ def test_the_thread_that_became_idle_last_does_what_comes() -> None:
     assert len({step.thread for step in steps}) == 3
     for step, idle in ((steps[2], 1), (steps[0], 2), (steps[1], 3)):
         step.end()
-        settled(workers, lambda idle=idle: len(workers._idle) == idle)  # type: ignore[misc]
+        settled(workers, idle)
     for _ in range(4):
         again = begun(workers)
         assert again.thread == steps[1].thread
         again.end()
-        settled(workers, lambda: len(workers._idle) == 3)
+        settled(workers, 3)
     pair = begun(workers), begun(workers)
     assert [step.thread for step in pair] == [steps[1].thread, steps[0].thread]
     for step in pair:

@@ -10,10 +10,10 @@ from ingest.declaration.history import HISTORY_SQL
 from ingest.landing.landing import committed_loads
 from ingest.landing.store import give_access, is_remote
 from orchestration.warehouse.windows import Window
-from orchestration.warehouse.writer import Report
+from orchestration.warehouse.writer import Report, literals
 
 # An object store is asked less often: each listing of it is a request that is paid for.
-POLL_S, POLL_STORE_S = 0.1, 0.5
+POLL_S, POLL_STORE_S = 0.05, 0.5
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def _recorded(con: duckdb.DuckDBPyConnection, files: list[str], minute_ms: int) 
     if not files:
         return False
     give_access(con, files)
-    query = f"select count(*) from read_parquet($files) where tick_ms >= $ms and not {HISTORY_SQL}"
-    found = con.execute(query, {"files": files, "ms": minute_ms}).fetchone()
+    rows = f"read_parquet([{literals(*files)}])"
+    found = con.execute(f"select count(*) from {rows} where tick_ms >= {minute_ms} and not {HISTORY_SQL}").fetchone()
     return found is not None and found[0] > 0
 
 
@@ -63,7 +63,7 @@ def new_arrivals(landing: str, windows: Sequence[Window]) -> Arrival:
     files = [row[1] for row in rows if row[1] is not None]
     with duckdb.connect() as con:
         give_access(con, files)
-        query = "select venue, count(*) from read_parquet($files) group by 1 order by 1"
-        per_venue = dict(con.execute(query, {"files": files}).fetchall()) if files else {}
+        query = f"select venue, count(*) from read_parquet([{literals(*files)}]) group by 1 order by 1"
+        per_venue = dict(con.execute(query).fetchall()) if files else {}
     as_of_ms = max(window.as_of_ms for window in windows)
     return Arrival(max(row[0] for row in rows), round(time.time() - as_of_ms / 1000, 1), per_venue)

@@ -1,5 +1,7 @@
 """Arrivals in the landing: the wait for a minute's load, and what the loads of a build hold."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -29,6 +31,16 @@ def test_the_wait_ends_with_the_load_of_the_minute(landed: Settings, tmp_path: P
     assert said == ["the load of this minute is not committed after 0 s: building what there is"]
     land_minutes(settings, [NEXT])
     assert wait_for_minute(settings.landing, NEXT, 0, quiet)
+
+
+def test_a_run_that_waits_imports_no_pandas(landed: Settings) -> None:
+    """DuckDB would for a query's parameters: 0.3 s of each minute."""
+    code = (
+        "import sys; from orchestration.warehouse.arrivals import wait_for_minute; "
+        f"assert wait_for_minute({landed.landing!r}, {MINUTES[-1]}, 0, print); print('pandas' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["False"]
 
 
 def test_a_build_s_arrivals_are_counted_by_venue(landed: Settings) -> None:

@@ -23,7 +23,7 @@ from serve.replica.edition import Edition, Reader, open_edition
 from serve.replica.unavailable import Busy, Unavailable
 from serve.replica.workers import Workers
 
-POLL_S = 0.25
+POLL_S = 0.1
 QUERY_LIMIT_S = 5.0
 # How long the current edition is served when current.json names a replica that cannot be opened. Serving it for ever
 # would block the publisher, which has to write that file.

@@ -27,10 +27,11 @@ def stream(
     context: dg.AssetExecutionContext | dg.OpExecutionContext,
     arguments: Sequence[str],
     lock: int,
+    closing: str = "",
 ) -> Iterator[Any]:
     """Run dbt, which inherits the writer lock, and yield Dagster events: outputs and check results in an asset,
-    materializations in an op."""
-    process = start_dbt(settings, arguments, lock=lock)
+    materializations in an op. `closing` as in `OpenWindow`."""
+    process = start_dbt(settings, arguments, lock=lock, closing=closing)
     invocation = DbtCliInvocation(
         process=process,
         manifest=manifest,

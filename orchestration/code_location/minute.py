@@ -18,6 +18,8 @@ from orchestration.code_location.models import Translator, hours_of
 from orchestration.code_location.upkeep import end_dead_runs, mark_alive
 from orchestration.config.clock import MINUTE_MS, minute_name, now_ms, start_of
 from orchestration.config.settings import Settings
+from orchestration.publish.at_once import published_at_once
+from orchestration.publish.edition import Edition
 from orchestration.publish.publish import prepare_next, publish
 from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import warehouse_lock
@@ -50,6 +52,8 @@ IN_PROGRESS = [
 
 def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set[dg.AssetKey]) -> dg.JobDefinition:
     """The minute job; the hours that it built are reported as partitions of the `partitioned` assets."""
+    # Both ops run in one process, and Dagster would store what one gives the other.
+    runs_published = set[str]()
 
     def build_waiting(context: dg.OpExecutionContext, stop_after_s: float, which: Waiting) -> list[OpenWindow]:
         done: list[OpenWindow] = []
@@ -57,14 +61,17 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
             prepare_manifest(settings, context.log.info)
             most = PAST_MINUTES if which == "past" else MAX_MINUTES
             waiting = windows_to_build(
-                settings, max_minutes=most, stop_after_s=stop_after_s, which=which, report=context.log.warning
-            )
+                settings, max_minutes=most, stop_after_s=stop_after_s, which=which, publish=True,
+                run_started_ms=started_ms(context), report=context.log.warning,
+            )  # fmt: skip
             for opened in waiting:
                 minutes = opened.window.minutes
                 context.log.info(f"building {len(minutes)} minutes from {len(opened.window.files)} files")
                 for attempt in attempts(settings, opened.idle, lock, context.log.warning, (DagsterDbtError,)):
                     with attempt:
-                        for event in fast_dbt.stream(settings, manifest, Translator(), context, opened.arguments, lock):
+                        for event in fast_dbt.stream(
+                            settings, manifest, Translator(), context, opened.arguments, lock, opened.closing
+                        ):
                             hours: list[str | None] = [*hours_of(minutes)] if event.asset_key in partitioned else [None]
                             for partition in hours:
                                 context.log_event(dg.AssetMaterialization(event.asset_key, partition=partition))
@@ -72,8 +79,7 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
         return done
 
     def publish_built(context: dg.OpExecutionContext) -> None:
-        metadata = published(settings, context)
-        if metadata:
+        if metadata := published(settings, context):
             context.log_event(dg.AssetMaterialization(EDITION, metadata=metadata))
 
     @dg.op(
@@ -85,16 +91,25 @@ def minute_job(settings: Settings, manifest: Mapping[str, Any], partitioned: set
     def build_windows(context: dg.OpExecutionContext) -> None:
         mark_alive(settings.dagster_home, context.run_id)
         wait_for_minute(settings.landing, *minute_of_run(now_ms()), context.log.info)
-        report_arrivals(context, settings, build_waiting(context, WINDOWS_S, "recorded"))
+        done = build_waiting(context, WINDOWS_S, "recorded")
+        if done and (at_once := published_at_once(done[-1].closed)):
+            context.log_event(dg.AssetMaterialization(EDITION, metadata=edition_metadata(*at_once)))
+            runs_published.add(context.run_id)
+        report_arrivals(context, settings, done)
 
     @dg.op(
         pool=MINUTES,
         ins={"built": dg.In(dg.Nothing)},
         out=dg.Out(dg.Nothing),
-        description="Publish the built tables as a new edition, if there is anything new.",
+        description="Publish the built tables as a new edition, unless the last window was published when it was "
+        "closed.",
     )
     def publish_edition(context: dg.OpExecutionContext) -> None:
-        publish_built(context)
+        if context.run_id in runs_published:
+            runs_published.remove(context.run_id)
+            context.log.info("the edition was published when its window was closed")
+        else:
+            publish_built(context)
 
     @dg.op(
         pool=MINUTES,
@@ -172,10 +187,12 @@ def published(settings: Settings, context: dg.OpExecutionContext | dg.AssetExecu
         settings, in_order=False, run_started_ms=started_ms(context), take_timeline=timelines.append,
         report=context.log.info,
     )  # fmt: skip
-    if edition is None:
-        return {}
+    return {} if edition is None else edition_metadata(edition, timelines[0])
+
+
+def edition_metadata(edition: Edition, timeline: Timeline) -> dict[str, Any]:
+    """An edition's metadata for Dagster."""
     lag_s = (edition.published_ms - edition.as_of_ms) / 1000
-    [timeline] = timelines
     return {
         "edition": edition.edition_id,
         "minute": minute_name(edition.as_of_ms),

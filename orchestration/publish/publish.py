@@ -24,7 +24,7 @@ from orchestration.publish import bulk_folder, clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.publish.metrics import write_metrics
 from orchestration.publish.timeline import Timeline
-from orchestration.warehouse.access import attach, exists, newest_closed, open_by_name
+from orchestration.warehouse.access import attach, detach, exists, newest_closed, open_by_name, open_replica
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.lake import Closed
 from orchestration.warehouse.served import Served, from_manifest, read_served
@@ -71,7 +71,7 @@ class _Source:
     """
 
     warehouse: str
-    resources: Mapping[str, str | int] | None
+    resources: Mapping[str, Any] | None
     manifest: Path
     served: Served
     catalog: dict[str, dict[str, Any]]
@@ -104,17 +104,35 @@ def publish(
     `in_order` off, finished periods are left as they were written: `prepare_next` puts them in the readers' order.
     """
     with writer_lock(settings.home, "publish", wait_s=wait_s, report=report):
-        began, cpu = time.monotonic(), time.process_time()
-        manifest = prepare_manifest(settings, report)
-        resources = settings.build_resources
-        edition = publish_locked(
-            settings.warehouse, settings.serving, manifest, resources, force,
-            in_order=in_order, bulk=settings.bulk, reader_wait_s=reader_wait_s, report=report,
+        return update_replica(
+            settings, prepare_manifest(settings, report), force=force, in_order=in_order, reader_wait_s=reader_wait_s,
+            run_started_ms=run_started_ms, take_timeline=take_timeline, report=report,
         )  # fmt: skip
-        if edition is not None:
-            took = time.monotonic() - began, time.process_time() - cpu
-            take_timeline(write_metrics(settings, edition, *took, run_started_ms))
-        return edition
+
+
+def update_replica(
+    settings: Settings,
+    manifest: Path,
+    *,
+    force: bool = False,
+    in_order: bool = True,
+    reader_wait_s: float = READER_WAIT_S,
+    repair: bool = True,
+    run_started_ms: float | None = None,
+    take_timeline: Callable[[Timeline], None] = lambda _: None,
+    report: Report = print,
+) -> Edition | None:
+    """`publish` for a caller who holds the writer lock; with `repair` off, a replica that lacks more than the newest
+    builds is an error."""
+    began, cpu = time.monotonic(), time.process_time()
+    edition = publish_locked(
+        settings.warehouse, settings.serving, manifest, settings.build_resources, force,
+        in_order=in_order, bulk=settings.bulk, reader_wait_s=reader_wait_s, repair=repair, report=report,
+    )  # fmt: skip
+    if edition is not None:
+        took = time.monotonic() - began, time.process_time() - cpu
+        take_timeline(write_metrics(settings, edition, *took, run_started_ms))
+    return edition
 
 
 def prepare_next(settings: Settings, *, report: Report = print) -> bool:
@@ -165,11 +183,12 @@ def publish_locked(
     serve: bool = True,
     in_order: bool = True,
     reader_wait_s: float = READER_WAIT_S,
+    repair: bool = True,
     report: Report = print,
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says, `bulk` is the
     folder of bulk files, if there is one. With `serve` off, the replica that nobody reads is updated and the other one
-    stays served."""
+    stays served. `repair` as in `update_replica`."""
     serving.mkdir(parents=True, exist_ok=True)
     closed = newest_closed(warehouse)
     if not exists(warehouse) or (is_lake(warehouse) and closed is None):
@@ -193,7 +212,7 @@ def publish_locked(
             return None
         if serve and _is_published(serving / pointed["replica"], source, report):
             return None
-    edition = _write(serving / _other(current), source, current, reader_wait_s, report)
+    edition = _write(serving / _other(current), source, current, reader_wait_s, repair, report)
     if serve:
         point_to(serving, edition)
     return edition
@@ -286,19 +305,24 @@ def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
 
 
 def _write(
-    target: Path, source: _Source, current: dict[str, Any] | None, reader_wait_s: float, report: Report
+    target: Path, source: _Source, current: dict[str, Any] | None, reader_wait_s: float, repair: bool, report: Report
 ) -> Edition:
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
-    replica, which lacks only the newest changes, and if that fails too, filled from nothing."""
+    replica, which lacks only the newest changes, and if that fails too, filled from nothing; an error with `repair`
+    off."""
 
     def filled(from_scratch: bool = False) -> Edition:
         resources = {**(source.resources or {}), "default_block_size": str(replica.BLOCK_BYTES)}
         # A log costs an update a tenth, and nobody needs it: `_fill` ends with a checkpoint, and one that dies before
         # is done again. Only a filling from nothing, which is much, has one.
         logged = not target.exists()
-        with connection(str(target), resources, logged=logged, wait_s=reader_wait_s, holder="a reader") as con:
+        with open_replica(target, resources, logged=logged, wait_s=reader_wait_s) as con:
             return _fill(con, target.name, source, current, from_scratch)
 
+    if not repair:
+        if not target.exists():
+            raise _StaleReplicaError(f"there is no {target.name}")
+        return filled()
     pointed = target.with_name(current["replica"]) if current else target
     for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
         if origin:
@@ -328,7 +352,7 @@ def _copy(origin: Path, target: Path) -> None:
         written.unlink(missing_ok=True)
 
 
-class _StaleReplicaError(Exception):
+class _StaleReplicaError(PipelineError):
     """This replica cannot be updated by the changes since its last build."""
 
 
@@ -362,13 +386,14 @@ def _fill(
     if state is None:
         # Not in the transaction: an interrupted fill has no published state and is started again.
         replica.copy_all(con, served, source.as_of_ms)
-    threads = con.execute("select current_setting('threads')").fetchall()[0][0]
+    [(threads,)] = con.execute("select current_setting('threads')").fetchall()
+    at_once = min((source.resources or {}).get("threads", threads), TABLES_AT_ONCE)
     if state is not None:
         # Measured: for the few rows of a minute a second thread costs half as much CPU again and saves no time. One
         # checkpoint is enough, at the end.
         con.execute("set threads = 1")
         con.execute("set checkpoint_threshold = '1GB'")
-        replica.copy_touched(con, served, state[0], source.as_of_ms, min(threads, TABLES_AT_ONCE))
+        replica.copy_touched(con, served, state[0], source.as_of_ms, at_once)
     con.execute("begin")
     if state is not None:
         rewritten, ended = clustering.cluster_finished(con, served, source.as_of_ms) if source.in_order else (0, False)
@@ -405,7 +430,7 @@ def _fill(
     state = (source.build_id, source.finished_ms, source.columns)
     con.execute(f"insert into publish_state values ({literals(*state)})")
     con.execute("commit")
-    con.execute("detach warehouse")
+    detach(con)
     con.execute("checkpoint")
     return edition
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,20 @@ import duckdb
 from orchestration.config.places import is_file, is_lake
 from orchestration.config.settings import Settings
 from orchestration.warehouse import lake
-from orchestration.warehouse.writer import WAIT_S, Report, connection, literals, writer_lock
+from orchestration.warehouse.writer import (
+    WAIT_S,
+    Report,
+    attach_unlogged,
+    catalog_of,
+    connection,
+    literals,
+    writer_lock,
+)
+
+# dbt's connection, while `holding` runs.
+_held: ContextVar[duckdb.DuckDBPyConnection | None] = ContextVar("held", default=None)
+# What a publish sets for its own replica, and DuckDB for all databases that are attached.
+SET_BY_PUBLISH = ("threads", "checkpoint_threshold", "max_vacuum_tasks", "disabled_compression_methods")
 
 
 @contextmanager
@@ -24,6 +38,17 @@ def warehouse_lock(
             return
         with lake.held(settings.warehouse, settings.lake_data, purpose, wait_s, report) as shared:
             yield shared
+
+
+@contextmanager
+def holding(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """While the block runs, this thread opens the warehouse file as a cursor of this connection, which has it already,
+    and has replicas attached to it: what dbt has built is read before it is in the file."""
+    token = _held.set(con)
+    try:
+        yield
+    finally:
+        _held.reset(token)
 
 
 @contextmanager
@@ -46,6 +71,11 @@ def open_by_name(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """`open_warehouse` without the settings. A lake that is opened to be read is as its newest closed window left it,
     or the one `at`."""
+    if (held := _held.get()) is not None:
+        with held.cursor() as con:
+            con.execute(f"use {catalog_of(warehouse)}")
+            yield con
+        return
     if not is_lake(warehouse):
         with connection(warehouse, resources, read_only=read_only, checkpoint=checkpoint) as con:
             yield con
@@ -54,14 +84,43 @@ def open_by_name(
         yield con
 
 
+def has_its_name(warehouse: str) -> bool:
+    """Whether the database in this file has the name that a publish reads it by."""
+    return is_file(warehouse) and Path(warehouse).stem == lake.NAME
+
+
 def newest_closed(warehouse: str) -> lake.Closed | None:
     """The newest closed window of a lake; None if there is none yet, or if the warehouse is no lake."""
     return lake.newest_closed(warehouse) if is_lake(warehouse) else None
 
 
+@contextmanager
+def open_replica(
+    replica: Path, resources: Mapping[str, str | int], *, logged: bool, wait_s: float
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a replica file to write it, waiting a while if a reader holds it; errors are those of `connection`."""
+    if (held := _held.get()) is None:
+        with connection(str(replica), resources, logged=logged, wait_s=wait_s, holder="a reader") as con:
+            yield con
+        return
+    with held.cursor() as con:
+        settings = ", ".join(f"current_setting('{name}')" for name in SET_BY_PUBLISH)
+        [before] = con.execute(f"select {settings}").fetchall()
+        attach_unlogged(con, str(replica))
+        try:
+            yield con
+        finally:
+            con.execute("use memory")
+            con.execute(f"detach {catalog_of(str(replica))}")
+            for name, value in zip(SET_BY_PUBLISH, before, strict=True):
+                con.execute(f"set {name} = {literals(value)}")
+
+
 def attach(con: duckdb.DuckDBPyConnection, warehouse: str, at: lake.Closed | None = None) -> None:
     """Attach the warehouse as `warehouse` to a connection with another database, as a publish may read it; a lake as
-    its newest closed window left it, or the one `at`."""
+    its newest closed window left it, or the one `at`. `detach` ends this."""
+    if _held.get() is not None:
+        return
     if is_lake(warehouse):
         lake.attach(con, warehouse, closed=True, at=at)
     elif warehouse.startswith("md:"):
@@ -70,6 +129,11 @@ def attach(con: duckdb.DuckDBPyConnection, warehouse: str, at: lake.Closed | Non
         con.execute(f"attach {literals(warehouse)} as {lake.NAME}")
     else:
         con.execute(f"attach {literals(warehouse)} as {lake.NAME} (read_only)")
+
+
+def detach(con: duckdb.DuckDBPyConnection) -> None:
+    if _held.get() is None:
+        con.execute(f"detach {lake.NAME}")
 
 
 def exists(warehouse: str) -> bool:

@@ -17,10 +17,10 @@ from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.backfill_state import is_fetching, is_running
-from orchestration.warehouse.compiled import note_compiled
+from orchestration.warehouse.closing import Closed, Closing, close, closed_by_dbt, new_token
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.installed import begin_installed
-from orchestration.warehouse.quarantine import attempts, forget_retried, minutes_to_retry, set_aside_unread
+from orchestration.warehouse.quarantine import attempts, minutes_to_retry, set_aside_unread
 from orchestration.warehouse.restate import WINDOW_MINUTES
 from orchestration.warehouse.staged import note_kept
 from orchestration.warehouse.upgrade import adapt, this_version
@@ -62,13 +62,14 @@ class BuildResult:
 
 @dataclass
 class OpenWindow:
-    """A window that is written into the warehouse, the models that it leaves out, and the dbt arguments that build it;
-    `build` is set when it is closed."""
+    """A window that is written into the warehouse, the models that it leaves out, the dbt arguments that build it, and
+    what has dbt's own process close it (see `Closing.as_variable`); `closed` is set when it is closed."""
 
     window: Window
     idle: list[str]
     arguments: list[str]
-    build: Build | None = None
+    closing: str = ""
+    closed: Closed | None = None
 
 
 def build(
@@ -78,10 +79,12 @@ def build(
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
     rebuild: bool = False,
+    publish: bool = False,
     wait_s: float = WAIT_S,
     report: Report = print,
 ) -> BuildResult | None:
-    """Build all waiting loads; None if there are none. With `rebuild`, everything ever landed is built again.
+    """Build all waiting loads; None if there are none. With `rebuild`, everything ever landed is built again, and with
+    `publish` the last window is published at once if dbt's own process closes it.
 
     After `stop_after_s` no further window is started, so that the built ones can be published meanwhile.
     """
@@ -91,20 +94,22 @@ def build(
         if rebuild:
             forget(settings, report)
         begin_installed(settings)
-        bounds = {"max_minutes": max_minutes, "max_bytes": max_bytes, "stop_after_s": stop_after_s}
+        bounds = {
+            "max_minutes": max_minutes, "max_bytes": max_bytes, "stop_after_s": stop_after_s, "publish": publish,
+        }  # fmt: skip
         for opened in windows_to_build(settings, report=report, **bounds):  # type: ignore[arg-type]
             about_minute(opened.window.minutes[-1])
             report(f"building {_described(opened.window)}")
             for attempt in attempts(settings, opened.idle, lock, report):
                 with attempt:
-                    run_dbt(settings, opened.arguments, lock=lock)
+                    run_dbt(settings, opened.arguments, lock=lock, closing=opened.closing)
             done.append(opened)
     return result(done)
 
 
 def result(done: list[OpenWindow]) -> BuildResult | None:
     """The outcome of the windows that were built."""
-    builds = tuple(opened.build for opened in done if opened.build is not None)
+    builds = tuple(opened.closed.build for opened in done if opened.closed is not None)
     if not builds:
         return None
     loads = sum(len({row[0] for row in opened.window.finished}) for opened in done)
@@ -118,11 +123,14 @@ def windows_to_build(
     max_bytes: int = MAX_BYTES,
     stop_after_s: float | None = None,
     which: Waiting = "all",
+    publish: bool = False,
+    run_started_ms: float | None = None,
     report: Report = print,
 ) -> Iterator[OpenWindow]:
     """Open one window after the other, what waits first and then what is in quarantine and to be tried again. The
-    caller, who holds the writer lock, runs dbt before asking for the next window: asking for it moves the watermark;
-    leaving the loop (by an error) does not.
+    caller, who holds the writer lock, runs dbt before asking for the next window: asking for it closes this one, if
+    dbt's own process has not done so; leaving the loop (by an error) does not. `publish` and `run_started_ms` as
+    `Closing` has them.
 
     Where minutes leave the past no time (`stop_after_s` is 0), a window of it is built every PAST_EVERY_MS."""
     started = time.monotonic()
@@ -155,21 +163,24 @@ def windows_to_build(
             if not changed:
                 note_kept(con, settings, window)
             idle = [] if changed else idle_models(settings, endpoints | triggers)
-        arguments = _arguments(changed, built.get("seeds") != seeds, idle)
-        opened = OpenWindow(window, idle, arguments)
+        state = {"project": project, "seeds": seeds, "version": this_version()}
+        if AFTER_HISTORY in triggers:
+            state["history"] = "none"
+        elif any(map(is_history, endpoints)):
+            state["history"] = "landed"
+        # With a time of 0 each window is the last.
+        at_once = publish and (not window.more or stop_after_s == 0)
+        closing = Closing(window, state, at_once, run_started_ms, new_token())
+        opened = OpenWindow(window, idle, _arguments(changed, built.get("seeds") != seeds, idle))
+        if which != "past":
+            opened.closing = closing.as_variable(settings)
         yield opened
-        with open_warehouse(settings, checkpoint=False) as con:
-            state = {"project": project, "seeds": seeds, "version": this_version()}
+        opened.closed = closed_by_dbt(settings, closing)
+        if opened.closed is None:
             if which == "past":
                 state["past_ms"] = str(now_ms())
-            if AFTER_HISTORY in triggers:
-                state["history"] = "none"
-            elif any(map(is_history, endpoints)):
-                state["history"] = "landed"
-            note_compiled(con, settings.dbt_target / "compiled")
-            opened.build = close_window(con, window, state)
-            forget_retried(con, window)
-            more = window.more or bool(minutes_to_retry(con, project, 1))
+            opened.closed = close(settings, closing)
+        more = opened.closed.more
         if not more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return
 

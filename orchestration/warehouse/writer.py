@@ -87,16 +87,31 @@ def _open(
 ) -> duckdb.DuckDBPyConnection:
     if logged:
         return duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
-    # What does not fit into memory goes beside the file, as of one that is opened by itself, and not where we run.
-    con = duckdb.connect(config={**(resources or {}), "temp_directory": f"{database}.tmp"})
-    name = Path(database).stem
+    con = duckdb.connect(config={**(resources or {}), **spill_beside(database)})
     try:
-        con.execute(f'attach {literals(database)} as "{name}" (recovery_mode no_wal_writes)')
-        con.execute(f'use "{name}"')
+        attach_unlogged(con, database)
     except duckdb.Error:
         con.close()
         raise
     return con
+
+
+def attach_unlogged(con: duckdb.DuckDBPyConnection, database: str) -> None:
+    """Attach a file without a log, as `connection` describes it, by its own name; it is the connection's database then,
+    not yet that of its cursors."""
+    con.execute(f"attach {literals(database)} as {catalog_of(database)} (recovery_mode no_wal_writes)")
+    con.execute(f"use {catalog_of(database)}")
+
+
+def catalog_of(database: str) -> str:
+    """The name, in quotes, that DuckDB gives to the database in a file."""
+    return f'"{Path(database).stem}"'
+
+
+def spill_beside(database: str) -> dict[str, str]:
+    """DuckDB's configuration for what does not fit into memory: beside the file, as of one that is opened by itself,
+    and not in the folder in which we run."""
+    return {"temp_directory": f"{database}.tmp"}
 
 
 @contextmanager

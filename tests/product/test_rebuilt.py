@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ingest.landing.rows import Row
-from orchestration.warehouse import transform
+from orchestration.warehouse import closing, transform
 from orchestration.warehouse.rebuild import beside, rebuild
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.dbt_project import give_dbt, manifest
@@ -68,7 +68,8 @@ def test_a_rebuild_has_the_rows_of_the_builds_of_each_minute(tmp_path: Path, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(transform, "close_window", killed)
+        patch.setattr(closing, "MOST_MINUTES", 0)
+        patch.setattr(transform, "close", killed)
         with pytest.raises(KeyboardInterrupt):
             next(rebuild(rebuilt.settings, max_minutes=3, report=lambda _: None))
     windows = list(rebuild(rebuilt.settings, max_minutes=3, report=lambda _: None))

@@ -38,7 +38,8 @@ def start_ms(step_ms: int = MINUTE) -> int:
 
 @contextmanager
 def clock_from(now_ms: int) -> Iterator[None]:
-    """Let the clock of this process run on from an instant while the block runs."""
+    """Let the clock of this process run on from an instant while the block runs. dbt's own process has the real one, so
+    it closes no window."""
     import dlt.common.time  # noqa: F401 - it keeps `time.time` as it is when it is imported
 
     real = time.time_ns
@@ -47,5 +48,9 @@ def clock_from(now_ms: int) -> Iterator[None]:
     def time_ns() -> int:
         return real() + ahead_ns
 
-    with patch("time.time_ns", time_ns), patch("time.time", lambda: time_ns() / 1e9):
+    with (
+        patch("time.time_ns", time_ns),
+        patch("time.time", lambda: time_ns() / 1e9),
+        patch("orchestration.warehouse.closing.MOST_MINUTES", 0),
+    ):
         yield

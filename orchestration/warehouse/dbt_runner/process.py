@@ -28,6 +28,8 @@ PROJECT = REPOSITORY / "dbt_project"
 PARSED = ("manifest.json", "partial_parse.msgpack", "read_from")
 # What the installation has made of the project (see orchestration/warehouse/installed.py).
 INSTALLED = PROJECT / "target" / "installed"
+# The environment variable that has a run close its window (`orchestration/warehouse/closing.py`).
+CLOSING = "TIDEMARK_CLOSING"
 
 
 class DbtError(PipelineError):
@@ -70,9 +72,15 @@ def dbt_environment(settings: Settings, target: Path) -> dict[str, str]:
 
 
 def start_dbt(
-    settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
+    settings: Settings,
+    arguments: Sequence[str],
+    *,
+    lock: int | None = None,
+    target: Path | None = None,
+    closing: str = "",
 ) -> subprocess.Popen[bytes]:
-    """Start dbt on the project. Without `target` it uses the parsed project and does not rewrite the manifest."""
+    """Start dbt on the project. Without `target` it uses the parsed project and does not rewrite the manifest.
+    `closing` as in `OpenWindow`."""
     command = [dbt_executable(), *arguments]
     if arguments[0] == "build":
         command += ["--threads", str(settings.models_at_once)]
@@ -80,22 +88,30 @@ def start_dbt(
         # -S: reading site-packages would take longer than the rest of the client's start.
         client = [sys.executable, "-E", "-S", dbt_client.__file__, str(settings.dbt_target.parent)]
         command = [*client, "" if lock is None else str(lock), *command, "--no-write-json"]
+    environment = dbt_environment(settings, target or settings.dbt_target)
+    if closing:
+        environment |= {**settings.environ(), CLOSING: closing}
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=PROJECT,
-        env=dbt_environment(settings, target or settings.dbt_target),
+        env=environment,
         pass_fds=() if lock is None else (lock,),
     )
 
 
 def run_dbt(
-    settings: Settings, arguments: Sequence[str], *, lock: int | None = None, target: Path | None = None
+    settings: Settings,
+    arguments: Sequence[str],
+    *,
+    lock: int | None = None,
+    target: Path | None = None,
+    closing: str = "",
 ) -> list[str]:
     """Run dbt until it ends, and return what it printed as its result; raises DbtError with dbt's error for each failed
     model."""
-    process = start_dbt(settings, arguments, lock=lock, target=target)
+    process = start_dbt(settings, arguments, lock=lock, target=target, closing=closing)
     assert process.stdout is not None
     errors: list[str] = []
     tail: list[str] = []

@@ -5,7 +5,8 @@ run like any dbt, so that nothing keeps the warehouse locked. Callers run `clien
 server it runs dbt itself.
 
 A request is one line of JSON (arguments, environment, folder) with the caller's standard streams and the writer lock as
-descriptors. The response is the exit code. The run ends if its caller closes the connection.
+descriptors. The response is the exit code. The run ends if its caller closes the connection. A run that has a window
+to close (`CLOSING` in its environment) does so when its models are built, before its changes are in the file.
 """
 
 import gc
@@ -16,6 +17,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,18 +25,21 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, write_to_textfile
 
 from orchestration.config.settings import Settings
+from orchestration.warehouse.access import holding
 from orchestration.warehouse.dbt_runner.client import SOCKET
 from orchestration.warehouse.dbt_runner.lean import compile_jinja, link_graph, make_dbt_lean
-from orchestration.warehouse.dbt_runner.process import PARSED, PROJECT, dbt_environment, prepare_manifest
+from orchestration.warehouse.dbt_runner.process import CLOSING, PARSED, PROJECT, dbt_environment, prepare_manifest
 
 MOST_DESCRIPTORS = 4
 REQUEST_BYTES = 1 << 20
 INTERRUPTED = 130
 disable_created_metrics()  # type: ignore[no-untyped-call]
 SAID = ("info", "warn", "error")
+Close = Callable[[str], Callable[[], None]]
+"""Closes the window that the text describes; what it returns is called when that is in the warehouse's file."""
 
 
-def run_server(settings: Settings) -> None:
+def run_server(settings: Settings, close: Close) -> None:
     """Serve until SIGTERM or SIGINT."""
     folder = settings.dbt_target.parent
     prepare_manifest(settings)
@@ -50,10 +55,10 @@ def run_server(settings: Settings) -> None:
         Path(SOCKET + ".new").rename(SOCKET)  # clients connect as soon as they see it
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        _accept(listener, settings.dbt_target / PARSED[0], Runs(settings.metrics))
+        _accept(listener, settings.dbt_target / PARSED[0], Runs(settings.metrics), close)
 
 
-def _accept(listener: socket.socket, manifest: Path, runs: "Runs") -> None:
+def _accept(listener: socket.socket, manifest: Path, runs: "Runs", close: Close) -> None:
     # Python runs signal handlers in the main thread only. A signal that another thread received (libraries start
     # threads) does not interrupt the main thread's wait, so it also waits for a pipe that every signal writes to.
     woken, wake = os.pipe()
@@ -76,7 +81,7 @@ def _accept(listener: socket.socket, manifest: Path, runs: "Runs") -> None:
             project.refresh()
             if os.fork() == 0:
                 listener.close()
-                _run(connection, project.parsed)
+                _run(connection, project.parsed, close)
 
 
 class Runs:
@@ -135,7 +140,7 @@ class _Project:
         compile_jinja(node.raw_code for node in self.parsed.nodes.values() if node.resource_type == "model")
 
 
-def _run(connection: socket.socket, parsed: Any) -> None:
+def _run(connection: socket.socket, parsed: Any, close: Close) -> None:
     """One dbt run in the forked child; never returns."""
     code = 1
     # Collections are a tenth of a run's CPU and free little: reference counts free the rest, and the process ends soon.
@@ -161,7 +166,7 @@ def _run(connection: socket.socket, parsed: Any) -> None:
         os.environ.update(request["environment"])
         os.chdir(request["folder"])
         threading.Thread(target=_end_with_caller, args=(connection,), daemon=True).start()
-        code = _invoke(request["arguments"], parsed)
+        code = _invoke(request["arguments"], parsed, close)
     except BaseException as error:
         print(f"dbt failed: {error!r}", file=sys.stderr)
     finally:
@@ -173,15 +178,25 @@ def _run(connection: socket.socket, parsed: Any) -> None:
         os._exit(code)
 
 
-def _invoke(arguments: list[str], parsed: Any) -> int:
-    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+def _invoke(arguments: list[str], parsed: Any, close: Close) -> int:
     from dbt.cli.main import dbtRunner
+
+    from orchestration.warehouse.dbt_runner import warehouse_access
 
     # dbt's own logger formats every event and then drops most of them: half a millisecond each.
     os.environ["DBT_LOG_LEVEL"] = "none"
+    closing = os.environ.pop(CLOSING, "")
+    if closing:
+        warehouse_access.leave_out_log()
     outcome = dbtRunner(manifest=parsed, callbacks=[_print_event]).invoke(arguments)
+    con, closed = warehouse_access.connection(), None
+    if closing and outcome.success and con is not None:
+        with holding(con):
+            closed = close(closing)
     # The fork exits without Python's clean-up: unwritten log lines stay in the log beside the warehouse.
-    DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+    warehouse_access.close()
+    if closed:
+        closed()
     if outcome.exception is not None:
         print(outcome.exception, file=sys.stderr)
         return 2

@@ -131,9 +131,11 @@ def test_minute_hour_and_day(
     land_rows(settings, past_rows(newest, until_ms=until))
     land_minutes(settings, [newest])
     before = read_status(settings)["edition"]
-    assert {"series_base_1m", "serving/edition"} <= {
-        key.to_user_string() for key in materialized(execute(definitions, instance, "minute"))
-    }
+    both = execute(definitions, instance, "minute")
+    assert {"series_base_1m", "serving/edition"} <= {key.to_user_string() for key in materialized(both)}
+    # What was recorded is published when its window is closed, the past after it.
+    editions = [event.step_key for event in both.all_events if _is_edition(event)]
+    assert editions == ["build_windows", "build_past"]
     with duckdb.connect(settings.warehouse, read_only=True) as con:
         windows = con.execute("select built_minutes from pipeline.builds order by build_id desc limit 2").fetchall()
     assert windows == [([],), ([newest],)], "what was recorded in its minute is not built again"
@@ -165,6 +167,10 @@ def execute(definitions: ModuleType, instance: dg.DagsterInstance, job: str) -> 
     result = definitions.defs.resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=True)
     assert result.success
     return result  # type: ignore[no-any-return]
+
+
+def _is_edition(event: dg.DagsterEvent) -> bool:
+    return event.event_type_value == "ASSET_MATERIALIZATION" and event.asset_key == dg.AssetKey(["serving", "edition"])
 
 
 def materialized(result: dg.ExecuteInProcessResult) -> set[dg.AssetKey]:

@@ -11,8 +11,8 @@ import pytest
 from orchestration.config import locks
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
+from orchestration.warehouse import closing, transform
 from orchestration.warehouse import rebuild as rebuilding
-from orchestration.warehouse import transform
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.rebuild import beside, rebuild
 from orchestration.warehouse.transform import build
@@ -83,7 +83,8 @@ def test_a_rebuild_that_was_killed_continues_and_has_the_rows_of_the_builds(
     steps = rebuild(home, max_minutes=2, report=said.append)
     assert next(steps).minutes == 2
     with monkeypatch.context() as patch:
-        patch.setattr(transform, "close_window", killed)
+        patch.setattr(closing, "MOST_MINUTES", 0)
+        patch.setattr(transform, "close", killed)
         with pytest.raises(KeyboardInterrupt):
             next(steps)
     assert tables(home.warehouse, COMPARED) == before, "the warehouse is as it was until the end"

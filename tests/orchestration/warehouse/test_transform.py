@@ -1,5 +1,6 @@
 """Builds: the watermark moves last, nothing is lost or doubled whenever a build is killed, and damage is named."""
 
+import os
 import random
 import shutil
 import subprocess
@@ -12,11 +13,12 @@ import pytest
 from ingest.landing.landing import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import warehouse_lock
-from orchestration.warehouse.dbt_runner.process import run_dbt
+from orchestration.warehouse.dbt_runner.process import DbtError, run_dbt
 from orchestration.warehouse.transform import build, forget, windows_to_build
 from orchestration.warehouse.windows import LandingFileError, next_window
 from orchestration.warehouse.writer import PipelineError, connection
 from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.dbt_server import wait_until
 from tests.support.pipeline.landed import MINUTES, load_files, quiet, ready_to_build
 from tests.support.pipeline.pipeline_home import (
     MINUTE,
@@ -187,7 +189,7 @@ def test_killed_builds_lose_nothing_and_double_nothing(landed: Settings, undistu
 
 SEAMS = {
     "t.run_dbt = lambda *a, **k: os.kill(os.getpid(), 9)": "the window is written",
-    "t.close_window = lambda *a, **k: os.kill(os.getpid(), 9)": "dbt has run",
+    "t.close = lambda *a, **k: os.kill(os.getpid(), 9)": "dbt has run",
     "w._insert_build = lambda *a, **k: os.kill(os.getpid(), 9)": "inside the watermark's transaction",
 }
 
@@ -196,12 +198,48 @@ def test_builds_that_die_at_each_seam_are_done_again(landed: Settings, undisturb
     """Each begins with what the one before left, and makes what an undisturbed build makes; only the last is noted."""
     settings = ready_to_build(landed, tmp_path)
     for die, seam in SEAMS.items():
-        code = f"import os, orchestration.warehouse.transform as t, orchestration.warehouse.watermark as w\n{die}\n"
+        code = "import os, orchestration.warehouse.closing as c, orchestration.warehouse.transform as t\n"
+        code += f"import orchestration.warehouse.watermark as w\nc.MOST_MINUTES = 0\n{die}\n"
         code += "from orchestration.config.settings import Settings\nt.build(Settings.from_env())"
         assert _python(settings, code) == -9, seam
         assert not _built(settings), seam
         if seam != "the window is written":
             assert tables(settings.warehouse) == tables(undisturbed.warehouse), seam
+    assert build(settings, report=quiet) is not None
+    assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+DYING_SERVER = """
+import os, sys
+import orchestration.publish.at_once as at_once
+from orchestration.cli.main import app
+{die} = lambda *a, **k: os.kill(os.getpid(), 9)
+sys.argv = ["tidemark", "dbt-server"]
+app()
+"""
+
+
+@pytest.mark.parametrize("die", ["at_once.close", "at_once.has_its_name"])
+def test_a_build_whose_dbt_dies_while_it_closes_the_window_is_done_again(
+    landed: Settings, undisturbed: Settings, tmp_path: Path, die: str
+) -> None:
+    """Before the watermark is moved and after it: nothing of the build is in the file."""
+    settings = ready_to_build(landed, tmp_path)
+    place = settings.dbt_target.parent / "dbt.sock"
+    ready = place.readlink()
+    place.unlink()
+    code = DYING_SERVER.format(die=die)
+    server = subprocess.Popen([sys.executable, "-c", code], env=os.environ | settings.environ())
+    try:
+        wait_until(place.exists)
+        with pytest.raises(DbtError, match="dbt ended before its run did"):
+            build(settings, publish=True, report=quiet)
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert not _built(settings)
+    place.unlink(missing_ok=True)
+    place.symlink_to(ready)
     assert build(settings, report=quiet) is not None
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
 

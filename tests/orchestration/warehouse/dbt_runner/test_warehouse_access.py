@@ -1,5 +1,8 @@
-"""A landing in an object store behind the whole warehouse: built, compacted and checked as from a folder."""
+"""dbt's connection to the warehouse: with a landing in an object store, which is built, compacted and checked as a
+folder is, and without a log."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +16,12 @@ from orchestration.publish.publish import publish
 from orchestration.quality.facts import collect
 from orchestration.warehouse.arrivals import new_arrivals, wait_for_minute
 from orchestration.warehouse.compaction import compact_landing
-from orchestration.warehouse.dbt_runner.process import DbtError
+from orchestration.warehouse.dbt_runner.process import DbtError, dbt_environment
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.windows import LandingFileError
+from orchestration.warehouse.writer import connection
 from tests.support.command import environment, sentence, tidemark
-from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.dbt_project import give_dbt, give_parsed
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
 from tests.support.pipeline.warehouse import give_built
 from tests.support.servers.s3_server import BUCKET, S3Server, forget, stormy, use
@@ -108,3 +112,47 @@ def test_a_landing_that_cannot_work_is_one_sentence_before_anything_starts(s3: S
     assert done.returncode == 1
     assert "cannot be listed: Could not connect to the endpoint URL" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+# What a fork of the dbt server does, in a process of its own: it changes dbt.
+UNLOGGED = """
+import os, resource, sys
+import duckdb
+from dbt.cli.main import dbtRunner
+from orchestration.warehouse.dbt_runner import warehouse_access
+
+warehouse_access.leave_out_log()
+outcome = dbtRunner().invoke(["seed", "--select", "quotes", "--quiet"])
+assert outcome.success, outcome.exception
+seen = warehouse_access.connection().cursor().execute("select count(*) > 0 from warehouse.main.quotes").fetchall()
+file = os.environ["TIDEMARK_WAREHOUSE"]
+print(seen[0][0], os.path.getmtime(file) == float(sys.argv[1]), os.path.exists(f"{file}.wal"))
+if len(sys.argv) > 2:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    warehouse_access.close()
+except duckdb.Error as error:
+    print(type(error).__name__)
+print(warehouse_access.connection())
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_what_dbt_writes_without_a_log_is_in_the_file_when_it_is_closed(tmp_path: Path, full: bool) -> None:
+    """Or not at all, and then it says so: DuckDB's own closing would say nothing."""
+    settings = settings_for(tmp_path)
+    give_parsed(settings)
+    with connection(settings.warehouse) as con:
+        con.execute("create table known as select 1 as n")
+    changed = str(Path(settings.warehouse).stat().st_mtime)
+    done = subprocess.run(
+        [sys.executable, "-c", UNLOGGED, changed, *(["full"] if full else [])],
+        env=dbt_environment(settings, settings.dbt_target), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["True True False", *(["IOException"] if full else []), "None"], done.stderr
+    with connection(settings.warehouse, read_only=True) as con:
+        assert con.execute("from known").fetchall() == [(1,)]
+        found = con.execute("select table_name from duckdb_tables() where table_name = 'quotes'").fetchall()
+        assert bool(found) is not full

@@ -18,6 +18,7 @@ from orchestration.publish.publish import update_replica
 from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import has_its_name
 from orchestration.warehouse.closing import Closed, Closing, close, note_closed
+from orchestration.warehouse.dbt_runner.process import PARSED
 from orchestration.warehouse.writer import PipelineError
 
 
@@ -30,7 +31,7 @@ def close_at_once(text: str) -> Callable[[], None]:
         timelines = list[Timeline]()
         try:
             edition = update_replica(
-                settings, settings.dbt_target / "manifest.json", in_order=False, reader_wait_s=0.0, repair=False,
+                settings, settings.dbt_target / PARSED[0], in_order=False, reader_wait_s=0.0, repair=False,
                 run_started_ms=closing.run_started_ms, take_timeline=timelines.append,
             )  # fmt: skip
         except (PipelineError, duckdb.Error, OSError) as error:

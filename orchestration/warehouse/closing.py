@@ -8,7 +8,7 @@ process that opened it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -40,7 +40,7 @@ class Closing:
     state: Mapping[str, str]
     publish: bool = False
     run_started_ms: float | None = None
-    token: str = ""
+    token: str = field(default_factory=lambda: uuid4().hex)
 
     def as_variable(self, settings: Settings) -> str:
         """The value of the environment variable CLOSING; empty where dbt's own process cannot close the window."""
@@ -64,10 +64,6 @@ class Closed:
     more: bool
     edition: Mapping[str, Any] | None = None
     timeline: Mapping[str, Any] | None = None
-
-
-def new_token() -> str:
-    return uuid4().hex
 
 
 def close(settings: Settings, closing: Closing) -> Closed:

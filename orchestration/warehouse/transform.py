@@ -6,7 +6,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -17,7 +17,7 @@ from orchestration.config.logs import about_minute
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
 from orchestration.warehouse.backfill_state import is_fetching, is_running
-from orchestration.warehouse.closing import Closed, Closing, close, closed_by_dbt, new_token
+from orchestration.warehouse.closing import Closed, Closing, close, closed_by_dbt
 from orchestration.warehouse.dbt_runner.process import fingerprint, idle_models, prepare_manifest, run_dbt
 from orchestration.warehouse.installed import begin_installed
 from orchestration.warehouse.quarantine import attempts, minutes_to_retry, set_aside_unread
@@ -170,16 +170,15 @@ def windows_to_build(
             state["history"] = "landed"
         # With a time of 0 each window is the last.
         at_once = publish and (not window.more or stop_after_s == 0)
-        closing = Closing(window, state, at_once, run_started_ms, new_token())
+        closing = Closing(window, state, at_once, run_started_ms)
         opened = OpenWindow(window, idle, _arguments(changed, built.get("seeds") != seeds, idle))
         if which != "past":
             opened.closing = closing.as_variable(settings)
         yield opened
         opened.closed = closed_by_dbt(settings, closing)
         if opened.closed is None:
-            if which == "past":
-                state["past_ms"] = str(now_ms())
-            opened.closed = close(settings, closing)
+            when = {"past_ms": str(now_ms())} if which == "past" else {}
+            opened.closed = close(settings, replace(closing, state=state | when))
         more = opened.closed.more
         if not more or (stop_after_s is not None and time.monotonic() - started > stop_after_s):
             return

@@ -8,7 +8,7 @@ import pytest
 
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse
-from orchestration.warehouse.closing import MOST_MINUTES, Closing, close, closed_by_dbt, new_token, note_closed
+from orchestration.warehouse.closing import MOST_MINUTES, Closing, close, closed_by_dbt, note_closed
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.watermark import open_window
 from orchestration.warehouse.windows import next_window
@@ -22,7 +22,7 @@ def closing_of(settings: Settings) -> Closing:
         window = next_window(con, settings.landing)
         assert window is not None
         open_window(con, window)
-    return Closing(window, {"project": "one", "seeds": "two"}, publish=True, run_started_ms=3.0, token=new_token())
+    return Closing(window, {"project": "one", "seeds": "two"}, publish=True, run_started_ms=3.0)
 
 
 def test_a_window_of_few_minutes_is_described_in_a_variable(settings: Settings) -> None:
@@ -55,7 +55,7 @@ def test_the_process_that_opened_a_window_learns_how_it_was_closed(settings: Set
     published = replace(closed, edition={"edition_id": 4}, timeline={"minute": 1.0})
     note_closed(settings, closing, published)
     assert closed_by_dbt(settings, closing) == published
-    assert closed_by_dbt(settings, replace(closing, token=new_token())) is None, "another window's"
+    assert closed_by_dbt(settings, replace(closing, token="another")) is None, "another window's"
 
 
 def test_a_minute_is_closed_by_dbt_and_others_by_who_opened_them(landed: Settings, tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ minute_closes as materialized (
   select market_id, minute_ms, close from {{ bars }}
   semi join roles using (market_id)
   {% if is_update() %}semi join (select t + unnest(range(0, 3600000, 60000)) as minute_ms from hours) using (minute_ms){% endif %}
+  -- All roles are spot markets: the scan leaves out the others before their identities are compared.
+  where type = 'spot'
 ),
 
 history_closes as materialized (

@@ -1,8 +1,21 @@
 {{ config(incremental_strategy="replace_keys", replace_keys=["market_id"]) }}
 {#- Every market ever recorded, or found in history (with the start of the day as time). A build reads only the rows
     that it restated and the markets that they belong to. -#}
-{%- set scope = source("pipeline", "window_minutes") ~ ref("touched_markets") %}
-with {% if is_update() %}{{ touched_buckets("1m", "market_id") }}{% endif %}
+{%- set scope = source("pipeline", "window_minutes") %}
+{%- set touched = ref("touched_markets") %}
+with {% if is_update() %}
+whole as materialized (
+  select tick_ms as t from ({{ whole_minutes() }})
+),
+
+-- A late row between a market's first and last time changes neither them nor its newest identity.
+late as materialized (
+  select distinct minute_ms as t, touched.market_id from {{ touched }} as touched
+  anti join {{ this }} as known
+    on touched.market_id = known.market_id and touched.minute_ms >= known.first_ms and touched.minute_ms < known.last_ms
+  where step = '1m'
+),
+{% endif %}
 recorded as (
   {% if is_update() %}{{ touched_rows(ref("series_market_1m"), "1m", "market_id", "t", 60000) }}
   {% else %}select * from {{ ref("series_market_1m") }}{% endif %}
@@ -10,7 +23,7 @@ recorded as (
   select days.* from {{ ref("series_market_1d") }} as days
   {% if is_update() %}
   semi join (
-    select distinct {{ bucket("minute_ms", "1d") }} as t, market_id from {{ ref("touched_markets") }} where step <> '1m'
+    select distinct {{ bucket("minute_ms", "1d") }} as t, market_id from {{ touched }} where step <> '1m'
   ) as touched using (t, market_id)
   {% endif %}
   where source <> 'recorded'

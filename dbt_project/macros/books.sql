@@ -44,11 +44,12 @@ with {{ priced_books(kind) }},
 
 walked as (
     select
-        *,
+        *{% if order_usd %},
         coalesce(sum(notional) over (
             partition by tick_ms, market_id, side order by away_pct
             rows between unbounded preceding and 1 preceding
         ), 0) as before
+        {% endif %}
     from priced
 ),
 
@@ -58,9 +59,10 @@ sides as (
         {% for band in bands_pct %}
         coalesce(sum(notional) filter (where away_pct <= {{ band }}), 0) as within_{{ loop.index }},
         {% endfor %}
-        {% set order = order_usd or 0 %}
-        least({{ order }}, sum(notional)) as filled,
-        sum(greatest(least(notional, {{ order }} - before), 0) / price) as filled_size
+        {% if order_usd %}
+        least({{ order_usd }}, sum(notional)) as filled,
+        sum(greatest(least(notional, {{ order_usd }} - before), 0) / price) as filled_size
+        {% endif %}
     from walked
     group by tick_ms, market_id, side
 )

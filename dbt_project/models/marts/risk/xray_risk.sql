@@ -44,14 +44,21 @@ books as materialized (
   qualify row_number() over (partition by market_id order by tick_ms desc) = 1
 ),
 
+-- A leg names its pair, or none: each book is found by its pair and by its coin.
+named_books as (
+  select *, pair as name, true as by_pair from books
+  union all
+  select *, base, false from books
+),
+
 -- For a leg without a pair: the exchange's deepest order book of the coin.
 filled as (
   select
     l.market_id, l.exchange, l.pair, l.weight, b.tick_ms, b.depth
   from legs as l
   join compositions as c using (market_id)
-  left join books as b
-    on l.exchange = b.venue and if(l.pair is null, c.base = b.base, {{ joined_pair("l.pair") }} = b.pair)
+  left join named_books as b
+    on l.exchange = b.venue and (l.pair is not null) = b.by_pair and coalesce({{ joined_pair("l.pair") }}, c.base) = b.name
   qualify row_number() over (
     partition by l.market_id, l.exchange, l.pair order by b.depth[-1].bid_usd + b.depth[-1].ask_usd desc nulls last
   ) = 1
@@ -78,6 +85,13 @@ index_depths as (
 
 -- Longs below the price, shorts above it: positions on the other side were passed by the price within the map's newest
 -- five minutes, and are liquidated already.
+positions as (
+  select m.market_id, m.side, m.scenario, m.usd, m.t, ({{ bin_price("m.bin") }} / n.price - 1) * 100 as away_pct
+  from {{ maps }} as m
+  join newest as n using (market_id)
+  where m.frozen_ms = 0 and n.price is not null
+),
+
 exposures as (
   select
     m.market_id, b.band_pct,
@@ -85,15 +99,13 @@ exposures as (
     {% for side, sign in [("long", -1), ("short", 1)] %}
     coalesce(sum(m.usd) filter (
       m.side = '{{ side }}' and m.scenario = {{ scenario }}
-      and {{ sign }} * ({{ bin_price("m.bin") }} / n.price - 1) * 100 between 0 and b.band_pct
+      and {{ sign }} * m.away_pct between 0 and b.band_pct
     ), 0) as {{ side }}_exposure{{ name }}_usd,
     {% endfor %}
     {% endfor %}
     any_value(m.t) as map_ms
-  from {{ maps }} as m
-  join newest as n using (market_id)
+  from positions as m
   cross join (select unnest({{ bands }}) as band_pct) as b
-  where m.frozen_ms = 0 and n.price is not null
   group by m.market_id, b.band_pct
 ),
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import duckdb
@@ -25,7 +26,8 @@ WARM_UP = 2
 
 
 def measure(folder: Path, universe: str, days: tuple[int, ...], count: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """For each number of days of history: the median cost of one more minute, then request path and tools over it.
+    """For each number of days of history: the cost of `count` more minutes, one by one (the median one, and the mean
+    and the most of its CPU), then request path and tools over it.
 
     Yields ("pipeline", figures), ("serving", figures), ("tools", figures) and ("start", figures).
     """
@@ -110,6 +112,8 @@ def _summary(
         "publish_cpu_s": round(publish.cpu_s, 2),
         "publish_wall_s": round(publish.wall_s, 2),
         "cpu_s": round(minute.cpu_s, 2),
+        "mean_cpu_s": round(fmean(minute.cpu_s for minute, _ in measured), 2),
+        "most_cpu_s": round(max(minute.cpu_s for minute, _ in measured), 2),
         "peak_mb": round(max(minute.peak_mb for minute, _ in measured)),
         "landed_mb": round(_megabytes(product.home / "landing") / (1 + len(measured) + WARM_UP), 2),
         "warehouse_mb": _megabytes(product.home / "warehouse.duckdb"),

@@ -27,6 +27,9 @@ def make_dbt_lean() -> None:
     - The 650 macros of a node's two or three contexts: twenty of them are called.
     - What is the same in every context and run: modules for Jinja, installed plugins, an empty result, whether an
       attribute of a type is internal.
+
+    And of the nodes that can be built, the one with the longest chain of nodes after it is first, instead of that of
+    the lowest level with the first name: the other thread waited for the longest chain alone at the end of each level.
     """
     _leave_out_events()
     _leave_out_callers()
@@ -37,6 +40,7 @@ def make_dbt_lean() -> None:
     _keep_schemas_and_type_testers()
     _make_macros_when_called()
     _keep_what_is_the_same()
+    _begin_with_longest_chain()
 
 
 def _leave_out_events() -> None:
@@ -302,3 +306,18 @@ def _keep_what_is_the_same() -> None:
     of_jinja.get_context_modules = cache(of_jinja.get_context_modules)
     helper.empty_table = cache(helper.empty_table)
     plugins.get_prefixed_modules = cache(plugins.get_prefixed_modules)
+
+
+def _begin_with_longest_chain() -> None:
+    from dbt.graph.queue import GraphQueue
+
+    queue: Any = GraphQueue
+
+    def chains(self: Any, graph: Any) -> dict[str, int]:
+        """The length of each node's longest chain, negative: the queue's first node is that of the smallest number."""
+        scores: dict[str, int] = {}
+        for node in reversed([node for level in self._grouped_topological_sort(graph) for node in level]):
+            scores[node] = min((scores[child] for child in graph.successors(node)), default=0) - 1
+        return scores
+
+    queue._get_scores = chains

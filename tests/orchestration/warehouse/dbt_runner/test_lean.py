@@ -3,17 +3,20 @@
 import inspect
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import jinja2.sandbox
 import pytest
 from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.cache import RelationsCache
 from dbt.adapters.duckdb.relation import DuckDBRelation
+from dbt.artifacts.resources.types import NodeType
 from dbt.clients.jinja import MacroGenerator
 from dbt.compilation import Linker
 from dbt.context import base
+from dbt.contracts.graph.manifest import Manifest
 from dbt.graph.graph import UniqueId
+from dbt.graph.queue import GraphQueue
 from dbt.graph.selector_methods import QualifiedNameSelectorMethod
 from dbt.plugins.manager import PluginManager
 from dbt_common.behavior_flags import BehaviorFlagRendered
@@ -239,3 +242,19 @@ def test_an_attribute_of_a_type_is_judged_once_and_as_before() -> None:
         assert judge(dict, "mro")
         assert not judge({}, "items")
         assert not judge("text", "mro")
+
+
+def test_of_the_nodes_that_can_be_built_that_of_the_longest_chain_is_first() -> None:
+    linker: Any = Linker()
+    for parent, child in [("first", "a"), ("first", "b"), ("first", "c"), ("c", "d"), ("d", "e"), ("a", "f")]:
+        linker.dependency(child, parent)
+    graph = linker.graph
+    nodes = SimpleNamespace(
+        expect=lambda unique_id: SimpleNamespace(unique_id=unique_id, resource_type=NodeType.Model, is_ephemeral=False)
+    )
+    queue = GraphQueue(graph, cast(Manifest, nodes), set(graph))
+    built = []
+    while not queue.empty():
+        built.append(queue.get(block=False).unique_id)
+        queue.mark_done(UniqueId(built[-1]))
+    assert built == ["first", "c", "a", "d", "b", "e", "f"]

@@ -1,4 +1,5 @@
-"""dbt's runs in one process (or in forks of one) without work that is done again in each, or that nobody reads.
+"""dbt's runs in one process (or in forks of one) without work that is done again in each, or that nobody reads, and
+with the longest chain of models first.
 
 dbt offers no setting for any of these parts. Twelve windows of 48 marts took 25 and 27 s of CPU with the first three,
 37 and 44 s with dbt as it is (which opened the database for each run then). With the graph, the relations and the

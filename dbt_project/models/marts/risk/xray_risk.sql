@@ -83,8 +83,6 @@ index_depths as (
   group by market_id, band.band_pct
 ),
 
--- Longs below the price, shorts above it: positions on the other side were passed by the price within the map's newest
--- five minutes, and are liquidated already.
 positions as (
   select m.market_id, m.side, m.scenario, m.usd, m.t, ({{ bin_price("m.bin") }} / n.price - 1) * 100 as away_pct
   from {{ maps }} as m
@@ -92,6 +90,8 @@ positions as (
   where m.frozen_ms = 0 and n.price is not null
 ),
 
+-- Longs below the price, shorts above it: positions on the other side were passed by the price within the map's newest
+-- five minutes, and are liquidated already.
 exposures as (
   select
     m.market_id, b.band_pct,

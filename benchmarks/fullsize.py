@@ -7,6 +7,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -16,6 +17,7 @@ from orchestration.publish.clustering import period_to_fill
 from orchestration.publish.replica import BLOCK_BYTES, KEYED, copy_views, number_coins
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, Table, Tier, period_at, read_served
+from orchestration.warehouse.writer import STORAGE_VERSION
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.pipeline import kept_open
@@ -105,7 +107,8 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
     serving = folder / "serving"
     serving.mkdir(parents=True, exist_ok=True)
     path = serving / "replica_a.duckdb"
-    with duckdb.connect(str(path), config={"default_block_size": str(BLOCK_BYTES)}) as con:
+    config: dict[str, Any] = {"default_block_size": str(BLOCK_BYTES), "storage_compatibility_version": STORAGE_VERSION}
+    with duckdb.connect(str(path), config=config) as con:
         con.execute("set memory_limit = '6GB'; set preserve_insertion_order = true")
         if not con.execute("select 1 from duckdb_tables() where table_name = 'done'").fetchone():
             _begin(con, markets)

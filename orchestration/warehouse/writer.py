@@ -13,10 +13,15 @@ from pathlib import Path
 import duckdb
 
 from orchestration.config import locks
+from orchestration.config.places import is_file
 
 Report = Callable[[str], None]
 # The tables of the warehouse: beside a lake there are those of its catalog.
 TABLES_SQL = "duckdb_tables() where database_name = current_database()"
+# The oldest DuckDB that can open our files. Their form says of each row group which blocks describe it. In the form
+# that DuckDB writes by default, the first checkpoint of a process reads all these descriptions: 0.1 s of CPU in a file
+# of 1.7 GB, 0.7 in one of 28.
+STORAGE_VERSION = "v1.4.0"
 # In DuckDB's errors, which come as several types: of the file, of a commit, of a checkpoint.
 NO_SPACE = "No space left on device"
 WAIT_S = 120.0
@@ -86,7 +91,10 @@ def _open(
     database: str, resources: Mapping[str, str | int] | None, read_only: bool, logged: bool
 ) -> duckdb.DuckDBPyConnection:
     if logged:
-        return duckdb.connect(database, read_only=read_only, config=dict(resources or {}))
+        # For a file that is there DuckDB does not regard this.
+        made = is_file(database) and not read_only and not Path(database).exists()
+        form = {"storage_compatibility_version": STORAGE_VERSION} if made else {}
+        return duckdb.connect(database, read_only=read_only, config={**form, **(resources or {})})
     con = duckdb.connect(config={**(resources or {}), **spill_beside(database)})
     try:
         attach_unlogged(con, database)
@@ -98,8 +106,13 @@ def _open(
 
 def attach_unlogged(con: duckdb.DuckDBPyConnection, database: str) -> None:
     """Attach a file without a log, as `connection` describes it, by its own name; it is the connection's database then,
-    not yet that of its cursors."""
-    con.execute(f"attach {literals(database)} as {catalog_of(database)} (recovery_mode no_wal_writes)")
+    not yet that of its cursors. A file in an older form gets ours with what is written."""
+    attach, unlogged = f"attach {literals(database)} as {catalog_of(database)}", "recovery_mode no_wal_writes"
+    try:
+        con.execute(f"{attach} ({unlogged}, storage_version '{STORAGE_VERSION}')")
+    except duckdb.InvalidInputException:
+        # One in a newer form keeps it.
+        con.execute(f"{attach} ({unlogged})")
     con.execute(f"use {catalog_of(database)}")
 
 

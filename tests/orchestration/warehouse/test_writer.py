@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestration.warehouse.writer import (
+    STORAGE_VERSION,
     DiskFullError,
     UnreadableError,
     WriterBusyError,
@@ -131,3 +132,33 @@ def test_a_disk_that_is_full_from_the_start(small_disk: Path) -> None:
     (small_disk / "all").write_bytes(bytes(4 << 20))
     with pytest.raises(DiskFullError, match="is full"), connection(str(small_disk / "new.duckdb")):
         raise AssertionError("it is never open")
+
+
+def form_of(path: str) -> str:
+    """The version of DuckDB from which on this file can be read."""
+    with duckdb.connect(path, read_only=True) as con:
+        [(tags,)] = con.execute("select tags from duckdb_databases() where path is not null").fetchall()
+        return str(tags["storage_version"])
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_a_new_file_is_in_the_form_whose_checkpoints_do_not_read_all_of_it(tmp_path: Path, logged: bool) -> None:
+    path = str(tmp_path / "warehouse.duckdb")
+    with connection(path, logged=logged) as con:
+        con.execute("create table numbers as select 1 as n")
+        con.execute("checkpoint")
+    assert form_of(path) == f"{STORAGE_VERSION}+"
+
+
+def test_a_file_in_an_older_form_gets_ours_and_one_in_a_newer_form_keeps_it(tmp_path: Path) -> None:
+    """The file of an earlier release, and one that a later release wrote before a return to this one."""
+    for written, expected in {"v1.0.0": STORAGE_VERSION, "v1.5.0": "v1.5.0"}.items():
+        path = str(tmp_path / f"{written}.duckdb")
+        with duckdb.connect(path, config={"storage_compatibility_version": written}) as con:
+            con.execute("create table numbers as select 1 as n")
+        with connection(path, logged=False) as con:
+            con.execute("insert into numbers values (2)")
+            con.execute("checkpoint")
+        assert form_of(path) == f"{expected}+"
+        with connection(path) as con:
+            assert con.execute("select sum(n) from numbers").fetchall() == [(3,)]

@@ -1,6 +1,8 @@
 {{ config(incremental_strategy="replace_all", tags=["window"]) }}
 -- What a build touches besides the minutes that it recorded: bars, liquidations and open interest of other minutes, and
 -- the hours and days of history.
+{#- By name, because the hours are built after this model: these are the ones of the builds before. -#}
+{%- set hours = this.incorporate(path={"identifier": "series_market_1h"}) %}
 with window_minutes as (
   select tick_ms from {{ source("pipeline", "window_minutes") }}
 ),
@@ -12,6 +14,13 @@ built as (
 ),
 history_oi as (
   from {{ ref("int_history_oi") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
+),
+-- A settlement concerns the hours of its interval that were not recorded: the others have the rates that were observed.
+settled as materialized (
+  select
+    {{ bucket("unnest(range((settled_ms - interval_h * 3600000)::bigint, settled_ms, 3600000))", "1h") }} as minute_ms, market_id, base
+  from {{ ref("int_settlements") }} semi join window_minutes using (tick_ms)
+  where interval_h is not null
 ),
 facts as (
   select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join whole_minutes using (tick_ms)
@@ -32,11 +41,14 @@ facts as (
   semi join {{ ref("int_market_bars") }} as bars on oi.market_id = bars.market_id and oi.t = bars.minute_ms
   where oi.period_ms = 300000
   union
-  -- A settlement concerns the hours of its interval.
-  select
-    '1h', {{ bucket("unnest(range((settled_ms - interval_h * 3600000)::bigint, settled_ms, 3600000))", "1h") }}, market_id, base
-  from {{ ref("int_settlements") }} semi join window_minutes using (tick_ms)
-  where interval_h is not null
+  select '1h', minute_ms, market_id, base
+  from settled
+  {% if is_update() and load_cached_relation(hours) %}
+  anti join (
+    select t as minute_ms, market_id from {{ hours }}
+    where source is distinct from 'backfilled' and t in (select minute_ms from settled)
+  ) using (minute_ms, market_id)
+  {% endif %}
 )
 
 select step, minute_ms, market_id, base from facts where step <> '1m' or minute_ms not in (from whole_minutes)

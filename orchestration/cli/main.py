@@ -527,8 +527,8 @@ def prepare() -> None:
 def dbt_server() -> None:
     """Keep a dbt process ready for the builds: `demo` and `up` run this."""
     chosen = settings()
-    from orchestration.publish.at_once import close_at_once
+    from orchestration.publish.at_once import AtOnce
     from orchestration.warehouse.dbt_runner.server import run_server
 
     with one_sentence():
-        run_server(chosen, close_at_once)
+        run_server(chosen, AtOnce)

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 import duckdb
 
 from orchestration.config.settings import Settings
+from orchestration.publish.ahead import Ahead
 from orchestration.publish.edition import Edition
 from orchestration.publish.publish import update_replica
 from orchestration.publish.timeline import Timeline
@@ -22,24 +23,42 @@ from orchestration.warehouse.dbt_runner.process import PARSED
 from orchestration.warehouse.writer import PipelineError
 
 
-def close_at_once(text: str) -> Callable[[], None]:
-    """Close the window that a process describes in its environment, and publish it if that is wanted. What is returned
-    says so to that process, when it is in the warehouse's file."""
-    settings, closing = Settings.from_env(), Closing.from_variable(text)
-    closed = close(settings, closing)
-    if closing.publish and has_its_name(settings.warehouse):
-        timelines = list[Timeline]()
-        try:
-            edition = update_replica(
-                settings, settings.dbt_target / PARSED[0], in_order=False, reader_wait_s=0.0, repair=False,
-                run_started_ms=closing.run_started_ms, take_timeline=timelines.append,
-            )  # fmt: skip
-        except (PipelineError, duckdb.Error, OSError) as error:
-            print(f"the edition waits for the publish after the build: {error}")
-        else:
-            if edition is not None:
-                closed = replace(closed, edition=asdict(edition), timeline=asdict(timelines[0]))
-    return lambda: note_closed(settings, closing, closed)
+class AtOnce:
+    """The window that a process describes in its environment."""
+
+    def __init__(self, text: str) -> None:
+        self._settings, self._closing = Settings.from_env(), Closing.from_variable(text)
+        publishes = self._closing.publish and has_its_name(self._settings.warehouse)
+        self._ahead = Ahead(self._settings) if publishes else None
+
+    def model_built(self, name: str, con: duckdb.DuckDBPyConnection) -> None:
+        """Write what this model built into the next replica, if an edition is wanted."""
+        if self._ahead:
+            self._ahead.model_built(name, con)
+
+    def close(self) -> Callable[[], None]:
+        """Close the window, and publish it if that is wanted. What is returned says so to the process that opened it,
+        when it is in the warehouse's file."""
+        settings, closing = self._settings, self._closing
+        closed = close(settings, closing)
+        if self._ahead:
+            timelines = list[Timeline]()
+            try:
+                edition = update_replica(
+                    settings, settings.dbt_target / PARSED[0], in_order=False, reader_wait_s=0.0, repair=False,
+                    begun=self._ahead.begun(), run_started_ms=closing.run_started_ms, take_timeline=timelines.append,
+                )  # fmt: skip
+            except (PipelineError, duckdb.Error, OSError) as error:
+                print(f"the edition waits for the publish after the build: {error}")
+            else:
+                if edition is not None:
+                    closed = replace(closed, edition=asdict(edition), timeline=asdict(timelines[0]))
+        return lambda: note_closed(settings, closing, closed)
+
+    def stop(self) -> None:
+        """Leave the replica."""
+        if self._ahead:
+            self._ahead.close()
 
 
 def published_at_once(closed: Closed | None) -> tuple[Edition, Timeline] | None:

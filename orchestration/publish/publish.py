@@ -23,6 +23,7 @@ from orchestration.config.settings import Settings
 from orchestration.publish import bulk_folder, clustering, methodology, replica
 from orchestration.publish.edition import REPLICAS, Edition, newest_replica, point_to, read_current
 from orchestration.publish.metrics import write_metrics
+from orchestration.publish.replica import Begun
 from orchestration.publish.timeline import Timeline
 from orchestration.warehouse.access import attach, detach, exists, newest_closed, open_by_name, open_replica
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
@@ -119,16 +120,17 @@ def update_replica(
     in_order: bool = True,
     reader_wait_s: float = READER_WAIT_S,
     repair: bool = True,
+    begun: Begun | None = None,
     run_started_ms: float | None = None,
     take_timeline: Callable[[Timeline], None] = lambda _: None,
     report: Report = print,
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; with `repair` off, a replica that lacks more than the newest
-    builds is an error."""
+    builds is an error. `begun` is the replica that nobody reads, if it is open already."""
     began, cpu = time.monotonic(), time.process_time()
     edition = publish_locked(
         settings.warehouse, settings.serving, manifest, settings.build_resources, force,
-        in_order=in_order, bulk=settings.bulk, reader_wait_s=reader_wait_s, repair=repair, report=report,
+        in_order=in_order, bulk=settings.bulk, reader_wait_s=reader_wait_s, repair=repair, begun=begun, report=report,
     )  # fmt: skip
     if edition is not None:
         took = time.monotonic() - began, time.process_time() - cpu
@@ -147,7 +149,7 @@ def prepare_next(settings: Settings, *, report: Report = print) -> bool:
         served, resources, bulk = read_served(manifest), settings.build_resources, settings.bulk
         with open_by_name(settings.warehouse, resources, read_only=True, at=newest_closed(settings.warehouse)) as con:
             [(past,)] = con.execute(f"select coalesce(max(build_id), 0) from {NOTES}").fetchall()
-        if not _waits(settings.serving / _other(current), served, current["as_of_ms"], past):
+        if not _waits(settings.serving / unread(current), served, current["as_of_ms"], past):
             return False
         return publish_locked(
             settings.warehouse, settings.serving, manifest, resources, served=served, bulk=bulk, serve=False,
@@ -155,7 +157,7 @@ def prepare_next(settings: Settings, *, report: Report = print) -> bool:
         ) is not None  # fmt: skip
 
 
-def _other(current: Mapping[str, Any] | None) -> str:
+def unread(current: Mapping[str, Any] | None) -> str:
     """The replica that nobody reads."""
     return next(name for name in REPLICAS if not current or name != current["replica"])
 
@@ -167,7 +169,7 @@ def _waits(replica_file: Path, served: Served, as_of_ms: int, past_build: int) -
         return False
     try:
         with connection(str(replica_file), read_only=True) as con:
-            state = _state(con)
+            state = state_of(con)
             return state is not None and (state[0] < past_build or clustering.waits(con, served, as_of_ms))
     except (duckdb.Error, UnreadableError):
         return False
@@ -185,11 +187,12 @@ def publish_locked(
     in_order: bool = True,
     reader_wait_s: float = READER_WAIT_S,
     repair: bool = True,
+    begun: Begun | None = None,
     report: Report = print,
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; `served` defaults to what the manifest says, `bulk` is the
     folder of bulk files, if there is one. With `serve` off, the replica that nobody reads is updated and the other one
-    stays served. `repair` as in `update_replica`."""
+    stays served. `repair` and `begun` as in `update_replica`."""
     serving.mkdir(parents=True, exist_ok=True)
     closed = newest_closed(warehouse)
     if not exists(warehouse) or (is_lake(warehouse) and closed is None):
@@ -213,7 +216,7 @@ def publish_locked(
             return None
         if serve and _is_published(serving / pointed["replica"], source, report):
             return None
-    edition = _write(serving / _other(current), source, current, reader_wait_s, repair, report)
+    edition = _write(serving / unread(current), source, current, reader_wait_s, repair, begun, report)
     if serve:
         point_to(serving, edition)
     return edition
@@ -286,7 +289,7 @@ def _is_published(path: Path, source: _Source, report: Report) -> bool:
     """Whether the served replica is up to date; a missing or damaged one is not."""
     try:
         with connection(str(path), read_only=True) as con:
-            if _state(con) != (source.build_id, source.finished_ms, source.columns):
+            if state_of(con) != (source.build_id, source.finished_ms, source.columns):
                 return False
             published = {metric: json.loads(text) for metric, text in con.execute("from catalog").fetchall()}
             same_tiers = con.execute("from tiers").fetchall() == _tier_rows(source.served)
@@ -296,7 +299,7 @@ def _is_published(path: Path, source: _Source, report: Report) -> bool:
         return False
 
 
-def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
+def state_of(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
     """The last build that a replica contains, with its end time, which identifies the warehouse; None if unknown."""
     try:
         row = con.execute("select build_id, finished_ms, columns from publish_state").fetchone()
@@ -306,13 +309,21 @@ def _state(con: duckdb.DuckDBPyConnection) -> tuple[int, int, str] | None:
 
 
 def _write(
-    target: Path, source: _Source, current: dict[str, Any] | None, reader_wait_s: float, repair: bool, report: Report
+    target: Path,
+    source: _Source,
+    current: dict[str, Any] | None,
+    reader_wait_s: float,
+    repair: bool,
+    begun: Begun | None,
+    report: Report,
 ) -> Edition:
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
     replica, which lacks only the newest changes, and if that fails too, filled from nothing; an error with `repair`
     off."""
 
     def filled(from_scratch: bool = False) -> Edition:
+        if begun:
+            return _fill(begun.con, target.name, source, current, from_scratch, begun)
         resources = {**(source.resources or {}), "default_block_size": str(replica.BLOCK_BYTES)}
         # A log costs an update a tenth, and nobody needs it: `_fill` ends with a checkpoint, and one that dies before
         # is done again. Only a filling from nothing, which is much, has one.
@@ -358,11 +369,16 @@ class _StaleReplicaError(PipelineError):
 
 
 def _fill(
-    con: duckdb.DuckDBPyConnection, name: str, source: _Source, current: dict[str, Any] | None, from_scratch: bool
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    source: _Source,
+    current: dict[str, Any] | None,
+    from_scratch: bool,
+    begun: Begun | None = None,
 ) -> Edition:
     served = source.served
     attach(con, source.warehouse, source.closed)
-    state = _state(con)
+    state = state_of(con)
     if not from_scratch:
         _check_continues(con, state, source)
     last = con.execute("select max(edition_id) from edition").fetchone() if state else None
@@ -394,7 +410,7 @@ def _fill(
         # checkpoint is enough, at the end.
         con.execute("set threads = 1")
         con.execute("set checkpoint_threshold = '1GB'")
-        replica.copy_touched(con, served, state[0], source.as_of_ms, at_once)
+        replica.copy_touched(con, served, state[0], source.as_of_ms, at_once, begun)
     con.execute("begin")
     if state is not None:
         rewritten, ended = clustering.cluster_finished(con, served, source.as_of_ms) if source.in_order else (0, False)

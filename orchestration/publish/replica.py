@@ -5,9 +5,10 @@ Everything here runs on connections whose main database is the replica and that 
 of rows on disk is decided in `clustering`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from typing import NamedTuple
 
 import duckdb
 
@@ -20,7 +21,8 @@ from orchestration.publish.clustering import (
     note_touched,
     periods_to_fill,
 )
-from orchestration.warehouse.served import Served, Table
+from orchestration.warehouse.served import History, Served, Table
+from orchestration.warehouse.watermark import RANGE_MS
 from orchestration.warehouse.writer import literals
 
 # A hash of a coin's name: filtering by this number is ten times as fast as by the name. It is the same in all editions
@@ -59,11 +61,16 @@ def copy_views(con: duckdb.DuckDBPyConnection, served: Served) -> None:
         con.execute(sql.replace("CREATE VIEW", "create or replace view", 1))
 
 
-def copy_small(con: duckdb.DuckDBPyConnection, served: Served) -> None:
+def copy_small(con: duckdb.DuckDBPyConnection, served: Served, without: Collection[str] = ()) -> None:
     """Copy the tables that are replaced as a whole in every edition, and the hashes of the coins' names."""
     for table in served.snapshots:
-        con.execute(f"create or replace table {table} as from warehouse.main.{table}")
+        if table not in without:
+            copy_snapshot(con, table)
     number_coins(con, "market_index")
+
+
+def copy_snapshot(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    con.execute(f"create or replace table {table} as from warehouse.main.{table}")
 
 
 def note_states(con: duckdb.DuckDBPyConnection, served: Served, build_id: int) -> None:
@@ -86,16 +93,34 @@ def number_coins(con: duckdb.DuckDBPyConnection, table: str) -> None:
     )
 
 
-def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: int, as_of_ms: int, at_once: int) -> None:
+class Begun(NamedTuple):
+    """A replica that is open to be written, which of its tables have the newest build already, and what of the tiers
+    among them was written."""
+
+    con: duckdb.DuckDBPyConnection
+    names: Collection[str]
+    touched: Sequence[Touched]
+
+
+def copy_touched(
+    con: duckdb.DuckDBPyConnection,
+    served: Served,
+    after_build: int,
+    as_of_ms: int,
+    at_once: int,
+    begun: Begun | None = None,
+) -> None:
     """Replace in every tier and history table what the builds after `after_build` touched, and every table that is
     copied as a whole: `at_once` tables at a time, each of so many connections in a transaction of its own. A statement
-    of few rows gains nothing from a second thread, but two statements do.
+    of few rows gains nothing from a second thread, but two statements do. What has `begun` is left out.
 
     Called outside of a transaction. One that dies between these transactions and the one that notes the publish leaves
     a replica that says nothing of what it got, and gets the same again.
     """
-    of_ratios = [table for table in served.tables if table.late == "late_ratios"]
-    others = [[table] for table in served.tables if table.late != "late_ratios"]
+    written = begun.names if begun else ()
+    tables = [table for table in served.tables if table.name not in written]
+    of_ratios = [table for table in tables if table.late == "late_ratios"]
+    others = [[table] for table in tables if table.late != "late_ratios"]
     parts: Iterator[Sequence[Table] | None] = iter([of_ratios, *others, None])
     [(database,)] = con.execute("select current_database()").fetchall()
 
@@ -105,44 +130,53 @@ def copy_touched(con: duckdb.DuckDBPyConnection, served: Served, after_build: in
         with own:
             own.execute(f'use "{database}"')
             own.execute("begin")
-            _list_touched(own, after_build)
+            list_touched(own, after_build)
             # Each connection takes the next part, from one list: `next` of a list's iterator is atomic.
             for part in parts:
                 if part is None:
-                    copy_written(own, served)
-                    copy_small(own, served)
+                    copy_written(own, served, written)
+                    copy_small(own, served, written)
                 elif part:
                     if part is of_ratios:
-                        _list_late_ratios(own)
-                    found += [_copy_tier(own, table, as_of_ms) for table in part]
+                        list_late_ratios(own)
+                    found += [copy_tier(own, table, as_of_ms) for table in part]
             own.execute("commit")
         return found
 
     with ThreadPoolExecutor(at_once) as threads:
         touched = list(threads.map(copy_parts, [con.cursor() for _ in range(at_once)]))
     con.execute("begin")
-    for one in chain.from_iterable(touched):
+    for one in chain(begun.touched if begun else (), *touched):
         note_touched(con, one, as_of_ms)
     con.execute("commit")
 
 
-def _list_touched(con: duckdb.DuckDBPyConnection, after_build: int) -> None:
-    """The temporary tables `built` and `past` (minutes), `late_rows` and `late_ranges` of the builds after this one."""
+def list_touched(con: duckdb.DuckDBPyConnection, after_build: int) -> None:
+    """The temporary tables `built` and `past` (minutes), `late_rows` and `late_ranges` of the builds after this one.
+    While a window is open, of what it builds too, once `touched_markets` is built; it must have no past minutes."""
     since = f"where build_id > {after_build}"
     con.execute(
         "create or replace temp table built as select distinct unnest(built_minutes) as t "
-        f"from warehouse.pipeline.builds {since}"
+        f"from warehouse.pipeline.builds {since} "
+        "union select tick_ms from warehouse.pipeline.window_minutes where backfilled_only is not true"
     )
+    # Those of the last window, unless one is open.
+    touched = "warehouse.main.touched_markets where exists (from warehouse.pipeline.window_minutes) and step"
     con.execute(
         "create or replace temp table late_rows as select distinct minute_ms as t, 60000 as step_ms, market_id, base "
-        f"from warehouse.pipeline.late_rows {since}"
+        f"from (select minute_ms, market_id, base from warehouse.pipeline.late_rows {since} "
+        f"union all select minute_ms, market_id, base from {touched} = '1m')"
     )
-    con.execute(f"create or replace temp table late_ranges as from warehouse.pipeline.late_ranges {since}")
+    con.execute(
+        "create or replace temp table late_ranges as "
+        f"select step_ms, market_id, base, from_ms, to_ms from warehouse.pipeline.late_ranges {since} "
+        f"union all select {RANGE_MS}, market_id, base, minute_ms, minute_ms from {touched} <> '1m'"
+    )
     fetched = f"select distinct tick_ms as t from warehouse.pipeline.past_minutes {since}"
     con.execute(f"create or replace temp table past as {fetched}")
 
 
-def _list_late_ratios(con: duckdb.DuckDBPyConnection) -> None:
+def list_late_ratios(con: duckdb.DuckDBPyConnection) -> None:
     """The temporary table `late_ratios`."""
     # Every row of ratios has the minute in which it was landed, so the changed rows are found by it.
     ratios = "select t, period_ms as step_ms, market_id from warehouse.main.int_ratios where tick_ms in"
@@ -152,7 +186,7 @@ def _list_late_ratios(con: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _copy_tier(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> Touched:
+def copy_tier(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> Touched:
     """Replace in one tier whole buckets, single late rows, and in tiers of an hour and more the ranges that were
     backfilled."""
     tier, kept_from = table.tier, table.tier.kept_from(as_of_ms)
@@ -174,16 +208,21 @@ def _copy_tier(con: duckdb.DuckDBPyConnection, table: Table, as_of_ms: int) -> T
     return Touched(table, whole, dict(con.execute("select t, count(*) from late group by t").fetchall()))
 
 
-def copy_written(con: duckdb.DuckDBPyConnection, served: Served) -> None:
+def copy_written(con: duckdb.DuckDBPyConnection, served: Served, without: Collection[str] = ()) -> None:
     """Replace in every history table the rows of the minutes in the temporary tables `built` and `past`."""
     for table, history in served.histories.items():
-        key = history.key
-        con.execute(
-            f"create or replace temp table written as select * from warehouse.main.{table} "
-            "where tick_ms in (select t from built union select t from past)"
-        )
-        con.execute(f"delete from {table} where ({key}) in (select ({key}) from written)")
-        con.execute(f"insert into {table} from written")
+        if table not in without:
+            copy_history(con, table, history)
+
+
+def copy_history(con: duckdb.DuckDBPyConnection, table: str, history: History) -> None:
+    key = history.key
+    con.execute(
+        f"create or replace temp table written as select * from warehouse.main.{table} "
+        "where tick_ms in (select t from built union select t from past)"
+    )
+    con.execute(f"delete from {table} where ({key}) in (select ({key}) from written)")
+    con.execute(f"insert into {table} from written")
 
 
 def _replace(con: duckdb.DuckDBPyConnection, table: Table, touched: str, key: str) -> None:

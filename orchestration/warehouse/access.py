@@ -1,7 +1,7 @@
 """How the warehouse is opened, and who may write it, whatever TIDEMARK_WAREHOUSE names: a file, a lake, MotherDuck."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -110,6 +110,8 @@ def open_replica(
         try:
             yield con
         finally:
+            with suppress(duckdb.TransactionException):
+                con.rollback()
             con.execute("use memory")
             con.execute(f"detach {catalog_of(str(replica))}")
             for name, value in zip(SET_BY_PUBLISH, before, strict=True):

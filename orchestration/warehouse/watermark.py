@@ -15,12 +15,14 @@ from dataclasses import dataclass
 
 import duckdb
 
-from orchestration.config.clock import now_ms
+from orchestration.config.clock import DAY_MS, HOUR_MS, now_ms
 from orchestration.warehouse import lake
 from orchestration.warehouse.dbt_runner.process import PROJECT
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS, Window
 from orchestration.warehouse.writer import literals, note_settings
 
+# The width of a row of `touched_markets` that is no minute: of an hour or a day of history.
+RANGE_MS = f"case step when '1h' then {HOUR_MS} else {DAY_MS} end"
 TABLES = re.compile(r"\{% macro pipeline_tables\(\) %\}(?P<sql>[^{}]*)\{% endmacro %\}")
 
 
@@ -99,7 +101,7 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
         # Backfilled rows are stored as one range per market, from its first to its last bucket.
         con.execute(
             "insert into pipeline.late_ranges "
-            f"select {build.build_id}, case step when '1h' then 3600000 else 86400000 end, market_id, base, "
+            f"select {build.build_id}, {RANGE_MS}, market_id, base, "
             "min(minute_ms), max(minute_ms) from main.touched_markets where step <> '1m' group by all"
         )
         con.execute(

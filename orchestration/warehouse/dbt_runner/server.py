@@ -19,9 +19,11 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import duckdb
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, write_to_textfile
 
 from orchestration.config.settings import Settings
@@ -35,11 +37,27 @@ REQUEST_BYTES = 1 << 20
 INTERRUPTED = 130
 disable_created_metrics()  # type: ignore[no-untyped-call]
 SAID = ("info", "warn", "error")
-Close = Callable[[str], Callable[[], None]]
-"""Closes the window that the text describes; what it returns is called when that is in the warehouse's file."""
 
 
-def run_server(settings: Settings, close: Close) -> None:
+class Window(Protocol):
+    """The window that a run builds."""
+
+    def model_built(self, name: str, con: duckdb.DuckDBPyConnection) -> None:
+        """Called when dbt has built this model, on one of its threads, with its connection."""
+
+    def close(self) -> Callable[[], None]:
+        """Close it when all models are built; what this returns is called when that is in the warehouse's file."""
+        ...
+
+    def stop(self) -> None:
+        """Called when dbt has ended, in any case, before the warehouse is closed."""
+
+
+Open = Callable[[str], Window]
+"""Makes the window that the text describes."""
+
+
+def run_server(settings: Settings, window: Open) -> None:
     """Serve until SIGTERM or SIGINT."""
     folder = settings.dbt_target.parent
     prepare_manifest(settings)
@@ -55,10 +73,10 @@ def run_server(settings: Settings, close: Close) -> None:
         Path(SOCKET + ".new").rename(SOCKET)  # clients connect as soon as they see it
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        _accept(listener, settings.dbt_target / PARSED[0], Runs(settings.metrics), close)
+        _accept(listener, settings.dbt_target / PARSED[0], Runs(settings.metrics), window)
 
 
-def _accept(listener: socket.socket, manifest: Path, runs: "Runs", close: Close) -> None:
+def _accept(listener: socket.socket, manifest: Path, runs: "Runs", window: Open) -> None:
     # Python runs signal handlers in the main thread only. A signal that another thread received (libraries start
     # threads) does not interrupt the main thread's wait, so it also waits for a pipe that every signal writes to.
     woken, wake = os.pipe()
@@ -81,7 +99,7 @@ def _accept(listener: socket.socket, manifest: Path, runs: "Runs", close: Close)
             project.refresh()
             if os.fork() == 0:
                 listener.close()
-                _run(connection, project.parsed, close)
+                _run(connection, project.parsed, window)
 
 
 class Runs:
@@ -140,7 +158,7 @@ class _Project:
         compile_jinja(node.raw_code for node in self.parsed.nodes.values() if node.resource_type == "model")
 
 
-def _run(connection: socket.socket, parsed: Any, close: Close) -> None:
+def _run(connection: socket.socket, parsed: Any, window: Open) -> None:
     """One dbt run in the forked child; never returns."""
     code = 1
     # Collections are a tenth of a run's CPU and free little: reference counts free the rest, and the process ends soon.
@@ -166,7 +184,7 @@ def _run(connection: socket.socket, parsed: Any, close: Close) -> None:
         os.environ.update(request["environment"])
         os.chdir(request["folder"])
         threading.Thread(target=_end_with_caller, args=(connection,), daemon=True).start()
-        code = _invoke(request["arguments"], parsed, close)
+        code = _invoke(request["arguments"], parsed, window)
     except BaseException as error:
         print(f"dbt failed: {error!r}", file=sys.stderr)
     finally:
@@ -178,7 +196,7 @@ def _run(connection: socket.socket, parsed: Any, close: Close) -> None:
         os._exit(code)
 
 
-def _invoke(arguments: list[str], parsed: Any, close: Close) -> int:
+def _invoke(arguments: list[str], parsed: Any, window: Open) -> int:
     from dbt.cli.main import dbtRunner
 
     from orchestration.warehouse.dbt_runner import warehouse_access
@@ -186,13 +204,21 @@ def _invoke(arguments: list[str], parsed: Any, close: Close) -> int:
     # dbt's own logger formats every event and then drops most of them: half a millisecond each.
     os.environ["DBT_LOG_LEVEL"] = "none"
     closing = os.environ.pop(CLOSING, "")
+    of_window: Window | None = None
+    callbacks: list[Callable[[Any], None]] = [_print_event]
     if closing:
         warehouse_access.leave_out_log()
-    outcome = dbtRunner(manifest=parsed, callbacks=[_print_event]).invoke(arguments)
+        of_window = window(closing)
+        callbacks.append(partial(_note_model, of_window))
+    outcome = dbtRunner(manifest=parsed, callbacks=callbacks).invoke(arguments)
     con, closed = warehouse_access.connection(), None
-    if closing and outcome.success and con is not None:
-        with holding(con):
-            closed = close(closing)
+    if of_window:
+        try:
+            if outcome.success and con is not None:
+                with holding(con):
+                    closed = of_window.close()
+        finally:
+            of_window.stop()
     # The fork exits without Python's clean-up: unwritten log lines stay in the log beside the warehouse.
     warehouse_access.close()
     if closed:
@@ -211,6 +237,15 @@ def _print_event(event: Any) -> None:
         # One write call: dbt's threads print at the same time, and `print` writes the newline separately.
         sys.stdout.write(json.dumps(msg_to_dict(event)) + "\n")
         sys.stdout.flush()
+
+
+def _note_model(window: Window, event: Any) -> None:
+    from orchestration.warehouse.dbt_runner import warehouse_access
+
+    if event.info.name == "LogModelResult" and event.info.level == "info":
+        con = warehouse_access.connection()
+        if con is not None:
+            window.model_built(event.data.node_info.node_name, con)
 
 
 def _end_with_caller(connection: socket.socket) -> None:

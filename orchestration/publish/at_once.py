@@ -8,6 +8,7 @@ cannot be published here is left to the publish after the build.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, replace
 
 import duckdb
@@ -28,8 +29,12 @@ class AtOnce:
 
     def __init__(self, text: str) -> None:
         self._settings, self._closing = Settings.from_env(), Closing.from_variable(text)
-        publishes = self._closing.publish and has_its_name(self._settings.warehouse)
-        self._ahead = Ahead(self._settings) if publishes else None
+        self._publishes = self._closing.publish and has_its_name(self._settings.warehouse)
+        self._ahead: Ahead | None = None
+        if self._publishes:
+            # What is wrong with the project's served tables, the publish says.
+            with suppress(PipelineError):
+                self._ahead = Ahead(self._settings)
 
     def model_built(self, name: str, con: duckdb.DuckDBPyConnection) -> None:
         """Write what this model built into the next replica, if an edition is wanted."""
@@ -41,12 +46,13 @@ class AtOnce:
         when it is in the warehouse's file."""
         settings, closing = self._settings, self._closing
         closed = close(settings, closing)
-        if self._ahead:
+        if self._publishes:
             timelines = list[Timeline]()
             try:
                 edition = update_replica(
                     settings, settings.dbt_target / PARSED[0], in_order=False, reader_wait_s=0.0, repair=False,
-                    begun=self._ahead.begun(), run_started_ms=closing.run_started_ms, take_timeline=timelines.append,
+                    begun=self._ahead.begun() if self._ahead else None, run_started_ms=closing.run_started_ms,
+                    take_timeline=timelines.append,
                 )  # fmt: skip
             except (PipelineError, duckdb.Error, OSError) as error:
                 print(f"the edition waits for the publish after the build: {error}")

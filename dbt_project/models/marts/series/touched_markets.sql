@@ -2,7 +2,7 @@
 -- What a build touches besides the minutes that it recorded: bars, liquidations and open interest of other minutes, and
 -- the hours and days of history.
 {#- By name, because the hours are built after this model: these are the ones of the builds before. -#}
-{%- set hours = this.incorporate(path={"identifier": "series_market_1h"}) %}
+{%- set hours = this.incorporate(path={"identifier": "series_market_1h"}) if is_update() else none %}
 with window_minutes as (
   select tick_ms from {{ source("pipeline", "window_minutes") }}
 ),
@@ -43,7 +43,7 @@ facts as (
   union
   select '1h', minute_ms, market_id, base
   from settled
-  {% if is_update() and load_cached_relation(hours) %}
+  {% if hours and load_cached_relation(hours) %}
   anti join (
     select t as minute_ms, market_id from {{ hours }}
     where source is distinct from 'backfilled' and t in (select minute_ms from settled)

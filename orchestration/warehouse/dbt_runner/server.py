@@ -39,7 +39,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 SAID = ("info", "warn", "error")
 
 
-class Window(Protocol):
+class OfRun(Protocol):
     """The window that a run builds."""
 
     def model_built(self, name: str, con: duckdb.DuckDBPyConnection) -> None:
@@ -53,7 +53,7 @@ class Window(Protocol):
         """Called when dbt has ended, in any case, before the warehouse is closed."""
 
 
-Open = Callable[[str], Window]
+Open = Callable[[str], OfRun]
 """Makes the window that the text describes."""
 
 
@@ -204,7 +204,7 @@ def _invoke(arguments: list[str], parsed: Any, window: Open) -> int:
     # dbt's own logger formats every event and then drops most of them: half a millisecond each.
     os.environ["DBT_LOG_LEVEL"] = "none"
     closing = os.environ.pop(CLOSING, "")
-    of_window: Window | None = None
+    of_window: OfRun | None = None
     callbacks: list[Callable[[Any], None]] = [_print_event]
     if closing:
         warehouse_access.leave_out_log()
@@ -239,7 +239,7 @@ def _print_event(event: Any) -> None:
         sys.stdout.flush()
 
 
-def _note_model(window: Window, event: Any) -> None:
+def _note_model(window: OfRun, event: Any) -> None:
     from orchestration.warehouse.dbt_runner import warehouse_access
 
     if event.info.name == "LogModelResult" and event.info.level == "info":

@@ -1,8 +1,7 @@
-"""Tiers of a minute that are written into the next replica while the minute is built."""
+"""Tables of a minute that are written into the next replica while the minute is built."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -13,31 +12,13 @@ from orchestration.publish.publish import publish
 from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.dbt_runner.process import PARSED, run_dbt
 from orchestration.warehouse.served import read_served
-from orchestration.warehouse.transform import build, windows_to_build
+from orchestration.warehouse.transform import windows_to_build
 from orchestration.warehouse.writer import attach_unlogged
-from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.dbt_server import wait_until
-from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
-from tests.support.pipeline.warehouse import give_built
+from tests.support.pipeline.landed import quiet
+from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, tables
 
 NAMES = ("series_market_1m", "series_base_1m", "series_market_1h", "series_ratios_5m", "markets")
-
-
-def quiet(_: str) -> None:
-    """No progress lines."""
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Two minutes, published each in its own replica."""
-    settings = settings_for(tmp_path / "home")
-    give_dbt(settings)
-    give_built(settings)
-    for minute in range(2):
-        land_minutes(settings, [T0 + minute * MINUTE])
-        assert build(settings, report=quiet) is not None
-        assert publish(settings, report=quiet) is not None
-    return settings
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import duckdb
-import pytest
 
 from orchestration.config.settings import Settings
 from orchestration.publish.at_once import published_at_once
@@ -14,24 +13,9 @@ from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.dbt_runner.process import run_dbt
 from orchestration.warehouse.transform import OpenWindow, build, windows_to_build
 from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.landed import quiet
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
 from tests.support.pipeline.warehouse import give_built
-
-
-def quiet(_: str) -> None:
-    """No progress lines."""
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Two minutes, published each in its own replica."""
-    settings = settings_for(tmp_path / "home")
-    give_dbt(settings)
-    give_built(settings)
-    for minute in range(2):
-        build_minute(settings, minute)
-        assert publish(settings, report=quiet) is not None
-    return settings
 
 
 def build_minute(settings: Settings, minute: int, at_once: bool = False) -> None:

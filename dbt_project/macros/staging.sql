@@ -51,8 +51,13 @@
 {% endmacro %}
 
 {#- The content of the window as `<venue> <endpoint>`, the triggers that it fires (as `pipeline every_1h`, see windows.py), and
-    the staging views whose rows are kept (as `kept <view>`); empty unless a model runs. -#}
-{% macro window_endpoints() %}
+    the staging views whose rows are kept (as `kept <view>`); empty unless a model runs. With `built`, the caller reads
+    raw_window, so that this is built: then it is the same for all later models of a run, which a minute's fifty models
+    would otherwise ask for one by one. `graph` is the only thing that dbt lets the models of a run share. -#}
+{% macro window_endpoints(built=false) %}
+    {%- if execute and graph.window_of_run and graph.window_of_run[0] == invocation_id -%}
+        {{ return(graph.window_of_run[1]) }}
+    {%- endif -%}
     {%- set found = [] -%}
     {%- if execute -%}
         {%- set raw_window = this.incorporate(path={"schema": target.schema, "identifier": "raw_window"}) -%}
@@ -70,6 +75,7 @@
                 {%- do found.append(row[0] ~ " " ~ row[1]) -%}
             {%- endfor -%}
         {%- endif -%}
+        {%- if built -%}{%- do graph.update({"window_of_run": (invocation_id, found)}) -%}{%- endif -%}
     {%- endif -%}
     {{ return(found) }}
 {% endmacro %}
@@ -78,9 +84,8 @@
 {% macro endpoints_of(kinds) %}
     {%- set found = [] -%}
     {%- for venue, own in staged() -%}
-        {%- for entry in own -%}
-            {%- set kind, endpoints = entry.split("<")[0], entry.split("<")[-1].split("+") -%}
-            {%- for endpoint in endpoints if kind in kinds and endpoint not in found -%}
+        {%- for entry in own if entry.split("<")[0] in kinds -%}
+            {%- for endpoint in entry.split("<")[-1].split("+") if endpoint not in found -%}
                 {%- do found.extend([endpoint, "history_" ~ endpoint]) -%}
             {%- endfor -%}
         {%- endfor -%}
@@ -102,22 +107,24 @@
 {% macro staged_views(kinds=none, except=[]) %}
     {%- set found = [] -%}
     {%- set depends = ref("raw_window") -%}
-    {%- set window = window_endpoints() -%}
+    {%- set window = window_endpoints(built=true) -%}
     {%- for venue, own in staged() -%}
         {%- for entry in own -%}
-            {%- set kind, endpoints = entry.split("<")[0], entry.split("<")[-1].split("+") -%}
-            {%- set recorded_as = [] -%}
-            {%- for endpoint in endpoints -%}
-                {%- do recorded_as.extend([venue ~ " " ~ endpoint, venue ~ " history_" ~ endpoint]) -%}
-            {%- endfor -%}
+            {%- set kind = entry.split("<")[0] -%}
             {%- if (kinds is none or kind in kinds) and kind not in except -%}
-                {#- Also while dbt parses, whatever the window holds: dbt learns the dependencies from these calls. -#}
-                {%- set view = ref("stg_" ~ venue ~ "__" ~ kind) -%}
+                {%- set name = "stg_" ~ venue ~ "__" ~ kind -%}
                 {%- if not execute -%}
-                    {%- do found.append((venue, kind, view)) -%}
-                {%- elif recorded_as | select("in", window) | list -%}
-                    {%- set rows = kept_rows(view.identifier) if is_kept(view.identifier, window) else view -%}
-                    {%- if rows -%}{%- do found.append((venue, kind, rows)) -%}{%- endif -%}
+                    {#- Whatever the window holds: dbt learns the dependencies from these calls. -#}
+                    {%- do found.append((venue, kind, ref(name))) -%}
+                {%- else -%}
+                    {%- set held = [] -%}
+                    {%- for endpoint in entry.split("<")[-1].split("+") if venue ~ " " ~ endpoint in window or venue ~ " history_" ~ endpoint in window -%}
+                        {%- do held.append(endpoint) -%}
+                    {%- endfor -%}
+                    {%- if held -%}
+                        {%- set rows = kept_rows(name) if is_kept(name, window) else ref(name) -%}
+                        {%- if rows -%}{%- do found.append((venue, kind, rows)) -%}{%- endif -%}
+                    {%- endif -%}
                 {%- endif -%}
             {%- endif -%}
         {%- endfor -%}

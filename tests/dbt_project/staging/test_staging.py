@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from dbt.adapters.duckdb.environments.local import DuckDBCursorWrapper
 
 from tests.support.pipeline.warehouse import MINUTE, Warehouse, response, seeded, span
 
@@ -210,3 +211,24 @@ def test_source_freshness_is_the_age_of_the_newest_built_minute(warehouse: Wareh
     with warehouse.connect() as db:
         db.execute("update pipeline.loads set max_tick_ms = max_tick_ms - 3600000")
     assert warehouse.dbt("source", "freshness", check=False) == {"error": 1}
+
+
+def test_a_run_asks_once_what_its_window_holds(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next run of the same process asks again. Two models that begin at the same time may both ask."""
+    asked: list[str] = []
+    execute: Any = DuckDBCursorWrapper.execute
+
+    def note(self: DuckDBCursorWrapper, sql: str, bindings: Any = None) -> Any:
+        asked.append(sql)
+        return execute(self, sql, bindings)
+
+    monkeypatch.setattr(DuckDBCursorWrapper, "execute", note)
+    for at, venue, body in (
+        (AT_MS, "binance", [{"symbol": "BTCUSDT", "lastPrice": "100"}]),
+        (AT_MS + MINUTE, "bybit", {"result": {"list": [{"symbol": "BTCUSDT", "lastPrice": "100"}]}, "time": AT_MS}),
+    ):
+        asked.clear()
+        staged = ("staged_market_state", "staged_bars", "staged_instruments", "staged_liquidations", "int_rejected")
+        warehouse.build([response(at, venue, "perp_tickers", body)], "raw_window", *staged)
+        assert 1 <= sum("select distinct venue, endpoint" in sql for sql in asked) <= 2
+        assert warehouse.rows("select distinct venue, tick_ms from staged_market_state") == [(venue, at)]

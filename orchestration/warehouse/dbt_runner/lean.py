@@ -8,6 +8,7 @@ nodes takes 2.7 s instead of 4.0. With nodes and relations found by their names,
 2.3.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import CodeType
@@ -23,9 +24,11 @@ def make_dbt_lean() -> None:
     - Jinja that was compiled before: each run compiles the SQL of each model that it selects.
     - The graph of a project that was linked before, and a summary of it in a file that nobody reads.
     - Nodes with other names, in a selection by name: each name was compared with those of all nodes.
+    - The members of a project's graph: each of 50 names was searched three times among those of a view, whose filter
+      is asked for each. A run of models is made from the graph of all models, not of 1,500 nodes with their tests.
     - Relations with other names, in the search for one: each was compared part by part.
     - The schemas of a project's nodes, node by node, and parsers of dates for each query's result.
-    - The 650 macros of a node's two or three contexts: twenty of them are called.
+    - The 650 macros of a node's two or three contexts, and the 60 other values: twenty of each are read.
     - What is the same in every context and run: modules for Jinja, installed plugins, an empty result, whether an
       attribute of a type is internal.
 
@@ -36,10 +39,11 @@ def make_dbt_lean() -> None:
     _leave_out_callers()
     _keep_compiled_jinja()
     _keep_graph()
+    _keep_members()
     _select_by_name()
     _find_relations_by_name()
     _keep_schemas_and_type_testers()
-    _make_macros_when_called()
+    _make_contexts_when_read()
     _keep_what_is_the_same()
     _begin_with_longest_chain()
 
@@ -136,12 +140,54 @@ def _keep_graph() -> None:
 
 def link_graph(manifest: Any) -> None:
     """Link the project's graph, for the runs of forks of this process: also as `dbt build` has it, where models wait
-    for the tests of others, which takes 0.15 s."""
+    for the tests of others, which takes 0.15 s. Then find its members, and what is left of it for a run of models."""
     from dbt.compilation import Linker
+    from dbt.graph.graph import Graph
+    from dbt.graph.selector import NodeSelector
 
     linker: Any = Linker()
     linker.link_graph(manifest)
     linker.add_test_edges(manifest)
+    graph: Any = Graph(linker.graph)
+    members = NodeSelector(graph, manifest).graph.nodes()
+    models = {name for name in members if name in manifest.nodes and manifest.nodes[name].resource_type == "model"}
+    vars(linker.graph)["of_models"] = graph.get_subset_graph(models)
+
+
+def _keep_members() -> None:
+    from dbt.graph.graph import Graph
+    from dbt.graph.selector import NodeSelector
+    from dbt.graph.selector_methods import MethodManager
+
+    selector: Any = NodeSelector
+    of_graph: Any = Graph
+    find, subset = selector.__init__, of_graph.get_subset_graph
+
+    class Members(of_graph):  # type: ignore[misc]
+        """A graph that nobody changes, with its nodes as a set."""
+
+        def __init__(self, graph: Any) -> None:
+            super().__init__(graph)
+            self._nodes = set(graph)
+
+        def nodes(self) -> Any:
+            return self._nodes
+
+    def find_once(
+        self: Any, graph: Any, manifest: Any, previous_state: Any = None, include_empty_nodes: bool = False
+    ) -> None:
+        kept = vars(manifest).get("members")
+        if kept is None or kept[0] is not graph.graph:
+            find(self, graph, manifest, previous_state, include_empty_nodes)
+            kept = vars(manifest)["members"] = graph.graph, Members(self.graph.graph.copy())
+        MethodManager.__init__(self, manifest, previous_state)
+        self.full_graph, self.include_empty_nodes, self.graph = graph, include_empty_nodes, kept[1]
+
+    def subset_of_models(self: Any, selected: Any) -> Any:
+        chosen, models = set(selected), vars(self.graph).get("of_models")
+        return subset(models if models is not None and chosen <= models.nodes() else self, chosen)
+
+    selector.__init__, of_graph.get_subset_graph = find_once, subset_of_models
 
 
 def _select_by_name() -> None:
@@ -156,10 +202,12 @@ def _select_by_name() -> None:
         return own | {part.partition(".")[0] for part in node.fqn[:2]}
 
     def search_by_name(self: Any, included_nodes: Any, text: str) -> Any:
+        if text == "*":  # without a selection
+            return [unique_id for unique_id, _ in self.non_source_nodes(included_nodes)]
         if not text.isidentifier():
             return search(self, included_nodes, text)
         kept = vars(self.manifest).get("by_name")
-        if kept is None or kept[0] != included_nodes:
+        if kept is None or (kept[0] is not included_nodes and kept[0] != included_nodes):
             by_name = dict[str, list[str]]()
             for unique_id, node in self.non_source_nodes(included_nodes):
                 for name in names(node):
@@ -211,12 +259,12 @@ class MadeWhenRead(dict[str, Any]):
     def __init__(self, names: Mapping[str, Any], make: Callable[[str], Any]) -> None:
         super().__init__()
         self.names = names
-        self._make = make
+        self.make = make
 
     def __missing__(self, name: str) -> Any:
         if name not in self.names:
             raise KeyError(name)
-        self[name] = self._make(name)
+        self[name] = self.make(name)
         return self[name]
 
     def __contains__(self, name: object) -> bool:
@@ -238,7 +286,7 @@ class MadeWhenRead(dict[str, Any]):
             return default
 
 
-def _make_macros_when_called() -> None:
+def _make_contexts_when_read() -> None:
     from dbt.clients.jinja import MacroGenerator
     from dbt.context.macros import MacroNamespace
     from dbt.context.manifest import ManifestContext
@@ -273,20 +321,38 @@ def _make_macros_when_called() -> None:
         self._ctx = MadeWhenRead(names, namespace.__getitem__)
         return namespace
 
-    def to_dict_with_macros(self: Any) -> Any:
-        if not isinstance(self._ctx, MadeWhenRead):  # of a generic test, which has the macros that it calls alone
+    def to_dict_when_read(self: Any) -> Any:
+        filled = self._ctx
+        if not isinstance(filled, MadeWhenRead):  # of a generic test, which has the macros that it calls alone
             return to_dict(self)
-        filled = super(context, self).to_dict()
-        for name in [name for name in dict.keys(filled) if name in self._ctx.names]:
-            del filled[name]  # a macro has precedence over what dbt itself offers under its name
+        own, macros, macro = self._context_members_, filled.names, filled.make
+
+        def member(name: str) -> Any:
+            value = own[name]
+            return value.__get__(self) if hasattr(value, "__get__") else value
+
+        builtins = MadeWhenRead(own, member)
+        filled["context"], filled["builtins"] = filled, builtins
+        builtins.get("var")  # when it is made, it lists the packages in which other values search
+        # A macro has precedence over what dbt itself offers under its name.
+        filled.names, filled.make = {**own, **macros}, lambda name: macro(name) if name in macros else builtins[name]
         return filled
 
-    context._build_namespace, context.to_dict = namespace_of, to_dict_with_macros
+    context._build_namespace, context.to_dict = namespace_of, to_dict_when_read
+
+
+class Both(ChainMap[str, Any]):
+    """The values of a context and of a template. ChainMap makes a generator to say whether it has a name."""
+
+    def __contains__(self, name: object) -> bool:
+        of_context, of_template = self.maps
+        return name in of_context or name in of_template
 
 
 def _keep_what_is_the_same() -> None:
     import dbt.context.base as base
     import dbt_common.clients.agate_helper as agate
+    import dbt_common.clients.jinja as jinja
     import jinja2.sandbox
     from dbt.plugins.manager import PluginManager
 
@@ -302,6 +368,7 @@ def _keep_what_is_the_same() -> None:
         return known[key]
 
     of_sandbox.is_internal_attribute = is_internal_of_type
+    vars(jinja)["ChainMap"] = Both
     helper: Any = agate
     plugins: Any = PluginManager
     of_jinja.get_context_modules = cache(of_jinja.get_context_modules)

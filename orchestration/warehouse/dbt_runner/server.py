@@ -84,6 +84,7 @@ def _accept(listener: socket.socket, manifest: Path, runs: "Runs", window: Open)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     make_dbt_lean()
+    _import_ahead()
     project = _Project(manifest)
     project.refresh()
     print("dbt is ready", flush=True)
@@ -100,6 +101,15 @@ def _accept(listener: socket.socket, manifest: Path, runs: "Runs", window: Open)
             if os.fork() == 0:
                 listener.close()
                 _run(connection, project.parsed, window)
+
+
+def _import_ahead() -> None:
+    """Import what each run imports: 40 ms of a minute."""
+    import multiprocessing.dummy  # noqa: F401 - of dbt's pool of threads
+
+    import dbt.task.build  # noqa: F401
+
+    from orchestration.warehouse.dbt_runner import warehouse_access  # noqa: F401
 
 
 class Runs:
@@ -155,7 +165,9 @@ class _Project:
 
         for macro in self.parsed.macros.values() if self.parsed else ():
             template_cache.get_node_template(macro)
-        compile_jinja(node.raw_code for node in self.parsed.nodes.values() if node.resource_type == "model")
+        compile_jinja(
+            node.raw_code for node in self.parsed.nodes.values() if node.resource_type in ("model", "operation")
+        )
 
 
 def _run(connection: socket.socket, parsed: Any, window: Open) -> None:

@@ -14,9 +14,11 @@ from dbt.artifacts.resources.types import NodeType
 from dbt.clients.jinja import MacroGenerator
 from dbt.compilation import Linker
 from dbt.context import base
+from dbt.context.providers import ModelContext
 from dbt.contracts.graph.manifest import Manifest
-from dbt.graph.graph import UniqueId
+from dbt.graph.graph import Graph, UniqueId
 from dbt.graph.queue import GraphQueue
+from dbt.graph.selector import NodeSelector
 from dbt.graph.selector_methods import QualifiedNameSelectorMethod
 from dbt.plugins.manager import PluginManager
 from dbt_common.behavior_flags import BehaviorFlagRendered
@@ -26,7 +28,7 @@ from dbt_common.events.base_types import EventLevel
 from dbt_common.events.event_manager import EventManager
 from dbt_common.events.types import Formatting, Note
 
-from orchestration.warehouse.dbt_runner.lean import MadeWhenRead, compile_jinja, link_graph, make_dbt_lean
+from orchestration.warehouse.dbt_runner.lean import Both, MadeWhenRead, compile_jinja, link_graph, make_dbt_lean
 from tests.support.pipeline.dbt_project import evaluated, manifest
 
 
@@ -90,6 +92,39 @@ def test_a_project_is_linked_once_and_again_with_another_node() -> None:
     third.link_graph(project)
     del project.nodes["another"]
     assert third.graph is not first.graph
+
+
+def test_a_graph_s_members_are_found_once_and_are_those_of_dbt() -> None:
+    project = manifest()
+    evaluated("1")
+    link_graph(project)
+    linker: Any = Linker()
+    linker.link_graph(project)
+    linker.add_test_edges(project)
+    first, again = (NodeSelector(Graph(linker.graph), project) for _ in range(2))
+    assert first.graph.nodes() is again.graph.nodes()
+    assert first.graph.nodes() == {one for one in linker.graph if first._is_graph_member(one)}
+    assert set(first.graph.graph.edges()) == set(linker.graph.subgraph(first.graph.nodes()).edges())
+    other = NodeSelector(Graph(linker.graph.subgraph(["model.tidemark.gaps"])), project)
+    assert other.graph.nodes() == {"model.tidemark.gaps"}
+
+
+def test_a_run_of_models_has_the_graph_that_dbt_makes_of_all_nodes() -> None:
+    project = manifest()
+    evaluated("1")
+    link_graph(project)
+    linker: Any = Linker()
+    linker.link_graph(project)
+    linker.add_test_edges(project)
+    models = sorted(one for one in linker.graph if one.startswith("model."))
+    tests = [one for one in linker.graph if one.startswith("test.")]
+    for selected in (models[::3], models[:1], [*models[::5], *tests[::7]]):
+        made = Graph(linker.graph).get_subset_graph([UniqueId(one) for one in selected]).graph
+        plain = Graph(linker.graph.copy()).get_subset_graph([UniqueId(one) for one in selected]).graph
+        assert set(made.nodes()) == set(plain.nodes()) == set(selected)
+        assert set(made.edges()) == set(plain.edges())
+    with pytest.raises(ValueError, match="nobody"):
+        Graph(linker.graph).get_subset_graph([UniqueId("model.tidemark.nobody")])
 
 
 @pytest.mark.parametrize(
@@ -221,6 +256,41 @@ def test_a_context_makes_the_macros_that_are_called(monkeypatch: pytest.MonkeyPa
     assert {"period_ms", "type_timestamp", "default__type_bigint"} <= {*made}
     assert len(made) < 100
     assert len(manifest().macros) > 600
+
+
+def test_a_context_makes_the_values_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(_: Any) -> dict[str, Any]:
+        raise AssertionError("invocation_args_dict was made")
+
+    evaluated("1 + 1")
+    monkeypatch.setitem(ModelContext._context_members_, "invocation_args_dict", property(make))
+    monkeypatch.setitem(ModelContext._context_members_, "named_twice", "dbt's")
+    assert evaluated("[target.type, builtins.named_twice, named_twice, 'invocation_args_dict' in context]") == [
+        "duckdb", "dbt's", "dbt's", True,
+    ]  # fmt: skip
+    with pytest.raises(AssertionError, match="Error parsing"):
+        evaluated("invocation_args_dict | length")
+
+
+def test_without_a_selection_all_nodes_are_selected() -> None:
+    project = manifest()
+    selector = QualifiedNameSelectorMethod(project, None, [])
+    everything = {UniqueId(one) for one in (*project.nodes, *project.sources, *project.exposures)}
+    found = set(selector.search(everything, "*"))
+    assert found == {
+        unique_id
+        for unique_id, node in selector.non_source_nodes(everything)
+        if selector.node_is_match("*", node.fqn, node.is_versioned)
+    }
+    assert len(found) > 300
+
+
+def test_a_template_finds_a_name_in_its_context_or_its_own() -> None:
+    both = Both({"of_context": 1}, {"of_template": 2})
+    assert ["of_context" in both, "of_template" in both, "neither" in both] == [True, True, False]
+    template = get_template("{{ named }}{% if neither is defined %}!{% endif %}", {}, None)
+    assert template.render({"named": "so"}) == "so"
+    assert type(template.new_context({}).parent) in (Both, dict)
 
 
 def test_what_is_the_same_in_each_run_is_made_once() -> None:

@@ -13,7 +13,7 @@ from orchestration.warehouse.windows import Window
 from orchestration.warehouse.writer import Report, literals
 
 # An object store is asked less often: each listing of it is a request that is paid for.
-POLL_S, POLL_STORE_S = 0.05, 0.5
+POLL_S, POLL_STORE_S = 0.02, 0.5
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,8 @@ def publish_locked(
         if source.as_of_ms < pointed["as_of_ms"] <= now_ms() + CLOCK_AHEAD_MS:
             report(f"edition {pointed['edition_id']} stays: it has more than the warehouse, which is being rebuilt")
             return None
-        if serve and _is_published(serving / pointed["replica"], source, report):
+        # What has begun is of a build that was closed a moment ago.
+        if serve and not begun and _is_published(serving / pointed["replica"], source, report):
             return None
     edition = _write(serving / unread(current), source, current, reader_wait_s, repair, begun, report)
     if serve:
@@ -429,7 +430,8 @@ def _fill(
         replica.drop_old(con, served, source.as_of_ms)
     else:
         replica.copy_small(con, served)
-    replica.copy_views(con, served)
+    # Between builds somebody may have made a view by hand, which a publish of its own takes.
+    replica.copy_views(con, served, changed_only=begun is not None)
     replica.note_states(con, served, source.build_id)
     methodology.copy_methodology(con, source.manifest)
     if source.bulk:

@@ -47,11 +47,21 @@ create table if not exists catalog (metric varchar, definition json);
 create table if not exists tiers (step varchar, step_ms bigint, keep_days integer);
 create table if not exists base_keys (base varchar, base_key uinteger);
 create table if not exists table_states (name varchar, state varchar);
+create table if not exists copied_views (project varchar);
 """
 
 
-def copy_views(con: duckdb.DuckDBPyConnection, served: Served) -> None:
-    """Copy the warehouse's views. Their SQL names no database, so that they read the replica's tables."""
+def copy_views(con: duckdb.DuckDBPyConnection, served: Served, *, changed_only: bool = False) -> None:
+    """Copy the warehouse's views. Their SQL names no database, so that they read the replica's tables. With
+    `changed_only`, those of the project that the last build ran are left as they are: replacing them takes as long as
+    copying a tier, and a build makes views only of a project that has changed."""
+    settings = "warehouse.pipeline.settings where name = 'project'"
+    project, copied = (
+        con.execute(f"select max({column}) from {table}").fetchall()[0][0]
+        for column, table in (("value", settings), ("project", "copied_views"))
+    )
+    if changed_only and project and project == copied:
+        return
     names = f"[{literals(*served.views)}]"
     found = con.execute(
         f"select sql from duckdb_views() where database_name = 'warehouse' and list_contains({names}, view_name) "
@@ -59,6 +69,8 @@ def copy_views(con: duckdb.DuckDBPyConnection, served: Served) -> None:
     ).fetchall()
     for (sql,) in found:
         con.execute(sql.replace("CREATE VIEW", "create or replace view", 1))
+    con.execute("delete from copied_views")
+    con.execute(f"insert into copied_views values ({literals(project)})")
 
 
 def copy_small(con: duckdb.DuckDBPyConnection, served: Served, without: Collection[str] = ()) -> None:

@@ -5,7 +5,10 @@ from typing import Any
 from serve.replica.edition import Reader
 
 # Views that need a time, and what the server itself reads: no one else can make anything of them.
-OF_SERVER = "starts_with(name, 'methodology_') or starts_with(name, 'known_') or name in ('base_keys', 'table_states')"
+OF_SERVER = (
+    "starts_with(name, 'methodology_') or starts_with(name, 'known_') or "
+    "name in ('base_keys', 'copied_views', 'table_states')"
+)
 RELATIONS = f"""
 select name from (
     select table_name as name from duckdb_tables() where not internal

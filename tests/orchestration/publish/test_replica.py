@@ -1,13 +1,15 @@
 """What a publish copies into a replica: touched buckets, histories, restated ranges; and what it drops."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import duckdb
 import pytest
 
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from orchestration.publish.replica import BASE_KEY, BASE_KEY_NOTED
-from orchestration.warehouse.served import Tier
+from orchestration.publish.replica import BASE_KEY, BASE_KEY_NOTED, STATE, copy_views
+from orchestration.warehouse.served import Served, Tier
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, rows, served
 
 
@@ -136,3 +138,22 @@ def test_a_coin_s_key_is_the_number_that_replicas_note() -> None:
         assert con.execute(counted).fetchall() == [(12005, 12004, True)]
         others = f"select base from ({names}) where {BASE_KEY} is distinct from {BASE_KEY_NOTED}"
         assert con.execute(others).fetchall() == []
+
+
+def test_views_are_copied_again_when_the_project_has_changed() -> None:
+    """And always when somebody publishes who may have made one by hand."""
+    served = cast(Served, SimpleNamespace(views=("doubled",)))
+    with duckdb.connect() as con:
+        con.execute(STATE)
+        con.execute("attach ':memory:' as warehouse; create schema warehouse.pipeline")
+        con.execute("create table warehouse.pipeline.settings (name varchar, value varchar)")
+        for project, shows, changed_only, copied in (
+            (None, 1, True, 1), (None, 2, True, 2), ("first", 3, True, 3), ("first", 4, True, 3),
+            ("first", 4, False, 4), ("second", 5, True, 5), ("second", 6, True, 5),
+        ):  # fmt: skip
+            con.execute("delete from warehouse.pipeline.settings")
+            if project:
+                con.execute(f"insert into warehouse.pipeline.settings values ('project', '{project}')")
+            con.execute(f"create or replace view warehouse.main.doubled as select {shows} as shown")
+            copy_views(con, served, changed_only=changed_only)
+            assert con.execute("from doubled").fetchall() == [(copied,)]

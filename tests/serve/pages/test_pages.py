@@ -911,7 +911,7 @@ ADDRESSES = [address(path) for path in VIEWS]
 LEAK = re.compile(r"\b(NaN|undefined|Infinity|object Object)\b")
 # What an installation of a minute has; everything else has no row yet.
 YOUNG = re.compile(
-    "series_|base_keys|catalog|edition|exchanges|expected_markets|gaps|live_markets|liquidations|long_short|market_|markets|"
+    "series_|base_keys|catalog|copied_views|edition|exchanges|expected_markets|gaps|live_markets|liquidations|long_short|market_|markets|"
     "methodology_|recording_status|table_states|tiers"
 )
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,6 +75,17 @@ def test_a_run_takes_macros_from_the_cache_that_the_server_fills() -> None:
     macro: Any = SimpleNamespace(macro_sql="{% macro one() %}1{% endmacro %}", name="one")
     compiled = template_cache.get_node_template(macro)
     assert MacroGenerator(macro).get_template() is compiled
+
+
+def test_a_run_finds_the_modules_of_a_build_imported() -> None:
+    code = (
+        "import sys, dbt.cli.main; from orchestration.warehouse.dbt_runner.server import _import_ahead\n"
+        "_import_ahead()\n"
+        "before = {*sys.modules}; import dbt.task.build, multiprocessing.dummy, multiprocessing.pool\n"
+        "from orchestration.warehouse.dbt_runner import warehouse_access; print(*{*sys.modules} - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_a_closed_connection_manager_releases_the_warehouse(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ingest.venues import VENUES
 
 log = logging.getLogger(__name__)
 
-POLL_S = 0.1
+POLL_S = 0.02
 """Seconds between looks at whether a minute is ready to be landed."""
 LAST_LANDING_S = 10.0
 """Seconds that the end of the process waits for its last landing."""

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 # The files that take longest, the longest first: begun last, one of them would keep one worker busy after the others.
 LONGEST = (
-    "test_lake", "test_pages", "test_openapi", "test_by_hand", "test_backfill", "test_models", "test_compaction",
-    "test_upgrade", "test_file_minutes", "test_main", "test_warehouse_access", "test_transform", "test_doctor",
-    "test_files", "test_marts", "test_minute", "test_market_state_faults", "test_quarantine", "test_adding",
-    "test_recorder", "test_backfilled", "test_rollups", "test_positioning", "test_real_statistics", "test_any_start",
-    "test_store", "test_derived_pipeline", "test_staging", "test_publish", "test_outbox", "test_hostile",
-    "test_outage", "test_main_job", "test_docs", "test_client", "test_venues", "test_gaps", "test_liquidation_map",
-    "test_spikes", "test_market_state", "test_indices", "test_follow", "test_backup", "test_two_recorders",
+    "test_lake", "test_staged", "test_pages", "test_openapi", "test_rebuilt", "test_by_hand", "test_backfill",
+    "test_models", "test_compaction", "test_upgrade", "test_file_minutes", "test_main", "test_warehouse_access",
+    "test_transform", "test_doctor", "test_files", "test_marts", "test_minute", "test_market_state_faults",
+    "test_quarantine", "test_adding", "test_recorder", "test_backfilled", "test_rollups", "test_positioning",
+    "test_real_statistics", "test_any_start", "test_store", "test_derived_pipeline", "test_staging", "test_publish",
+    "test_outbox", "test_hostile", "test_outage", "test_main_job", "test_docs", "test_client", "test_venues",
+    "test_gaps", "test_liquidation_map", "test_spikes", "test_market_state", "test_indices", "test_follow",
+    "test_backup", "test_two_recorders",
 )  # fmt: skip
 
 

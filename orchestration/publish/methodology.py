@@ -2,10 +2,9 @@
 the exchanges' documents, every test with its last result, and what each resource of the API reads.
 
 The SQL and the results are in the warehouse (orchestration/warehouse/compiled.py), so that each host that publishes
-from it says the same; only what differs from the replica is written.
+from it says the same.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -30,16 +29,16 @@ create table if not exists methodology_sql (model varchar, sql varchar);
 create table if not exists methodology_window_sql (model varchar, sql varchar);
 create table if not exists methodology_state (part varchar primary key, state varchar);
 """
-# Models whose SQL differs from minute to minute, because it names the files and the kinds of the window.
-OF_WINDOW = ("raw_window", "staged_")
+# Models whose SQL names the files and the kinds of the window.
+OF_WINDOW = "(starts_with(model, 'raw_window') or starts_with(model, 'staged_'))"
 STREAMED = "wss"
 COLUMN = re.compile(r'"(\w+)\\*":')
 FIELD = re.compile(r"\br\.(\w+)")
 
 
 def copy_methodology(con: duckdb.DuckDBPyConnection, manifest: Path) -> None:
-    """Write what differs from the replica's tables: the models if the project was parsed again, the tests if one ran,
-    the SQL if dbt ran other SQL."""
+    """Write the models if the project was parsed again, and the SQL and the results of the last build. Each minute's
+    SQL is another one: it names times."""
     known = dict(con.execute("from methodology_state").fetchall())
     project = str(manifest.stat().st_mtime_ns)
     if known.get("models") != project:
@@ -48,19 +47,17 @@ def copy_methodology(con: duckdb.DuckDBPyConnection, manifest: Path) -> None:
         _write(con, "resources", project, list(_resources(content)))
         _write(con, "columns", project, list(_columns(content)))
         _write(con, "models", project, [_model(node) for node in _models(content)])
-    compiled = _stored(con, "compiled", "model, sql")
-    stored = {
-        "sql": [row for row in compiled if not row[0].startswith(OF_WINDOW)],
-        "window_sql": [row for row in compiled if row[0].startswith(OF_WINDOW)],
-        "results": _stored(con, "test_results", "test, status, failures, message, tested_ms"),
-    }
-    for part, found in stored.items():
-        if known.get(part) != (state := _digest(found)):
-            _write(con, part, state, found)
+    _copy(con, "sql", "compiled", "model, sql", f"not {OF_WINDOW}")
+    _copy(con, "window_sql", "compiled", "model, sql", OF_WINDOW)
+    _copy(con, "results", "test_results", "test, status, failures, message, tested_ms", "true")
 
 
-def _digest(rows: list[tuple[Any, ...]]) -> str:
-    return hashlib.blake2b("\0".join(str(value) for row in rows for value in row).encode(), digest_size=16).hexdigest()
+def _copy(con: duckdb.DuckDBPyConnection, part: str, table: str, columns: str, where: str) -> None:
+    """Copy a table of the pipeline; without rows before a build of this version has made it."""
+    con.execute(f"delete from methodology_{part}")
+    tables = "duckdb_tables() where database_name = 'warehouse' and schema_name = 'pipeline'"
+    if con.execute(f"select 1 from {tables} and table_name = '{table}'").fetchone():
+        con.execute(f"insert into methodology_{part} select {columns} from warehouse.pipeline.{table} where {where}")
 
 
 def _write(con: duckdb.DuckDBPyConnection, part: str, state: str, rows: list[tuple[Any, ...]]) -> None:
@@ -73,14 +70,6 @@ def _write(con: duckdb.DuckDBPyConnection, part: str, state: str, rows: list[tup
 
 def _literal(value: str | int | list[str] | None) -> str:
     return f"[{literals(*value)}]::varchar[]" if isinstance(value, list) else literals(value)
-
-
-def _stored(con: duckdb.DuckDBPyConnection, table: str, columns: str) -> list[tuple[Any, ...]]:
-    """Columns of a table of the pipeline, by the first; no row before a build of this version has made it."""
-    tables = "duckdb_tables() where database_name = 'warehouse' and schema_name = 'pipeline'"
-    if not con.execute(f"select 1 from {tables} and table_name = '{table}'").fetchone():
-        return []
-    return con.execute(f"select {columns} from warehouse.pipeline.{table} order by 1").fetchall()
 
 
 def _models(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -436,12 +436,12 @@ def _fill(
     methodology.copy_methodology(con, source.manifest)
     if source.bulk:
         bulk_folder.list_files(con, source.bulk, [table.name for table in served.tables if table.tier.keep_days])
-    con.execute("delete from catalog")
-    for metric, definition in source.catalog.items():
-        con.execute(f"insert into catalog values ({literals(metric, json.dumps(definition))})")
-    con.execute("delete from tiers")
-    for row in _tier_rows(served):
-        con.execute(f"insert into tiers values ({literals(*row)})")
+    definitions = [(metric, json.dumps(definition)) for metric, definition in source.catalog.items()]
+    for table, rows in (("catalog", definitions), ("tiers", _tier_rows(served))):
+        if con.execute(f"from {table}").fetchall() != rows:
+            con.execute(f"delete from {table}")
+            if rows:
+                con.execute(f"insert into {table} values {', '.join(f'({literals(*row)})' for row in rows)}")
     con.execute("delete from edition")
     now = (edition.edition_id, edition.as_of_ms, edition.published_ms, edition.recorded_since_ms, edition.build_id)
     con.execute(f"insert into edition values ({literals(*now)})")

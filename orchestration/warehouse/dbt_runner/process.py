@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -240,13 +241,22 @@ def idle_models(settings: Settings, present: Collection[str]) -> list[str]:
 def project_files() -> list[Path]:
     """The files that determine what dbt does, in a stable order. Python's bytecode, written beside a model in Python
     when that is imported, determines nothing."""
-    folders = ("models", "macros", "seeds", "tests")
-    nested = [file for folder in folders for file in (PROJECT / folder).rglob("*") if file.suffix != ".pyc"]
-    return sorted(file for file in [*nested, *PROJECT.glob("*.yml")] if file.is_file())
+    found = [*PROJECT.glob("*.yml")]
+    for folder in ("models", "macros", "seeds", "tests"):
+        # A tenth of the time that `rglob` takes, which readers wait for each minute.
+        for place, _, names in os.walk(PROJECT / folder):
+            found += [Path(place, name) for name in names if not name.endswith(".pyc")]
+    return sorted(found)
 
 
 def fingerprint(*folders: str) -> str:
     """A hash of the project's files, or of those in some of its folders."""
+    return _fingerprint(f"{PROJECT} {files_now()}", folders)
+
+
+@lru_cache(maxsize=4)
+def _fingerprint(_: str, folders: tuple[str, ...]) -> str:
+    """Made once of the files as they are, by their sizes and times."""
     digest = hashlib.sha256()
     for file in project_files():
         relative = file.relative_to(PROJECT)

@@ -94,37 +94,37 @@ def test_a_project_is_linked_once_and_again_with_another_node() -> None:
     assert third.graph is not first.graph
 
 
-def test_a_graph_s_members_are_found_once_and_are_those_of_dbt() -> None:
-    project = manifest()
-    evaluated("1")
-    link_graph(project)
+def linked() -> Any:
+    """The project's graph as a run of `dbt build` has it, linked before."""
+    evaluated("1")  # a run sets dbt's flags, which linking reads
+    link_graph(manifest())
     linker: Any = Linker()
-    linker.link_graph(project)
-    linker.add_test_edges(project)
-    first, again = (NodeSelector(Graph(linker.graph), project) for _ in range(2))
+    linker.link_graph(manifest())
+    linker.add_test_edges(manifest())
+    return linker.graph
+
+
+def test_a_graph_s_members_are_found_once_and_are_those_of_dbt() -> None:
+    graph = linked()
+    first, again = (NodeSelector(Graph(graph), manifest()) for _ in range(2))
     assert first.graph.nodes() is again.graph.nodes()
-    assert first.graph.nodes() == {one for one in linker.graph if first._is_graph_member(one)}
-    assert set(first.graph.graph.edges()) == set(linker.graph.subgraph(first.graph.nodes()).edges())
-    other = NodeSelector(Graph(linker.graph.subgraph(["model.tidemark.gaps"])), project)
+    assert first.graph.nodes() == {one for one in graph if first._is_graph_member(one)}
+    assert set(first.graph.graph.edges()) == set(graph.subgraph(first.graph.nodes()).edges())
+    other = NodeSelector(Graph(graph.subgraph(["model.tidemark.gaps"])), manifest())
     assert other.graph.nodes() == {"model.tidemark.gaps"}
 
 
 def test_a_run_of_models_has_the_graph_that_dbt_makes_of_all_nodes() -> None:
-    project = manifest()
-    evaluated("1")
-    link_graph(project)
-    linker: Any = Linker()
-    linker.link_graph(project)
-    linker.add_test_edges(project)
-    models = sorted(one for one in linker.graph if one.startswith("model."))
-    tests = [one for one in linker.graph if one.startswith("test.")]
+    graph = linked()
+    models = sorted(one for one in graph if one.startswith("model."))
+    tests = [one for one in graph if one.startswith("test.")]
     for selected in (models[::3], models[:1], [*models[::5], *tests[::7]]):
-        made = Graph(linker.graph).get_subset_graph([UniqueId(one) for one in selected]).graph
-        plain = Graph(linker.graph.copy()).get_subset_graph([UniqueId(one) for one in selected]).graph
+        made = Graph(graph).get_subset_graph([UniqueId(one) for one in selected]).graph
+        plain = Graph(graph.copy()).get_subset_graph([UniqueId(one) for one in selected]).graph
         assert set(made.nodes()) == set(plain.nodes()) == set(selected)
         assert set(made.edges()) == set(plain.edges())
     with pytest.raises(ValueError, match="nobody"):
-        Graph(linker.graph).get_subset_graph([UniqueId("model.tidemark.nobody")])
+        Graph(graph).get_subset_graph([UniqueId("model.tidemark.nobody")])
 
 
 @pytest.mark.parametrize(

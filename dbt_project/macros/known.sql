@@ -2,7 +2,7 @@
     they were at an earlier time.
 
     A stamp is the as_of of the edition that first served the value. The rows of a minute are in the edition of that minute,
-    its bars in the next or, of quiet markets, up to an hour later: two columns say when. Everything else is rare: a value
+    its bars in the next or, of quiet markets, up to 70 minutes later: two columns say when. Everything else is rare: a value
     that was served and then changed is kept in `earlier`, with the as_of of the edition that changed it. -#}
 
 {#- The columns of an earlier version, in the order of the struct; `base` to `liq_n` are observed, the others are the bar's. -#}

@@ -3,10 +3,12 @@
 {% macro pipeline_tables() %}
 create schema if not exists pipeline;
 create table if not exists pipeline.window_files (file varchar);
-create table if not exists pipeline.window_minutes (tick_ms bigint, backfilled_only boolean);
+create table if not exists pipeline.window_minutes (tick_ms bigint, backfilled_only boolean, late_waits boolean);
 alter table pipeline.window_minutes add column if not exists backfilled_only boolean;
+alter table pipeline.window_minutes add column if not exists late_waits boolean;
 create table if not exists pipeline.window_built (tick_ms bigint, venue varchar);
 create table if not exists pipeline.window_kept (view varchar, file varchar);
+create table if not exists pipeline.late_minutes (tick_ms bigint, due boolean);
 create table if not exists pipeline.loads (
     load_id varchar, file varchar, min_tick_ms bigint, max_tick_ms bigint, rows bigint, build_id bigint);
 create table if not exists pipeline.builds (

@@ -112,6 +112,7 @@ delete from pipeline.model_times; insert into pipeline.model_times values {{ row
   {%- set triggers = [] -%}
   {%- for node in graph.nodes.values() -%}{%- do triggers.extend(node.config.get("triggers") or []) -%}{%- endfor -%}
   {%- do run_query("begin; delete from pipeline.window_files; delete from pipeline.window_minutes; delete from pipeline.window_built; delete from pipeline.window_kept; "
+    ~ "update pipeline.late_minutes set due = false; "
     ~ "insert into pipeline.window_files select unnest(" ~ listed ~ "); "
     ~ "insert into pipeline.window_minutes (tick_ms) select unnest(" ~ minutes | map("int") | list ~ "); "
     ~ "merge into pipeline.settings using (values ('opened_by', 'hand'), ('built_by_hand', ''), ('triggers', '"
@@ -164,6 +165,20 @@ tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as 
     alone, whose recorded rows stay as they are. -#}
 {% macro whole_minutes() -%}
 select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only is not true
+{%- endmacro %}
+
+{#- True for a bar that may wait until it is restated. Those of the markets that are asked every minute are younger. -#}
+{% macro is_late() -%}
+minute_ms < tick_ms - 300000
+{%- endmacro %}
+
+{#- The minutes that brought the late bars which this window restates, as a query of `tick_ms`: its own, and those that wait since
+    windows before. Bars of a quiet market come once an hour, for every minute of it: restating the hour for them in each minute is
+    a fifth of its CPU. -#}
+{% macro restated_minutes() -%}
+select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only is not true and w.late_waits is not true
+union all
+select l.tick_ms from {{ source("pipeline", "late_minutes") }} as l where l.due
 {%- endmacro %}
 
 {#- The end of a model with one row per minute, venue and endpoint: the stored rows of responses that are not read again. -#}

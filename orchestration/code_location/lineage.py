@@ -54,6 +54,7 @@ def landing() -> list[dg.AssetSpec]:
         "window_files": "The landed files that the current build reads.",
         "window_minutes": "The recorded minutes that the current build makes.",
         "window_built": "The backfilled responses in these minutes that are built and not read again.",
+        "late_minutes": "The built minutes whose late bars the series are to have within ten minutes.",
         "loads": "The landed files that are built.",
         "builds": "The minutes that each build made and touched: the watermark.",
         "quarantine": "The bodies that are set aside because a model failed with them.",

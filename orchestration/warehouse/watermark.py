@@ -57,9 +57,10 @@ def open_window(
     con.execute("delete from pipeline.window_kept")
     con.execute(f"insert into pipeline.window_files select unnest([{literals(*window.files)}]::varchar[])")
     con.execute(
-        "insert into pipeline.window_minutes (tick_ms, backfilled_only) "
-        f"select unnest([{literals(*window.minutes)}]::bigint[]), {literals(window.backfilled_only)}"
+        "insert into pipeline.window_minutes (tick_ms, backfilled_only, late_waits) "
+        f"select unnest([{literals(*window.minutes)}]::bigint[]), {literals(window.backfilled_only, window.late_waits)}"
     )
+    con.execute(f"update pipeline.late_minutes set due = list_contains([{literals(*window.late)}]::bigint[], tick_ms)")
     if window.built:
         con.execute(
             f"insert into pipeline.window_built values {', '.join(f'({literals(*one)})' for one in window.built)}"
@@ -108,6 +109,12 @@ def close_window(con: duckdb.DuckDBPyConnection, window: Window, state: Mapping[
             "insert into pipeline.past_minutes "
             f"select {build.build_id}, unnest([{literals(*window.past_minutes)}]::bigint[])"
         )
+        con.execute("delete from pipeline.late_minutes where due")
+        if window.late_waits:
+            con.execute(
+                f"insert into pipeline.late_minutes select unnest([{literals(*window.minutes)}]::bigint[]), false "
+                "except from pipeline.late_minutes"
+            )
     con.execute("delete from pipeline.window_files")
     con.execute("delete from pipeline.window_minutes")
     con.execute("delete from pipeline.window_built")

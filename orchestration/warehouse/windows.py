@@ -42,6 +42,9 @@ RECORDED = "recorded"
 GROWING_MS = 120_000
 Waiting = Literal["all", "recorded", "past"]
 """Of what waits: everything, or without loads that have nothing but backfilled rows, or nothing but these."""
+# Late bars wait until so many ms of the clock end: those of a quiet market come once an hour, for every minute of it,
+# and restating the newest hour for a few of them in each minute is a fifth of its CPU.
+LATE_WAIT_MS = 10 * MINUTE_MS
 # How far data may be ahead of this machine's clock.
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
@@ -78,7 +81,8 @@ class Window:
     to. `built` are minutes and venues whose backfilled rows are built and need not be read again: the last rows of a
     minute come with the next minute's load, and a minute of a backfill may have a hundred megabytes. `past_minutes` are
     those whose backfilled rows are read. With `backfilled_only` nothing else of its minutes is: what was recorded in
-    them is built, or has a window of its own.
+    them is built, or has a window of its own. `late_waits` says that late bars of its minutes wait for a window that
+    has them in `late`: the minutes of earlier windows whose late bars it restates, as it does those of its own.
     """
 
     minutes: tuple[int, ...]
@@ -92,6 +96,8 @@ class Window:
     built: tuple[tuple[int, str], ...] = ()
     past_minutes: tuple[int, ...] = ()
     backfilled_only: bool = False
+    late_waits: bool = False
+    late: tuple[int, ...] = ()
 
 
 def waiting_loads(con: duckdb.DuckDBPyConnection, landing: str) -> list[Load]:
@@ -205,6 +211,7 @@ def next_window(
     files = {part.file for part in parts if part.tick_ms in widened} | set(older)
     arrived = {(part.tick_ms, venue) for part in left for venue in part.past_venues}
     past_minutes = {minute for minute, _ in arrived if minute in chosen} if widened == chosen else widened
+    late_waits, late = (False, ()) if backfilled_only else _late_minutes(con, sorted(widened))
     return Window(
         minutes=tuple(sorted(widened)),
         files=tuple(sorted(files)),
@@ -217,6 +224,8 @@ def next_window(
         built=tuple(sorted(_built_history(con, minutes) - arrived)) if widened == chosen else (),
         past_minutes=tuple(sorted(past_minutes)),
         backfilled_only=backfilled_only,
+        late_waits=late_waits,
+        late=late,
     )
 
 
@@ -284,9 +293,7 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
     fetched: no backfill is running, so that no more rows come than those that have landed
     """
     before, past_ms, history = con.execute(
-        # Steps that a clock which was ahead left in the future do not count: otherwise nothing would fire until then.
-        "select (select max(newest) from (select list_max(built_minutes) as newest from pipeline.builds) "
-        f"where newest <= {now_ms() + CLOCK_AHEAD_MS}), "
+        f"select {_newest_sql()}, "
         f"(select value::bigint from pipeline.settings where name = 'past_ms' and value::bigint <= {now_ms()}), "
         "(select value from pipeline.settings where name = 'history')"
     ).fetchall()[0]
@@ -306,6 +313,25 @@ def triggers_of(con: duckdb.DuckDBPyConnection, window: Window, endpoints: set[s
         found.add(HOURLY)
     ended = not (window.more or window.past) and (fetched if brings else history == "landed" and (fetched or doubled))
     return found | ({AFTER_HISTORY} if ended else set())
+
+
+def _newest_sql() -> str:
+    """The newest minute that was built whole. Those that a clock which was ahead left in the future do not count:
+    nothing would come after them until then."""
+    newest = "select list_max(built_minutes) as newest from pipeline.builds"
+    return f"(select max(newest) from ({newest}) where newest <= {now_ms() + CLOCK_AHEAD_MS})"
+
+
+def _late_minutes(con: duckdb.DuckDBPyConnection, minutes: Sequence[int]) -> tuple[bool, tuple[int, ...]]:
+    """`Window.late_waits` and `Window.late`. After a gap the recorder's first requests bring what was missed, which
+    does not wait."""
+    [(newest,)] = con.execute(f"select {_newest_sql()}").fetchall()
+    waiting = [minute for (minute,) in con.execute("select tick_ms from pipeline.late_minutes order by 1").fetchall()]
+    oldest, last = min([*waiting, *minutes]), minutes[-1]
+    follows = newest is not None and last <= newest + MINUTE_MS
+    if follows and (last + MINUTE_MS) // LATE_WAIT_MS <= (oldest + MINUTE_MS) // LATE_WAIT_MS:
+        return True, ()
+    return False, tuple(waiting)
 
 
 def _doublings(con: duckdb.DuckDBPyConnection, minute_ms: int) -> int:

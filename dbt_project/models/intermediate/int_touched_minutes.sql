@@ -6,6 +6,10 @@ select opened_ms
 from {{ ref('staged_bars') }}
 where reject is null and {{ is_stored_minute() }}
 union
+select minute_ms
+from {{ ref('int_market_bars') }}
+where tick_ms in (select l.tick_ms from {{ source('pipeline', 'late_minutes') }} as l where l.due) and {{ is_late() }}
+union
 select o.t
 from {{ ref('int_history_oi') }} as o
 where

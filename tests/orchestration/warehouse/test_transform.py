@@ -21,6 +21,7 @@ from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.dbt_server import wait_until
 from tests.support.pipeline.landed import MINUTES, load_files, quiet, ready_to_build
 from tests.support.pipeline.pipeline_home import (
+    COINS,
     MINUTE,
     T0,
     command_env,
@@ -32,6 +33,7 @@ from tests.support.pipeline.pipeline_home import (
     start,
     tables,
 )
+from tests.support.pipeline.warehouse import give_built
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,40 @@ def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
     assert [len(made.minutes) for made in result.builds] == [2, 2]
     assert (result.minutes, result.loads, result.more) == (4, 4, False)
     assert tables(settings.warehouse) == tables(undisturbed.warehouse)
+
+
+def test_late_bars_are_restated_when_ten_minutes_of_the_clock_end(tmp_path: Path) -> None:
+    """A bar of the minute before is in the series at once, one of half an hour ago with the last minute of the ten."""
+    settings = settings_for(tmp_path)
+    give_dbt(settings)
+    give_built(settings)
+
+    def with_bars() -> tuple[set[int], set[int]]:
+        """The minutes that have bars of all coins, and those that have them in the series."""
+        with connection(settings.warehouse, read_only=True) as con:
+            known, restated = (
+                con.execute(
+                    f"select (t - {T0}) // {MINUTE} from {rows} group by t having count(*) = {len(COINS)}"
+                ).fetchall()
+                for rows in (
+                    "(select minute_ms as t from int_market_bars)",
+                    "series_market_1m where volume_usd is not null",
+                )
+            )
+        return {minute for (minute,) in known}, {minute for (minute,) in restated}
+
+    land_minutes(settings, [T0])
+    assert build(settings, report=quiet) is not None
+    assert with_bars() == ({-2, -1}, {-2, -1})
+    land_minutes(settings, [T0 + MINUTE], late_bars=31)
+    assert build(settings, report=quiet) is not None
+    assert with_bars() == (set(range(-30, 1)), {-4, -3, -2, -1, 0})
+    land_minutes(settings, [T0 + minute * MINUTE for minute in range(2, 10)])
+    assert build(settings, report=quiet) is not None
+    assert with_bars() == (set(range(-30, 9)), set(range(-30, 9)))
+    restated = tables(settings.warehouse)
+    assert build(settings, rebuild=True, report=quiet) is not None
+    assert tables(settings.warehouse) == restated
 
 
 def test_the_past_in_windows_of_its_own_gives_the_same_rows(landed: Settings, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ingest.landing.landing import committed_loads
 from orchestration.config.settings import Settings
-from orchestration.warehouse.watermark import close_window, prepare
+from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import PAST_WEIGHT, file_minutes, next_window, waiting_loads, window_again
 from tests.support.pipeline.landed import MINUTES, copied_home, load_files, note_built
 from tests.support.pipeline.pipeline_home import (
@@ -83,6 +83,54 @@ def test_a_bounded_window_ends_with_a_block(tmp_path: Path) -> None:
     assert seen == [[7, 8, 9], [10, 11, 12, 13]]
     seen = [[(minute - T0) // MINUTE for minute in window] for window in planned(settings, max_minutes=2)]
     assert seen == [[7, 8], [9], [10, 11], [12, 13]]
+
+
+def test_late_bars_wait_until_ten_minutes_of_the_clock_end(tmp_path: Path) -> None:
+    """The first window restates its own, as does the first one after a gap, which brings what was missed."""
+    settings = settings_for(tmp_path)
+    seen = list[tuple[list[int], bool, list[int]]]()
+    with pipeline() as con:
+        for minutes in ([5], [6], [6, 7], [8], [8, 9], [9, 10], [11], [14], [15], [16]):
+            land_minutes(settings, [T0 + minute * MINUTE for minute in minutes])
+            window = next_window(con, settings.landing)
+            assert window is not None
+            open_window(con, window)
+            close_window(con, window)
+            built, late = ([(at - T0) // MINUTE for at in times] for times in (window.minutes, window.late))
+            seen.append((built, window.late_waits, late))
+        assert con.execute("select tick_ms, due from pipeline.late_minutes order by 1").fetchall() == [
+            (T0 + 15 * MINUTE, False),
+            (T0 + 16 * MINUTE, False),
+        ]
+        again = window_again(con, settings.landing, [T0 + 15 * MINUTE])
+        assert (again.late_waits, again.late) == (False, ())
+    assert T0 % (10 * MINUTE) == 0
+    assert seen == [
+        ([5], False, []),
+        ([6], True, []),
+        ([6, 7], True, []),
+        ([8], True, []),
+        ([8, 9], False, [6, 7, 8]),
+        ([9, 10], True, []),
+        ([11], True, []),
+        ([14], False, [9, 10, 11]),
+        ([15], True, []),
+        ([16], True, []),
+    ]
+
+
+def test_backfilled_rows_leave_late_bars_waiting(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with pipeline() as con:
+        con.execute("insert into pipeline.builds values (1, 0, 0, 0, [?], [])", [T0])
+        con.execute("insert into pipeline.late_minutes values (?, false)", [T0])
+        land_rows(settings, past_rows(T0 + 30 * MINUTE))
+        window = next_window(con, settings.landing, which="past")
+        assert window is not None
+        assert (window.backfilled_only, window.late_waits, window.late) == (True, False, ())
+        open_window(con, window)
+        close_window(con, window)
+        assert con.execute("from pipeline.late_minutes").fetchall() == [(T0, False)]
 
 
 def test_a_window_holds_older_loads_with_rows_of_its_minutes(landed: Settings, tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ with window_minutes as (
 whole_minutes as (
   {{ whole_minutes() }}
 ),
+restated_minutes as (
+  {{ restated_minutes() }}
+),
 built as (
   select tick_ms, venue from {{ source("pipeline", "window_built") }}
 ),
@@ -23,8 +26,10 @@ settled as materialized (
   where interval_h is not null
 ),
 facts as (
-  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join whole_minutes using (tick_ms)
+  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }}
+  semi join (from whole_minutes union from restated_minutes) using (tick_ms)
   where source is distinct from 'backfilled'
+    and if({{ is_late() }}, tick_ms in (from restated_minutes), tick_ms in (from whole_minutes))
   union
   select '1m', minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   where source = 'backfilled'

@@ -48,9 +48,8 @@ published as (
   from {{ facts }} as f
   semi join touched using (t, market_id)
   left join {{ instruments }} as i using (market_id)
-  left join (
-    select * from {{ markets }} where t between (select min(t) from touched) and (select max(t) from touched)
-  ) as m using (t, market_id)
+  -- A semi join, because DuckDB prunes a scan by the values of a join key but not by a subquery's bounds.
+  left join (select markets.* from {{ markets }} as markets semi join touched using (t, market_id)) as m using (t, market_id)
   where period_ms = {{ step_ms(step) }}
   group by t, market_id
 ){% if not finer %}

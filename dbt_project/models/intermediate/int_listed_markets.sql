@@ -27,6 +27,11 @@ from_symbols as (
         false as metadata
     from observed as m
     anti join newest as n on m.venue = n.venue and m.type = n.type and m.symbol = n.symbol
+    {% if is_update() %}
+    -- What a list has said of a market stands.
+    anti join (select * from {{ this }} where metadata) as listed
+        on m.venue = listed.venue and m.type = listed.type and m.symbol = listed.symbol
+    {% endif %}
     left join {{ ref('venues') }} as v on m.venue = v.venue
     left join {{ ref('quotes') }} as q
         on v.symbol_has_quote and ends_with(m.symbol, q.quote) and length(m.symbol) > length(q.quote)

@@ -91,6 +91,7 @@ timeline as (
         minute_ms between {{ window[0] or 0 }} - {{ carry_ms }} and {{ window[1] or 0 }}
         and interval_seen_ms = minute_ms
         and minute_ms not in (select w.tick_ms from {{ source('pipeline', 'window_minutes') }} as w)
+        and market_id in (select c.market_id from converted as c where c.interval_h is null)
     {% endif %}
 ),
 

@@ -60,5 +60,6 @@ register as (
 select new.*, (select max(tick_ms) from {{ source("pipeline", "window_minutes") }}) as tick_ms
 from register as new
 {% if is_update() %}
-anti join (select * exclude (tick_ms) from {{ this }}) as old on new.market_id = old.market_id and new is not distinct from old
+left join (select * exclude (tick_ms) from {{ this }}) as old on new.market_id = old.market_id
+where new is distinct from old
 {% endif %}

@@ -42,9 +42,9 @@ RECORDED = "recorded"
 GROWING_MS = 120_000
 Waiting = Literal["all", "recorded", "past"]
 """Of what waits: everything, or without loads that have nothing but backfilled rows, or nothing but these."""
-# Late bars wait until so many ms of the clock end: those of a quiet market come once an hour, for every minute of it,
-# and restating the newest hour for a few of them in each minute is a fifth of its CPU.
-LATE_WAIT_MS = 10 * MINUTE_MS
+# When late bars are restated, as in EVERY: those of a quiet market come once an hour, for every minute of it, and
+# restating the newest hour for a few of them in each minute is a fifth of its CPU. The hourly models come after them.
+LATE_EVERY = (10 * MINUTE_MS, 4 * MINUTE_MS)
 # How far data may be ahead of this machine's clock.
 CLOCK_AHEAD_MS = 300_000
 REMEDY = (
@@ -327,11 +327,10 @@ def _late_minutes(con: duckdb.DuckDBPyConnection, minutes: Sequence[int]) -> tup
     does not wait."""
     [(newest,)] = con.execute(f"select {_newest_sql()}").fetchall()
     waiting = [minute for (minute,) in con.execute("select tick_ms from pipeline.late_minutes order by 1").fetchall()]
-    oldest, last = min([*waiting, *minutes]), minutes[-1]
-    follows = newest is not None and last <= newest + MINUTE_MS
-    if follows and (last + MINUTE_MS) // LATE_WAIT_MS <= (oldest + MINUTE_MS) // LATE_WAIT_MS:
-        return True, ()
-    return False, tuple(waiting)
+    step_ms, after_ms = LATE_EVERY
+    begins = (minutes[-1] - after_ms) // step_ms > (min([*waiting, *minutes]) - after_ms) // step_ms
+    follows = newest is not None and minutes[-1] <= newest + MINUTE_MS
+    return (True, ()) if follows and not begins else (False, tuple(waiting))
 
 
 def _doublings(con: duckdb.DuckDBPyConnection, minute_ms: int) -> int:

@@ -85,12 +85,12 @@ def test_a_bounded_window_ends_with_a_block(tmp_path: Path) -> None:
     assert seen == [[7, 8], [9], [10, 11], [12, 13]]
 
 
-def test_late_bars_wait_until_ten_minutes_of_the_clock_end(tmp_path: Path) -> None:
+def test_late_bars_wait_for_the_fourth_minute_of_each_ten(tmp_path: Path) -> None:
     """The first window restates its own, as does the first one after a gap, which brings what was missed."""
     settings = settings_for(tmp_path)
     seen = list[tuple[list[int], bool, list[int]]]()
     with pipeline() as con:
-        for minutes in ([5], [6], [6, 7], [8], [8, 9], [9, 10], [11], [14], [15], [16]):
+        for minutes in ([0], [1], [1, 2], [3], [3, 4], [4, 5], [6], [9], [10], [11]):
             land_minutes(settings, [T0 + minute * MINUTE for minute in minutes])
             window = next_window(con, settings.landing)
             assert window is not None
@@ -99,23 +99,23 @@ def test_late_bars_wait_until_ten_minutes_of_the_clock_end(tmp_path: Path) -> No
             built, late = ([(at - T0) // MINUTE for at in times] for times in (window.minutes, window.late))
             seen.append((built, window.late_waits, late))
         assert con.execute("select tick_ms, due from pipeline.late_minutes order by 1").fetchall() == [
-            (T0 + 15 * MINUTE, False),
-            (T0 + 16 * MINUTE, False),
+            (T0 + 10 * MINUTE, False),
+            (T0 + 11 * MINUTE, False),
         ]
-        again = window_again(con, settings.landing, [T0 + 15 * MINUTE])
+        again = window_again(con, settings.landing, [T0 + 10 * MINUTE])
         assert (again.late_waits, again.late) == (False, ())
     assert T0 % (10 * MINUTE) == 0
     assert seen == [
-        ([5], False, []),
+        ([0], False, []),
+        ([1], True, []),
+        ([1, 2], True, []),
+        ([3], True, []),
+        ([3, 4], False, [1, 2, 3]),
+        ([4, 5], True, []),
         ([6], True, []),
-        ([6, 7], True, []),
-        ([8], True, []),
-        ([8, 9], False, [6, 7, 8]),
-        ([9, 10], True, []),
+        ([9], False, [4, 5, 6]),
+        ([10], True, []),
         ([11], True, []),
-        ([14], False, [9, 10, 11]),
-        ([15], True, []),
-        ([16], True, []),
     ]
 
 

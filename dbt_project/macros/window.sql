@@ -167,7 +167,7 @@ tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as 
 select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only is not true
 {%- endmacro %}
 
-{#- True for a bar that may wait until it is restated. Those of the markets that are asked every minute are younger. -#}
+{#- True for a bar that may wait until it is restated, if its minute was recorded. Those of the markets that are asked every minute are younger. -#}
 {% macro is_late() -%}
 minute_ms < tick_ms - 300000
 {%- endmacro %}

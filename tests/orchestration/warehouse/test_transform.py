@@ -114,7 +114,7 @@ def test_building_again_does_nothing_and_minute_by_minute_makes_the_same(
 
 
 def test_late_bars_are_restated_with_the_fourth_minute_of_ten(tmp_path: Path) -> None:
-    """A bar of the minute before is in the series at once, one of half an hour ago with a later one."""
+    """Bars of the minutes before and of minutes that were not recorded are in the series at once, others later."""
     settings = settings_for(tmp_path)
     give_dbt(settings)
     give_built(settings)
@@ -133,15 +133,15 @@ def test_late_bars_are_restated_with_the_fourth_minute_of_ten(tmp_path: Path) ->
             )
         return {minute for (minute,) in known}, {minute for (minute,) in restated}
 
-    land_minutes(settings, [T0])
+    land_minutes(settings, [T0 + minute * MINUTE for minute in range(5, 13)], late_bars=0)
     assert build(settings, report=quiet) is not None
-    assert with_bars() == ({-2, -1}, {-2, -1})
-    land_minutes(settings, [T0 + MINUTE], late_bars=31)
+    assert with_bars() == (set(), set())
+    land_minutes(settings, [T0 + 13 * MINUTE], late_bars=31)
     assert build(settings, report=quiet) is not None
-    assert with_bars() == (set(range(-30, 1)), {-4, -3, -2, -1, 0})
-    land_minutes(settings, [T0 + minute * MINUTE for minute in (2, 3, 4)])
+    assert with_bars() == (set(range(-18, 13)), {*range(-18, 5), *range(8, 13)})
+    land_minutes(settings, [T0 + 14 * MINUTE], late_bars=1)
     assert build(settings, report=quiet) is not None
-    assert with_bars() == (set(range(-30, 4)), set(range(-30, 4)))
+    assert with_bars() == (set(range(-18, 14)), set(range(-18, 14)))
     restated = tables(settings.warehouse)
     assert build(settings, rebuild=True, report=quiet) is not None
     assert tables(settings.warehouse) == restated

@@ -12,6 +12,15 @@ whole_minutes as (
 restated_minutes as (
   {{ restated_minutes() }}
 ),
+bars as materialized (
+  select minute_ms, market_id, base, tick_ms from {{ ref("int_market_bars") }}
+  semi join (from whole_minutes union from restated_minutes) using (tick_ms)
+  where source is distinct from 'backfilled'
+),
+-- A bar of a minute that was not recorded makes a row of the series, and does not wait.
+recorded as (
+  select tick_ms as minute_ms from {{ ref("int_response_minutes") }} semi join (select minute_ms as tick_ms from bars) using (tick_ms)
+),
 built as (
   select tick_ms, venue from {{ source("pipeline", "window_built") }}
 ),
@@ -26,10 +35,8 @@ settled as materialized (
   where interval_h is not null
 ),
 facts as (
-  select '1m' as step, minute_ms, market_id, base from {{ ref("int_market_bars") }}
-  semi join (from whole_minutes union from restated_minutes) using (tick_ms)
-  where source is distinct from 'backfilled'
-    and if({{ is_late() }}, tick_ms in (from restated_minutes), tick_ms in (from whole_minutes))
+  select '1m' as step, minute_ms, market_id, base from bars
+  where if({{ is_late() }} and minute_ms in (from recorded), tick_ms in (from restated_minutes), tick_ms in (from whole_minutes))
   union
   select '1m', minute_ms, market_id, base from {{ ref("int_market_bars") }} semi join window_minutes using (tick_ms) anti join built using (tick_ms, venue)
   where source = 'backfilled'

@@ -29,7 +29,8 @@ def rows() -> list[dict[str, Any]]:
     """The simulated venues' bodies of a minute, of each kind at most a few that are of one market."""
     seen: dict[tuple[str, str], int] = {}
     kept = []
-    for row in asyncio.run(_recorded()):
+    # In one order, whichever came first: values are chosen by it.
+    for row in sorted(asyncio.run(_recorded()), key=lambda row: (row["venue"], row["endpoint"], row["key"] or "")):
         kind = (row["venue"], row["endpoint"])
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] <= REQUESTS:

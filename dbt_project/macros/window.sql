@@ -167,14 +167,14 @@ tick_ms in (select w.tick_ms from {{ source("pipeline", "window_minutes") }} as 
 select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only is not true
 {%- endmacro %}
 
-{#- True for a bar that may wait until it is restated, if its minute was recorded. Those of the markets that are asked every minute are younger. -#}
+{#- True for a bar that may wait until it is restated, if its minute was recorded. Those of the markets that are asked every
+    minute are younger. -#}
 {% macro is_late() -%}
 minute_ms < tick_ms - 300000
 {%- endmacro %}
 
 {#- The minutes that brought the late bars which this window restates, as a query of `tick_ms`: its own, and those that wait since
-    windows before. Bars of a quiet market come once an hour, for every minute of it: restating the hour for them in each minute is
-    a fifth of its CPU. -#}
+    windows before (LATE_EVERY in orchestration/warehouse/windows.py). -#}
 {% macro restated_minutes() -%}
 select w.tick_ms from {{ source("pipeline", "window_minutes") }} as w where w.backfilled_only is not true and w.late_waits is not true
 union all

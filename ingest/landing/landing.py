@@ -169,13 +169,28 @@ class Landing:
         self._name = name
         self._state_dir = state_dir
         self._pipeline: Any = None
+        self._began = False
 
     def land_pending(self) -> bool:
-        """Finish the load that an earlier run left pending. True if there was one."""
+        """Finish the load that an earlier run left pending. True if it is committed now.
+
+        dlt can never finish what a process left that was killed between some two of its steps: a package of which only
+        a part is deleted, or whose next folder is there already. So what another process left is tried once and then
+        deleted: nothing is lost, because the rows of its packages are still in the journal.
+        """
         pipeline = self.pipeline()
+        of_another, self._began = not self._began, True
         if not pipeline.has_pending_data:
             return False
-        self._attempt(pipeline, None)
+        try:
+            self._attempt(pipeline, None)
+        except LandingFault as fault:
+            if not of_another:
+                raise
+            log.warning("What an earlier process left is landed from the journal: %s", fault)
+            self._pipeline = None
+            shutil.rmtree(self._state_dir / self._name)
+            return False
         return True
 
     def land(self, tables: Iterable[pa.Table]) -> None:

@@ -12,15 +12,29 @@ from ingest.landing.landing import committed_loads
 from tests.support.landing_rows import row
 from tests.support.servers.loopback_venue import identity, landed
 
+STORAGES = "dlt.common.storages"
 # Where the process is killed: before or after a step of dlt's own code, each in a real process.
 CRASHES = {
     "before extract": ("dlt.pipeline.pipeline", "Pipeline", "extract", False),
     "between extract and normalize": ("dlt.pipeline.pipeline", "Pipeline", "extract", True),
+    "before the first schema is kept": (
+        f"{STORAGES}.live_schema_storage",
+        "LiveSchemaStorage",
+        "commit_live_schema",
+        False,
+    ),
+    "with one package in two folders": (f"{STORAGES}.load_storage", "LoadStorage", "commit_new_load_package", True),
     "between normalize and load": ("dlt.pipeline.pipeline", "Pipeline", "normalize", True),
     "before the file is put": ("dlt.destinations.impl.filesystem.filesystem", "FilesystemLoadJob", "run", False),
     "after the file is put": ("dlt.destinations.impl.filesystem.filesystem", "FilesystemLoadJob", "run", True),
     "before the commit": ("dlt.destinations.impl.filesystem.filesystem", "FilesystemClient", "_store_load", False),
     "after the commit": ("dlt.destinations.impl.filesystem.filesystem", "FilesystemClient", "_store_load", True),
+    "with a complete package not moved": (
+        f"{STORAGES}.load_package",
+        "PackageStorage",
+        "complete_loading_package",
+        True,
+    ),
     "before the journal is deleted": ("ingest.landing.outbox", "Outbox", "_delete", False),
 }
 

@@ -14,10 +14,10 @@ import duckdb
 from orchestration.config.clock import DAY_MS
 from orchestration.config.settings import Settings
 from orchestration.publish.clustering import period_to_fill
-from orchestration.publish.replica import BLOCK_BYTES, KEYED, copy_views, number_coins
+from orchestration.publish.replica import KEYED, copy_views, number_coins
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, Table, Tier, period_at, read_served
-from orchestration.warehouse.writer import STORAGE_VERSION
+from orchestration.warehouse.writer import BLOCK_BYTES, STORAGE_VERSION
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.pipeline import kept_open

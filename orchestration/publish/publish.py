@@ -31,6 +31,7 @@ from orchestration.warehouse.lake import Closed
 from orchestration.warehouse.served import Served, from_manifest, read_served
 from orchestration.warehouse.windows import CLOCK_AHEAD_MS
 from orchestration.warehouse.writer import (
+    BLOCK_BYTES,
     TABLES_SQL,
     WAIT_S,
     PipelineError,
@@ -256,7 +257,7 @@ def _newest_build(
     )
     [(past_started_ms, past_took_ms)] = con.execute(past).fetchall()
     orders = (table.order for table in served.tables)
-    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY_NOTED, replica.BLOCK_BYTES, *orders])
+    layout = json.dumps([*columns, clustering.STATE, replica.BASE_KEY_NOTED, BLOCK_BYTES, *orders])
     return build_id, past_started_ms, past_took_ms, finished_ms, as_of_ms, since_ms, layout
 
 
@@ -325,11 +326,10 @@ def _write(
     def filled(from_scratch: bool = False) -> Edition:
         if begun:
             return _fill(begun.con, target.name, source, current, from_scratch, begun)
-        resources = {**(source.resources or {}), "default_block_size": str(replica.BLOCK_BYTES)}
         # A log costs an update a tenth, and nobody needs it: `_fill` ends with a checkpoint, and one that dies before
         # is done again. Only a filling from nothing, which is much, has one.
         logged = not target.exists()
-        with open_replica(target, resources, logged=logged, wait_s=reader_wait_s) as con:
+        with open_replica(target, source.resources or {}, logged=logged, wait_s=reader_wait_s) as con:
             return _fill(con, target.name, source, current, from_scratch)
 
     if not repair:

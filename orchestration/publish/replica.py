@@ -33,10 +33,6 @@ BASE_KEY = "((md5_number(base) >> 64)::ubigint % 4294967291)::uinteger"
 # As replicas note what their keys are, whatever they were computed with.
 BASE_KEY_NOTED = "(md5_number_lower(base) % 4294967291)::uinteger"
 KEYED = f"*, {BASE_KEY} as base_key"
-# A cold series reads parts of some columns from a dozen row groups. Blocks of this size instead of DuckDB's usual four
-# times as large ones take it two thirds of the time and half of the CPU, with the memory of a server, and a sixth more
-# disk. Smaller ones gain nothing more.
-BLOCK_BYTES = 65_536
 # Up to this many buckets are listed as literals in a query, which is cheaper than a join.
 LITERALS = 20
 STATE = """

@@ -22,6 +22,11 @@ TABLES_SQL = "duckdb_tables() where database_name = current_database()"
 # that DuckDB writes by default, the first checkpoint of a process reads all these descriptions: 0.1 s of CPU in a file
 # of 1.7 GB, 0.7 in one of 28.
 STORAGE_VERSION = "v1.4.0"
+# The blocks of the files that we make. A cold series reads parts of some columns from a dozen row groups. Blocks of
+# this size instead of DuckDB's usual four times as large ones take it two thirds of the time and half of the CPU, with
+# the memory of a server, and a sixth more disk. Smaller ones gain nothing more. A minute's build begins a block for
+# each of hundreds of columns that it writes: it touches a fifth less memory. A file keeps the blocks it was made with.
+BLOCK_BYTES = 65_536
 # In DuckDB's errors, which come as several types: of the file, of a commit, of a checkpoint.
 NO_SPACE = "No space left on device"
 WAIT_S = 120.0
@@ -93,7 +98,9 @@ def _open(
     if logged:
         # For a file that is there DuckDB does not regard this.
         made = is_file(database) and not read_only and not Path(database).exists()
-        form = {"storage_compatibility_version": STORAGE_VERSION} if made else {}
+        form = (
+            {"storage_compatibility_version": STORAGE_VERSION, "default_block_size": str(BLOCK_BYTES)} if made else {}
+        )
         return duckdb.connect(database, read_only=read_only, config={**form, **(resources or {})})
     con = duckdb.connect(config={**(resources or {}), **spill_beside(database)})
     try:
@@ -108,6 +115,8 @@ def attach_unlogged(con: duckdb.DuckDBPyConnection, database: str) -> None:
     """Attach a file without a log, as `connection` describes it, by its own name; it is the connection's database then,
     not yet that of its cursors. A file in an older form gets ours with what is written."""
     attach, unlogged = f"attach {literals(database)} as {catalog_of(database)}", "recovery_mode no_wal_writes"
+    if not Path(database).exists():
+        unlogged += f", block_size {BLOCK_BYTES}"
     try:
         con.execute(f"{attach} ({unlogged}, storage_version '{STORAGE_VERSION}')")
     except duckdb.InvalidInputException:

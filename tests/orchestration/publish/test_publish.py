@@ -13,8 +13,7 @@ import pytest
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.publish.edition import REPLICAS
 from orchestration.publish.publish import publish_locked
-from orchestration.publish.replica import BLOCK_BYTES
-from orchestration.warehouse.writer import PipelineError, WriterBusyError, connection
+from orchestration.warehouse.writer import BLOCK_BYTES, PipelineError, WriterBusyError, connection
 from tests.support.pipeline.marts import COINS, T0, MartWarehouse, assert_same, quiet, rows, served
 from tests.support.pipeline.pipeline_home import polling_reader
 from tests.support.pipeline.publishing import publishing

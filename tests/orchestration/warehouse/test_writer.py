@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestration.warehouse.writer import (
+    BLOCK_BYTES,
     STORAGE_VERSION,
     DiskFullError,
     UnreadableError,
@@ -50,7 +51,10 @@ def test_a_child_that_outlives_its_parent_is_still_the_writer(tmp_path: Path) ->
 
 @settings(deadline=None, max_examples=30)
 @given(
-    st.lists(st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_characters="\0")), min_size=1)
+    st.lists(
+        st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+        min_size=1,
+    )
 )
 def test_literals_are_the_values_that_they_write(values: list[int | str | None]) -> None:
     with duckdb.connect(config={"threads": 1}) as con:
@@ -141,6 +145,13 @@ def form_of(path: str) -> str:
         return str(tags["storage_version"])
 
 
+def blocks_of(path: str) -> int:
+    """The size of this file's blocks, in bytes."""
+    with duckdb.connect(path, read_only=True) as con:
+        [(found,)] = con.execute("select block_size from pragma_database_size()").fetchall()
+        return int(found)
+
+
 @pytest.mark.parametrize("logged", [False, True])
 def test_a_new_file_is_in_the_form_whose_checkpoints_do_not_read_all_of_it(tmp_path: Path, logged: bool) -> None:
     path = str(tmp_path / "warehouse.duckdb")
@@ -148,6 +159,22 @@ def test_a_new_file_is_in_the_form_whose_checkpoints_do_not_read_all_of_it(tmp_p
         con.execute("create table numbers as select 1 as n")
         con.execute("checkpoint")
     assert form_of(path) == f"{STORAGE_VERSION}+"
+    assert blocks_of(path) == BLOCK_BYTES
+
+
+def test_a_file_keeps_the_blocks_that_it_was_made_with(tmp_path: Path) -> None:
+    """The warehouse of an earlier release."""
+    path = str(tmp_path / "warehouse.duckdb")
+    with duckdb.connect(path) as con:
+        con.execute("create table numbers as select 1 as n")
+    usual = blocks_of(path)
+    for logged in (False, True):
+        with connection(path, logged=logged) as con:
+            con.execute("insert into numbers values (2)")
+            con.execute("checkpoint")
+    assert blocks_of(path) == usual != BLOCK_BYTES
+    with connection(path) as con:
+        assert con.execute("select sum(n) from numbers").fetchall() == [(5,)]
 
 
 def test_a_file_in_an_older_form_gets_ours_and_one_in_a_newer_form_keeps_it(tmp_path: Path) -> None:

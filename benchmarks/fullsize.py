@@ -7,7 +7,6 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -17,7 +16,7 @@ from orchestration.publish.clustering import period_to_fill
 from orchestration.publish.replica import KEYED, copy_views, number_coins
 from orchestration.warehouse.dbt_runner.process import prepare_manifest
 from orchestration.warehouse.served import Served, Table, Tier, period_at, read_served
-from orchestration.warehouse.writer import BLOCK_BYTES, STORAGE_VERSION
+from orchestration.warehouse.writer import FORM
 from serve.replica.catalog import VENUES
 from tests.support.facts.mart_facts import Warehouse
 from tests.support.pipeline import kept_open
@@ -107,8 +106,7 @@ def build(folder: Path, markets: int, year_d: int = YEAR_D) -> Path:
     serving = folder / "serving"
     serving.mkdir(parents=True, exist_ok=True)
     path = serving / "replica_a.duckdb"
-    config: dict[str, Any] = {"default_block_size": str(BLOCK_BYTES), "storage_compatibility_version": STORAGE_VERSION}
-    with duckdb.connect(str(path), config=config) as con:
+    with duckdb.connect(str(path), config={**FORM}) as con:
         con.execute("set memory_limit = '6GB'; set preserve_insertion_order = true")
         if not con.execute("select 1 from duckdb_tables() where table_name = 'done'").fetchone():
             _begin(con, markets)

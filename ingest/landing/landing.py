@@ -176,7 +176,8 @@ class Landing:
 
         dlt can never finish what a process left that was killed between some two of its steps: a package of which only
         a part is deleted, or whose next folder is there already. So what another process left is tried once and then
-        deleted: nothing is lost, because the rows of its packages are still in the journal.
+        deleted: nothing is lost, because the rows of its packages are still in the journal. What this process left is
+        kept until it is committed, so that a store that is down for long gets one data file, and not one per attempt.
         """
         pipeline = self.pipeline()
         of_another, self._began = not self._began, True

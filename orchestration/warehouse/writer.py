@@ -27,6 +27,8 @@ STORAGE_VERSION = "v1.4.0"
 # the memory of a server, and a sixth more disk. Smaller ones gain nothing more. A minute's build begins a block for
 # each of hundreds of columns that it writes: it touches a fifth less memory. A file keeps the blocks it was made with.
 BLOCK_BYTES = 65_536
+# DuckDB's configuration for a file that it makes.
+FORM = {"storage_compatibility_version": STORAGE_VERSION, "default_block_size": str(BLOCK_BYTES)}
 # In DuckDB's errors, which come as several types: of the file, of a commit, of a checkpoint.
 NO_SPACE = "No space left on device"
 WAIT_S = 120.0
@@ -98,10 +100,7 @@ def _open(
     if logged:
         # For a file that is there DuckDB does not regard this.
         made = is_file(database) and not read_only and not Path(database).exists()
-        form = (
-            {"storage_compatibility_version": STORAGE_VERSION, "default_block_size": str(BLOCK_BYTES)} if made else {}
-        )
-        return duckdb.connect(database, read_only=read_only, config={**form, **(resources or {})})
+        return duckdb.connect(database, read_only=read_only, config={**(FORM if made else {}), **(resources or {})})
     con = duckdb.connect(config={**(resources or {}), **spill_beside(database)})
     try:
         attach_unlogged(con, database)

@@ -18,7 +18,7 @@ import duckdb
 
 from benchmarks import minutes
 from benchmarks.product import table
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from orchestration.config.settings import UNIVERSES
 from orchestration.warehouse.packing import GROUP_ROWS, packed_file, packed_rows

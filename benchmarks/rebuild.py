@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks import minutes
 from benchmarks.calibration import calibration
 from benchmarks.product import table
-from ingest.landing.landing import TABLE
+from ingest.landing.loads import TABLE
 from orchestration.config.settings import Settings
 from orchestration.warehouse.compaction import compact_landing
 from orchestration.warehouse.staged import FOLDER, keep_ahead, remove_kept

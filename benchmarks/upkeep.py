@@ -22,7 +22,7 @@ import duckdb
 from benchmarks import minutes
 from benchmarks.product import Product, table
 from ingest.landing.dlt_files import LOADS, commit_file
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from orchestration.code_location.models import TESTS_AT_ONCE, in_turns
 from orchestration.config.clock import DAY_MS, HOUR_MS
 from orchestration.config.settings import UNIVERSES, Settings

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from ingest.landing.journal import Journal, tables
-from ingest.landing.landing import PIPELINE, Landing, LandingFault
+from ingest.landing.landing import PIPELINE, Landing
+from ingest.landing.loads import LandingFault
 from ingest.landing.memory import give_back
 from ingest.landing.rows import SCHEMA, Row
 

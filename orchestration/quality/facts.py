@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from ingest.declaration.history import HISTORY_SQL
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from ingest.landing.store import give_access
 from orchestration.config import clock
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS

@@ -43,7 +43,8 @@ def check_folders(settings: Settings, *, builds: bool = True) -> None:
 
 
 def _prove_object_store(landing: str) -> None:
-    from ingest.landing.landing import LandingFault, check_landing
+    from ingest.landing.landing import check_landing
+    from ingest.landing.loads import LandingFault
 
     try:
         check_landing(landing)

@@ -31,7 +31,7 @@ def landing_error(settings: Settings, since_ms: float) -> str | None:
 
 def last_load(settings: Settings, after: str | None = None) -> str | None:
     """The newest committed load, if it is newer than the given one."""
-    from ingest.landing.landing import committed_loads
+    from ingest.landing.loads import committed_loads
 
     loads = committed_loads(settings.landing, after)
     return loads[-1].load_id if loads else None

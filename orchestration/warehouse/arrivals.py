@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from ingest.declaration.history import HISTORY_SQL
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from ingest.landing.store import give_access, is_remote
 from orchestration.warehouse.windows import Window
 from orchestration.warehouse.writer import Report, literals

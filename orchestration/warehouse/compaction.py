@@ -19,12 +19,12 @@ from typing import Any
 import duckdb
 
 from ingest.landing.dlt_files import LOADS, commit_file
-from ingest.landing.landing import TABLE, Load, committed_loads, in_landing
+from ingest.landing.loads import COMPACTED, TABLE, Load, committed_loads, in_landing
 from ingest.landing.store import open_store
 from orchestration.config.clock import now_ms
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
-from orchestration.warehouse.packing import MARK, packed_file, packed_rows
+from orchestration.warehouse.packing import packed_file, packed_rows
 from orchestration.warehouse.staged import compacted_days, is_kept, keep_staged, remove_kept, step_back
 from orchestration.warehouse.writer import Report
 
@@ -86,7 +86,7 @@ def _abandoned(con: duckdb.DuckDBPyConnection, landing: str, files: list[str]) -
     folder = f"/{TABLE}/{files[0].split('/')[-2]}/"
     query = "select distinct file from pipeline.loads where contains(file, $folder)"
     noted = {in_landing(landing, file) for (file,) in con.execute(query, {"folder": folder}).fetchall()}
-    return {file for file in files if MARK in file} - noted if noted <= set(files) else set()
+    return {file for file in files if COMPACTED in file} - noted if noted <= set(files) else set()
 
 
 def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load], report: Report) -> bool:
@@ -98,18 +98,18 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
     if len(known) < len(loads):
         return False  # not built yet
     # An interrupted compaction may have left originals of loads whose compacted file is already registered.
-    done = {load.load_id for load in loads if MARK in (known[load.load_id] or "") and known[load.load_id] in files}
+    done = {load.load_id for load in loads if COMPACTED in (known[load.load_id] or "") and known[load.load_id] in files}
     sources = [
         file
         for load in loads
         for file in load.files
-        if file not in abandoned and (load.load_id not in done or MARK in file)
+        if file not in abandoned and (load.load_id not in done or COMPACTED in file)
     ]
     newest = loads[-1]
     target = sources[0]
     if len(sources) > 1:
         folder = newest.files[0].rpartition("/")[0]
-        target = f"{folder}/{newest.load_id}{MARK}{now_ms()}.parquet"
+        target = f"{folder}/{newest.load_id}{COMPACTED}{now_ms()}.parquet"
         with ThreadPoolExecutor(1, initializer=step_back) as aside:
             aside.submit(_write, sources, target, filesystem).result()
     with _warehouse(settings, report) as con:
@@ -137,7 +137,7 @@ def _compact(settings: Settings, filesystem: Any, commits: str, loads: list[Load
 
 def _write(sources: list[str], target: str, filesystem: Any) -> None:
     """Write all rows of the sources, packed. On one thread, and with the memory of one block."""
-    for left in filesystem.glob(f"{target.rpartition('/')[0]}/*{MARK}*{PARTIAL}"):
+    for left in filesystem.glob(f"{target.rpartition('/')[0]}/*{COMPACTED}*{PARTIAL}"):
         filesystem.rm_file(left)  # left by an interrupted compaction
     partial = f"{target}{PARTIAL}"
     with (

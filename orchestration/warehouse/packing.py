@@ -23,8 +23,6 @@ from ingest.landing.rows import SCHEMA
 from orchestration.warehouse.windows import BLOCK_MS, minutes_of_files
 from orchestration.warehouse.writer import literals
 
-# In the name of a compacted file.
-MARK = ".compacted-"
 # A block ends earlier after so many bytes: a backfill may bring 100 MB in each minute.
 BLOCK_BYTES = 500_000_000
 # The rows of a group are compressed as one page. DuckDB skips groups by the statistics of their columns.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from orchestration.config import locks
 from orchestration.config.clock import DAY_MS, as_utc, now_ms
 from orchestration.config.places import is_file

@@ -22,20 +22,22 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ingest.landing.landing import TABLE, committed_loads
+from ingest.landing.loads import COMPACTED, TABLE, committed_loads
 from ingest.landing.store import give_access, open_store
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import open_warehouse, warehouse_lock
-from orchestration.warehouse.packing import MARK
 from orchestration.warehouse.watermark import prepare
 from orchestration.warehouse.windows import Window, minutes_of_files
 from orchestration.warehouse.writer import Report, literals
+
+if TYPE_CHECKING:
+    # A build reads the list of what is kept, and waits for no import of Arrow.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FOLDER, LIST = "staged", "kept.json"
 FORMAT = 1
@@ -65,7 +67,7 @@ class _Recipe:
 
     responses: str
     views: Mapping[str, _View]
-    seeds: Mapping[str, pa.Table]
+    seeds: Mapping[str, "pa.Table"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def compacted_days(landing: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for load in committed_loads(landing):
         for file in load.files:
-            if MARK in file:
+            if COMPACTED in file:
                 found.setdefault(file.split("/")[-2], []).append(file)
     return found
 
@@ -133,7 +135,7 @@ def is_kept(file: str) -> bool:
 def note_kept(con: duckdb.DuckDBPyConnection, settings: Settings, window: Window) -> None:
     """Note in `pipeline.window_kept` the views whose rows of the open window are kept, with their files."""
     con.execute("delete from pipeline.window_kept")
-    if window.built or not window.files or not all(MARK in file for file in window.files):
+    if window.built or not window.files or not all(COMPACTED in file for file in window.files):
         return
     kept = [_kept(file) for file in window.files]
     if not all(kept) or not _each_in_one(window.minutes, [one.minutes for one in kept if one]):
@@ -346,7 +348,7 @@ class _Writers:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._open = dict[str, tuple[str, pq.ParquetWriter]]()
+        self._open = dict[str, tuple[str, "pq.ParquetWriter"]]()
 
     def add(self, con: duckdb.DuckDBPyConnection, views: Mapping[str, _View]) -> dict[str, str]:
         """Write the rows that the views have now; returns the errors of those that failed, whose files are gone."""
@@ -377,8 +379,11 @@ class _Writers:
         return {name: file for name, (file, _) in self._open.items()}
 
 
-def _parquet(file: Path, schema: pa.Schema) -> pq.ParquetWriter:
+def _parquet(file: Path, schema: "pa.Schema") -> "pq.ParquetWriter":
     """A writer whose files are a fifth smaller than by default: numbers hardly recur, and level 3 costs no more."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return pq.ParquetWriter(file, schema, compression="zstd", compression_level=3, use_dictionary=texts)  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.declaration.history import HISTORY_SQL
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from ingest.landing.store import give_access
 from orchestration.config.clock import DAY_MS, MINUTE_MS, now_ms
 from orchestration.config.settings import Settings

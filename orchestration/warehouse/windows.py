@@ -12,7 +12,7 @@ from typing import Any, Literal
 import duckdb
 
 from ingest.declaration.history import HISTORY_SQL, is_history
-from ingest.landing.landing import Load, committed_loads, in_landing
+from ingest.landing.loads import Load, committed_loads, in_landing
 from ingest.landing.store import give_access
 from orchestration.config.clock import DAY_MS, HOUR_MS, MINUTE_MS, now_ms
 from orchestration.warehouse.writer import TABLES_SQL, PipelineError, literals, note_settings

@@ -21,7 +21,7 @@ from ingest.backfill.wanted import Wanted
 from ingest.declaration.endpoint import DAY_MS
 from ingest.declaration.history import STEPS_MS
 from ingest.declaration.venue import Venue
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from ingest.recorder.client import Client
 from ingest.recorder.clock import now_ms
 from ingest.recorder.minute import record_minute

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from tests.support.landing_rows import row
 from tests.support.servers.loopback_venue import identity, landed
 

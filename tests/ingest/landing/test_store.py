@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from ingest.landing import store
-from ingest.landing.landing import Landing, LandingFault, check_landing, committed_loads, land
+from ingest.landing.landing import Landing, check_landing, land
+from ingest.landing.loads import LandingFault, committed_loads
 from ingest.landing.outbox import Outbox
 from ingest.landing.rows import Row
 from ingest.landing.store import StoreFault, give_access, object_store

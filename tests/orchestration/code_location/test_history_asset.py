@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from ingest.declaration.endpoint import DAY_MS
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from ingest.recorder.state import lock
 from orchestration.code_location.history_asset import history_asset, history_sensor
 from orchestration.config.settings import Settings

@@ -7,7 +7,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ingest.landing.landing import committed_loads, land
+from ingest.landing.landing import land
+from ingest.landing.loads import committed_loads
 from ingest.landing.rows import SCHEMA, to_batch
 from orchestration.config.settings import Settings
 from orchestration.warehouse.arrivals import new_arrivals, wait_for_minute

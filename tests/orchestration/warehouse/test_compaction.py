@@ -9,7 +9,8 @@ import duckdb
 import fsspec
 import pytest
 
-from ingest.landing.landing import committed_loads, land
+from ingest.landing.landing import land
+from ingest.landing.loads import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse import compaction
 from orchestration.warehouse.compaction import compact_landing

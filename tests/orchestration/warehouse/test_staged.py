@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from ingest.landing.landing import committed_loads, land
+from ingest.landing.landing import land
+from ingest.landing.loads import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse import compaction, staged, upgrade
 from orchestration.warehouse.compaction import compact_landing

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse.access import warehouse_lock
 from orchestration.warehouse.dbt_runner.process import DbtError, run_dbt

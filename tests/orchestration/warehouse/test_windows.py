@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse.watermark import close_window, open_window, prepare
 from orchestration.warehouse.windows import PAST_WEIGHT, file_minutes, next_window, waiting_loads, window_again

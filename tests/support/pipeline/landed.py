@@ -5,7 +5,7 @@ from pathlib import Path
 
 import duckdb
 
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from orchestration.config.settings import Settings
 from orchestration.warehouse.windows import next_window
 from tests.support.pipeline.dbt_project import give_dbt

@@ -17,7 +17,7 @@ from aiohttp import WSMsgType, web
 
 from ingest.declaration.endpoint import Endpoint, Pool, Request
 from ingest.declaration.venue import Venue
-from ingest.landing.landing import committed_loads
+from ingest.landing.loads import committed_loads
 from ingest.recorder.recorder import Pace, record
 
 HOST = "venue.test"

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ingest.landing.landing import LandingFault, committed_loads
+from ingest.landing.loads import LandingFault, committed_loads
 from orchestration.config.settings import Settings
 from orchestration.publish.publish import publish
 from orchestration.quality.facts import collect

@@ -60,14 +60,21 @@ def leave_out_log() -> None:
 
 
 def close() -> None:
-    """Close dbt's connection. What was written without a log is in the file then; if that fails, as on a full disk,
-    it raises duckdb.Error and the file is as it was. (DuckDB writes it also when it closes, but says nothing then.)"""
-    try:
-        con = connection()
-        if con is not None and not Plugin.logged:
-            con.execute("checkpoint")
-    finally:
+    """Leave the warehouse. What was written without a log is in the file then; if that fails, as on a full disk, it
+    raises duckdb.Error and the file is as it was. (DuckDB writes it also when it closes, but says nothing then.)
+
+    What DuckDB has in memory is left to the end of the process, which frees it in a tenth of the time."""
+    con = connection()
+    if con is None or Plugin.logged:
         DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+        return
+    try:
+        con.execute("checkpoint")
+    except duckdb.Error:
+        DuckDBConnectionManager.close_all_connections()  # type: ignore[no-untyped-call]
+        raise
+    con.execute("use memory")
+    con.execute(f"detach {catalog_of(_setting('TIDEMARK_WAREHOUSE'))}")
 
 
 def connection() -> duckdb.DuckDBPyConnection | None:

@@ -137,14 +137,15 @@ delete from pipeline.model_times; insert into pipeline.model_times values {{ row
     CPU for so few rows; and no merging of small row groups, which would rewrite most of the newest hour at each
     checkpoint. Builds of an hour's first minute and of many minutes merge them, on all threads. A window of ten minutes
     counts as small: it is one that is late already, or of a backfill, and merging took 20 s of it. Compressions that take
-    long to choose are left out; dict_fsst is the only one of texts in our files' form. Of DuckDB's optimizers, those are left
-    out that take longer with the long statements of a minute than they save. -#}
+    long to choose are left out; dict_fsst is the only one of texts in our files' form. Of DuckDB's optimizers, a window of
+    what was recorded leaves out those that take longer with the long statements of a minute than they save. -#}
 {% macro tuned_for_window() %}
-  {%- set large = "select count(*) > 10 or bool_or(tick_ms % 3600000 = 0) from " ~ source("pipeline", "window_minutes") -%}
-  {%- if execute and not run_query(large).rows[0][0] -%}
-  set threads = 1; set max_vacuum_tasks = 0; set disabled_compression_methods = 'fsst,zstd,alprd,chimp,patas,roaring';
-  set disabled_optimizers = 'statistics_propagation,common_subexpressions,common_subplan,window_self_join'
-  {%- endif -%}
+  {%- set shape = run_query("select count(*) <= 10 and not coalesce(bool_or(tick_ms % 3600000 = 0), false), count(*) filter (backfilled_only) from "
+    ~ source("pipeline", "window_minutes")).rows[0] if execute else (false, 0) -%}
+  {%- if shape[0] -%}
+  set threads = 1; set max_vacuum_tasks = 0; set disabled_compression_methods = 'fsst,zstd,alprd,chimp,patas,roaring'
+    {%- if not shape[1] %}; set disabled_optimizers = 'statistics_propagation,common_subexpressions,common_subplan,window_self_join'{% endif %}
+  {%- endif %}
 {% endmacro %}
 
 {#- Responses in the window's minutes that it does not read (raw_window): backfilled ones that earlier builds have, and in a

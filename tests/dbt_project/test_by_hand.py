@@ -149,6 +149,23 @@ def test_no_command_of_dbt_loses_recorded_history(clone: Clone) -> None:
     assert clone.rows() == after
 
 
+def test_small_windows_are_built_with_settings_of_their_own(clone: Clone) -> None:
+    """That of an hour's first minute has DuckDB's own; one with backfilled rows has all of its optimizers."""
+    minute, hour = (T0 + MINUTE, False), (T0, False)
+    small, planned_short = "set max_vacuum_tasks = 0", "set disabled_optimizers"
+    for window, expected in (
+        ([minute], (True, True)),
+        ([minute, (T0 + 2 * MINUTE, True)], (True, False)),
+        ([hour], (False, False)),
+    ):
+        with duckdb.connect(str(clone.warehouse)) as con:
+            con.execute("delete from pipeline.window_minutes")
+            for one in window:
+                con.execute("insert into pipeline.window_minutes (tick_ms, backfilled_only) values (?, ?)", one)
+        said = clone.dbt("compile", "--inline", "{{ tuned_for_window() }}")
+        assert (small in said, planned_short in said) == expected, window
+
+
 def test_a_new_warehouse_gets_its_tables(clone: Clone) -> None:
     for file in clone.warehouse.parent.glob("warehouse.duckdb*"):
         file.unlink()

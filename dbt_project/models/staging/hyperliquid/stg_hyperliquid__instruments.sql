@@ -1,3 +1,4 @@
+{#- The token of a dex is read before its coins: beside each of them it would be looked for in the whole body again. -#}
 {%- set fields = {
     "symbol": word("r.coin.name"),
     "base_raw": word("r.coin.name"),
@@ -6,9 +7,12 @@ with recorded as (
     {{ recorded('hyperliquid', 'perp_tickers', "case
             when json_array_length(body, '$[0].universe') = json_array_length(body, '$[1]') then
                 list_transform(
-                    from_json(body -> '$[0].universe', '[{\"name\":\"VARCHAR\",\"isDelisted\":\"BOOLEAN\"}]'),
-                    lambda coin: {'coin': coin, 'collateral': body ->> '$[0].collateralToken'}
-                )
+                    [body ->> '$[0].collateralToken'],
+                    lambda token: list_transform(
+                        from_json(body -> '$[0].universe', '[{\"name\":\"VARCHAR\",\"isDelisted\":\"BOOLEAN\"}]'),
+                        lambda coin: {'coin': coin, 'collateral': token}
+                    )
+                )[1]
         end", may_be_empty=true) }}
 ),
 

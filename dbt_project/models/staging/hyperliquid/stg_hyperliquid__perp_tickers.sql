@@ -17,7 +17,7 @@ with recorded as (
                         from_json(body -> '$[1]', '[{\"markPx\":\"VARCHAR\",\"midPx\":\"VARCHAR\",\"oraclePx\":\"VARCHAR\",
                             \"dayNtlVlm\":\"VARCHAR\",\"funding\":\"VARCHAR\",\"openInterest\":\"VARCHAR\"}]')
                     ),
-                    lambda z: {'coin': z[1], 'ctx': z[2], 'collateral': body ->> '$[0].collateralToken'}
+                    lambda z: {'coin': z[1], 'ctx': z[2]}
                 )
         end", may_be_empty=true) }}
 )

@@ -331,6 +331,11 @@ case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
     body from failing the whole query: it becomes one row with r null, as does an empty list if the venue's list is
     never empty. If a minute has several backfilled responses to the same request, the newest counts. -#}
 {% macro recorded(venue, kind, rows, may_be_empty=false) %}
+    {%- set backfilled = kind not in families()["staged_market_state"].kinds and kind not in stream_kinds() %}
+    {%- set answered -%}
+        venue = '{{ venue }}' and endpoint in ('{{ kind }}'{% if kind not in families()["staged_market_state"].kinds %}, 'history_{{ kind }}'{% endif %})
+        and {{ "status = 101" if kind in stream_kinds() else "status between 200 and 299" }}
+    {%- endset %}
     select
         tick_ms, endpoint, key, params, requested_ms, received_ms,
         unnest({% if may_be_empty %}coalesce(items, [null]){% else %}case when len(items) > 0 then items else [null] end{% endif %}) as r
@@ -339,9 +344,18 @@ case when {{ is_backfilled(endpoint) }} then 'backfilled' else 'recorded' end
         from (
             select *
             from {{ ref('raw_window') }}
-            where venue = '{{ venue }}' and endpoint in ('{{ kind }}'{% if kind not in families()["staged_market_state"].kinds %}, 'history_{{ kind }}'{% endif %})
-                and {% if kind in stream_kinds() %}status = 101{% else %}status between 200 and 299
-            qualify requested_ms = max(requested_ms) over (partition by tick_ms, endpoint, key, params){% endif %}
+            where {{ answered }}
+                {%- if backfilled %}
+                -- Grouped apart from the bodies: a window function would copy them.
+                and (
+                    not {{ is_backfilled() }}
+                    or (tick_ms, endpoint, key, params, requested_ms) in (
+                        select (tick_ms, endpoint, key, params, max(requested_ms)) from {{ ref('raw_window') }}
+                        where {{ answered }} and {{ is_backfilled() }}
+                        group by tick_ms, endpoint, key, params
+                    )
+                )
+                {%- endif %}
         )
     )
 {% endmacro %}

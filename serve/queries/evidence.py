@@ -47,6 +47,7 @@ select model, endpoints, sql from methodology_models left join methodology_sql u
 where venue = $venue and list_has_any(list_append(endpoints, split_part(model, '__', 2)), $endpoints)
 order by model
 """
+# Of a request that two recorders made in a minute, the response that the build read (the model raw_window).
 RESPONSES = """
 create table landed as
 select tick_ms, venue, endpoint, coalesce(key, '') as key, coalesce(params, '') as params, status::integer as status,
@@ -55,7 +56,10 @@ from read_parquet([{files}], union_by_name = true, filename = true)
 where tick_ms >= $since and tick_ms < $until and venue = $venue and list_contains($endpoints, endpoint)
     and (key = $symbol or not list_contains($keyed, endpoint))
 qualify row_number() over (
-    partition by tick_ms, venue, endpoint, key, params, requested_ms order by received_ms desc nulls last) = 1
+    partition by tick_ms, venue, endpoint, key, params,
+        if(status = 101 or starts_with(endpoint, 'history_') or ends_with(endpoint, '_history'), requested_ms, null)
+    order by coalesce(status between 200 and 299 and error is null and body is not null, false) desc,
+        status is not null desc, requested_ms, received_ms desc nulls last) = 1
 """
 
 

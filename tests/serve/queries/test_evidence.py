@@ -60,6 +60,8 @@ ROWS = [
     (AT, "perp_tickers", "", AT + 3, LARGE),
     (AT, "history_perp_bars", "BTCUSDT", AT + 4, FETCHED),
     (AT + MINUTE, "open_interest", "BTCUSDT", AT + MINUTE, '[{"symbol":"BTCUSDT","openInterest":"8"}]'),
+    # By another recorder.
+    (AT + MINUTE, "open_interest", "BTCUSDT", AT + MINUTE + 9, '[{"symbol":"BTCUSDT","openInterest":"8.5"}]'),
 ]
 
 
@@ -139,6 +141,13 @@ def test_a_value_leads_to_its_response_its_row_and_its_body(make_reader: Any, la
         }
     ]
     assert find_responses(make_reader(landing), wanted("BTCUSDT", "open_interest"), False).responses[0]["body"] is None
+
+
+@pytest.mark.requirement("explain:evidence")
+def test_of_two_recorders_the_response_that_was_built_is_found(make_reader: Any, landing: Path) -> None:
+    of = wanted("BTCUSDT", "open_interest", span=Span(AT + MINUTE, AT + 2 * MINUTE))
+    [response] = find_responses(make_reader(landing), of, True).responses
+    assert [row["columns"]["open_interest"] for row in response["rows"]] == [8.0]
 
 
 @pytest.mark.requirement("explain:evidence")

@@ -23,22 +23,31 @@ with {% for name, age_ms in dict(ages, now=0).items() %}
 {% endfor %}
 -- Not observed in the newest minutes, but in the two hours that open-interest acceleration compares: such markets are
 -- listed as missing an anchor.
-seen as (
+observed as (
   select market_id, venue, type, symbol, identity, true as listed from now
   union all
   select
     market_id, coalesce(ago_1h.venue, ago_2h.venue), coalesce(ago_1h.type, ago_2h.type),
     coalesce(ago_1h.symbol, ago_2h.symbol), coalesce(ago_1h.identity, ago_2h.identity), false
   from ago_1h full join ago_2h using (market_id) anti join now using (market_id)
+),
+
+seen as (
+  select observed.*, usd_like, contract_since_ms, listed_ms, category, base_raw
+  from observed left join {{ ref("instruments") }} as instruments using (market_id)
+  where coalesce(delisted_ms > {{ now_ms }}, true) and coalesce(left_out not in ('premiums', 'structured'), true)
+),
+
+-- Grouped apart from the values: a window function over these rows would sort all of their columns.
+only_hip3 as (
+  select identity.base as base, listed from seen group by all having bool_and(identity.hip3)
 )
 
 select
   market_id, seen.venue, seen.type, seen.symbol, seen.identity.base as base, seen.identity.quote as quote,
-  seen.identity.hip3 as hip3, listed,
+  seen.identity.hip3 as hip3, seen.listed,
   -- HIP-3 markets count in no coin's aggregates, but a coin that only they trade has figures of its own.
-  seen.identity.aggregated or (
-    coalesce(usd_like, false) and bool_and(seen.identity.hip3) over (partition by seen.identity.base, listed)
-  ) as counted,
+  seen.identity.aggregated or (coalesce(usd_like, false) and only_hip3.base is not null) as counted,
   now.price, now.vol24h, now.funding, now.funding_ms, now.oi_usd, now.oi_base, now.oi_ms,
   {%- for name in ages %}
   now.price / nullif(ago_{{ name }}.price, 0) - 1 as px_{{ name }},
@@ -55,6 +64,5 @@ left join now using (market_id)
 {%- for name in ages %}
 left join ago_{{ name }} using (market_id)
 {%- endfor %}
-left join {{ ref("instruments") }} as instruments using (market_id)
+left join only_hip3 on seen.identity.base = only_hip3.base and seen.listed = only_hip3.listed
 left join {{ ref("venues") }} as venues on seen.venue = venues.venue
-where coalesce(delisted_ms > {{ now_ms }}, true) and coalesce(left_out not in ('premiums', 'structured'), true)

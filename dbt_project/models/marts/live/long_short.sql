@@ -11,9 +11,10 @@
   select market_id, venue, kind, symbol, base, t, long_fraction
   from {{ ref("int_ratios") }}
   where period_ms = {{ bucket_ms }} and long_fraction is not null
-    and (venue, kind) in (
-      {%- for venue, kind in var("snapshot_ratios") %}('{{ venue }}', '{{ kind }}'){{ ", " if not loop.last }}{% endfor -%}
-    )
+    -- As one text: a pair would be compared column by column with each of them.
+    and list_contains([
+      {%- for venue, kind in var("snapshot_ratios") %}'{{ venue }} {{ kind }}'{{ ", " if not loop.last }}{% endfor -%}
+    ], venue || ' ' || kind)
 {%- endset %}
 -- Not by `qualify`, for which DuckDB would look the chosen rows up in the whole table.
 with newest as (

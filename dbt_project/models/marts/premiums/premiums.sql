@@ -47,14 +47,16 @@ touched_hours as materialized (
   where tick_ms in (select tick_ms from {{ window }})
 ),
 
+-- From a list, which DuckDB takes for short: it then looks up the hours and markets while it scans the bars, of which it
+-- would otherwise build a table of a day.
 hours as materialized (
-  select distinct t from touched_hours
+  select unnest(list(distinct t)) as t from touched_hours
 ),
 {% endif %}
 -- A list of literals, because DuckDB prunes a scan by the values of a join key but not by an expression.
 minute_closes as materialized (
   select market_id, minute_ms, close from {{ bars }}
-  semi join roles using (market_id)
+  semi join (select unnest(list(distinct market_id)) as market_id from roles) using (market_id)
   {% if is_update() %}semi join (select t + unnest(range(0, 3600000, 60000)) as minute_ms from hours) using (minute_ms){% endif %}
   -- All roles are spot markets: the scan leaves out the others before their identities are compared.
   where type = 'spot'

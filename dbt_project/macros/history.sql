@@ -4,6 +4,10 @@
 
 {#- The end of a tier's query, after the CTEs `rolled`, `whole` and `late`: rolled rows, and what history adds to them. -#}
 {% macro with_history_of(step) %}
+{%- if not meets_history(step) %}
+select *{% if step == "1h" %}, null::bigint as known_ms, {{ no_versions("rolled") }} as earlier{% endif %}
+from rolled
+{%- else %}
 {%- set bars, oi_history, settled, instruments = ref("int_history_bars"), ref("int_history_oi"), ref("int_settlements"), ref("instruments") %}
 {%- set columns = ["price", "volume_usd", "taker_buy_usd", "taker_sell_usd", "oi_usd", "oi_base", "funding_8h"] + candle_columns()[:4] %}
 ,
@@ -122,6 +126,22 @@ where stored.source = 'backfilled'
 
 {{ hours_as_known() }}
 {% endif %}
+{%- endif %}
+{% endmacro %}
+
+{#- False for an update that has no history to fill in and none to keep, as most minutes: neither brought the window any, nor is
+    any in the buckets that it touches, of this tier or of the finer one. A statement without it takes half as long. -#}
+{% macro meets_history(step) %}
+  {%- if not is_update() %}{{ return(true) }}{% endif -%}
+  {%- set touched = run_query("select min(t), max(t), count(*) filter (step <> '1m') from (select " ~ bucket("minute_ms", step) ~ " as t, step from "
+    ~ ref("touched_markets") ~ " where step in " ~ history_steps(step) ~ " union all select " ~ bucket("tick_ms", step) ~ ", '1m' from ("
+    ~ whole_minutes() ~ "))").rows[0] -%}
+  {%- set held -%}
+    exists (from {relation} where t between {{ touched[0] or 0 }} and {{ (touched[1] or 0) + step_ms(step) - 1 }} and source = 'backfilled')
+  {%- endset -%}
+  {%- set ever = " or exists (from " ~ this ~ " where t between " ~ (touched[0] or 0) ~ " and " ~ (touched[1] or 0) ~ " and known_ms is not null)" -%}
+  {{ return(touched[2] > 0 or run_query("select " ~ held | replace("{relation}", ref("series_market_" ~ finer_step(step)) | string) ~ " or "
+    ~ held | replace("{relation}", this | string) ~ (ever if step == "1h" else "")).rows[0][0]) }}
 {% endmacro %}
 
 {#- Hours of history with the stamps of known.sql. A recorded hour needs none: its minutes have them. -#}

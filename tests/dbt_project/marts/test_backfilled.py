@@ -130,6 +130,36 @@ def test_history_fills_the_series_where_nothing_was_recorded_in_any_order(wareho
     ]
 
 
+def test_history_is_looked_for_only_where_there_is_some(warehouse: Warehouse) -> None:
+    """The statement of an hour, and of a day, leaves it out elsewhere; where there is some it stays."""
+
+    def recorded(tick_ms: int, symbol: str) -> list[dict[str, Any]]:
+        ticker = {"symbol": symbol, "lastPrice": "100", "quoteVolume": "1000", "closeTime": tick_ms}
+        return [response(tick_ms, "binance", "perp_tickers", [ticker])]
+
+    def looked(*rows: dict[str, Any]) -> list[bool]:
+        warehouse.build(rows, "path:models/intermediate", *BAR_TIERS)
+        files = (warehouse.folder / "target" / "compiled").rglob("series_market_1[hd].sql")
+        return ["open_buckets" in file.read_text() for file in sorted(files)]
+
+    hour = AT_MS - AT_MS % HOUR
+    past = response(AT_MS + 2 * HOUR, "binance", "history_perp_bars", klines(50.0, hour, step=HOUR), key="ETHUSDT")
+    assert looked(*recorded(AT_MS - DAY, "ETHUSDT")) == [False, False]
+    assert looked(*recorded(AT_MS - MINUTE, "BTCUSDT")) == [False, False]
+    assert looked(past) == [True, True]
+    # The minutes of an hour that has some keep it, those of the next hour have none, as the next day.
+    assert looked(*recorded(AT_MS + MINUTE, "BTCUSDT")) == [True, True]
+    assert looked(*recorded(AT_MS + HOUR, "BTCUSDT")) == [True, False]
+    assert looked(*recorded(AT_MS + DAY, "BTCUSDT")) == [False, False]
+    columns = "t, symbol, price, source"
+    assert warehouse.rows(f"select {columns} from series_market_1h where t >= {hour} order by all") == [
+        (hour, "BTCUSDT", 100.0, "recorded"),
+        (hour, "ETHUSDT", 50.0, "backfilled"),
+        (hour + HOUR, "BTCUSDT", 100.0, "recorded"),
+        (hour + DAY, "BTCUSDT", 100.0, "recorded"),
+    ]
+
+
 TIERS = ("series_market_*", "series_ratios_*", "series_venue_ratios_1h")
 
 

@@ -21,6 +21,7 @@ from orchestration.warehouse.staged import is_kept, keep_ahead, keep_staged, rem
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.dbt_project import give_dbt, manifest
+from tests.support.pipeline.equal_rows import assert_close
 from tests.support.pipeline.landed import MINUTES, quiet, ready_to_build
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
 from tests.support.pipeline.recorder_minutes import recorder
@@ -66,7 +67,7 @@ def assert_same(one: Tables, other: Tables) -> None:
     assert one.keys() == other.keys()
     for table, (facts, sums) in one.items():
         assert facts == other[table][0], table
-        assert sums == pytest.approx(other[table][1], rel=1e-9, nan_ok=True), table
+        assert_close(sums, other[table][1], table)
 
 
 def kept_file(settings: Settings, view: str = TICKERS) -> Path:

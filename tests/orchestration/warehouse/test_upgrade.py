@@ -22,6 +22,7 @@ from orchestration.warehouse.transform import build
 from orchestration.warehouse.upgrade import Rebuilt, adapt, check_version, days_left, plan_days, rebuild, this_version
 from orchestration.warehouse.writer import PipelineError, connection, note_settings
 from tests.support.pipeline.dbt_project import give_dbt
+from tests.support.pipeline.equal_rows import assert_close
 from tests.support.pipeline.landed import quiet
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, run, settings_for, start
 from tests.support.pipeline.warehouse import STAMPS, give_built
@@ -74,7 +75,7 @@ def assert_same(one: Settings, other: dict[str, tuple[list[Any], list[float]]]) 
     """The tables of a home are these: sums but for the order in which they were made."""
     for table, (facts, sums) in contents(one.warehouse).items():
         assert facts == other[table][0], table
-        assert sums == pytest.approx(other[table][1], rel=1e-9, nan_ok=True), table
+        assert_close(sums, other[table][1], table)
 
 
 def candles(settings: Settings) -> list[tuple[int, int, int]]:

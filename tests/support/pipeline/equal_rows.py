@@ -1,10 +1,11 @@
 """Two warehouses compared table by table: what was added in another order may differ in the last digits."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from orchestration.warehouse.writer import literals
 
@@ -45,6 +46,19 @@ def _differing(con: duckdb.DuckDBPyConnection, without: Mapping[str, Collection[
             if not _close(row, their):
                 yield name, f"{row} is {their}"
                 break
+
+
+def assert_close(found: Sequence[float], expected: Sequence[float], where: str) -> None:
+    """The numbers are as near as `pytest.approx(rel=1e-9, nan_ok=True)` allows, which takes a minute for the millions
+    of a warehouse."""
+    ours, theirs = np.array(found, dtype=float), np.array(expected, dtype=float)
+    assert ours.shape == theirs.shape, where
+    equal = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(ours - theirs) <= np.maximum(LAST_DIGITS * np.abs(theirs), 1e-12)
+    # An infinite number is near nothing else.
+    wrong = np.flatnonzero(~(equal | (near & np.isfinite(theirs))))
+    assert not wrong.size, (where, wrong.size, [(ours[at], theirs[at]) for at in wrong[:5]])
 
 
 def _exact(row: tuple[Any, ...]) -> str:

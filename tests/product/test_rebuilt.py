@@ -7,15 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ingest.landing.rows import Row
 from orchestration.warehouse import closing, transform
 from orchestration.warehouse.rebuild import beside, rebuild
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.dbt_project import give_dbt, manifest
-from tests.support.pipeline.equal_rows import assert_close, differing
+from tests.support.pipeline.equal_rows import differing
 from tests.support.pipeline.landed import copied_home
 from tests.support.pipeline.product_minutes import Product
 from tests.support.pipeline.recorder_minutes import MINUTE, recorder
@@ -103,18 +101,3 @@ def test_a_number_that_differs_and_a_row_too_many_are_found(tmp_path: Path) -> N
     assert sorted(found) == ["nested", "number", "rows", "text"]
     assert found["rows"] == "4 rows are 5 other ones"
     assert sorted(differing(one, other, {"*": {"price"}})) == ["nested", "rows", "stamp", "text"]
-
-
-NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
-CHANGES = st.one_of(st.just(0.0), st.floats(-3e-9, 3e-9), NUMBERS)
-
-
-@given(st.lists(st.tuples(NUMBERS, CHANGES), max_size=5), st.booleans())
-def test_numbers_are_near_as_approx_says(pairs: list[tuple[float, float]], relative: bool) -> None:
-    expected = [one for one, _ in pairs]
-    found = [one * (1 + by) if relative else one + by for one, by in pairs]
-    if found == pytest.approx(expected, rel=1e-9, nan_ok=True):
-        assert_close(found, expected, "here")
-    else:
-        with pytest.raises(AssertionError, match="here"):
-            assert_close(found, expected, "here")

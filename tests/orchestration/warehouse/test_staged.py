@@ -21,7 +21,7 @@ from orchestration.warehouse.staged import is_kept, keep_ahead, keep_staged, rem
 from orchestration.warehouse.transform import build
 from orchestration.warehouse.writer import connection
 from tests.support.pipeline.dbt_project import give_dbt, manifest
-from tests.support.pipeline.equal_rows import assert_close
+from tests.support.pipeline.equal_rows import differing, every_table
 from tests.support.pipeline.landed import MINUTES, quiet, ready_to_build
 from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for
 from tests.support.pipeline.recorder_minutes import recorder
@@ -31,7 +31,6 @@ LATER = "2999-01-01"
 TICKERS = "stg_binance__perp_tickers"
 # What a kept price is multiplied by, to see whether it was read.
 MARKED = 7
-Tables = dict[str, tuple[list[Any], list[float]]]
 
 
 def fresh_home(settings: Settings, home: Path) -> Settings:
@@ -40,34 +39,6 @@ def fresh_home(settings: Settings, home: Path) -> Settings:
     give_dbt(other)
     give_built(other)
     return other
-
-
-def contents(settings: Settings) -> Tables:
-    """Of each table all that is no floating-point number, in order, and those beside it: sums depend in their last
-    digits on the order of rows. Without when it was known."""
-    found = {}
-    with connection(settings.warehouse, read_only=True) as con:
-        tables = con.execute("select table_name from duckdb_tables() where schema_name = 'main' order by 1").fetchall()
-        for (table,) in tables:
-            typed = con.execute(f'describe main."{table}"').fetchall()
-            facts = ", ".join(f'"{name}"' for name, kind, *_ in typed if "DOUBLE" not in kind and name not in STAMPS)
-            sums = ", ".join(f'"{name}"' for name, kind, *_ in typed if kind == "DOUBLE" and name not in STAMPS)
-            rows = con.execute(
-                f'select {facts}{", " + sums if sums else ""} from main."{table}" order by all'
-            ).fetchall()
-            width = facts.count('", "') + 1
-            found[table] = (
-                [row[:width] for row in rows],
-                [float("nan") if value is None else value for row in rows for value in row[width:]],
-            )
-    return found
-
-
-def assert_same(one: Tables, other: Tables) -> None:
-    assert one.keys() == other.keys()
-    for table, (facts, sums) in one.items():
-        assert facts == other[table][0], table
-        assert_close(sums, other[table][1], table)
 
 
 def kept_file(settings: Settings, view: str = TICKERS) -> Path:
@@ -147,7 +118,7 @@ async def test_kept_rows_give_the_tables_that_bodies_give(tmp_path: Path) -> Non
         await asyncio.to_thread(build, second, max_minutes=2, report=quiet)
     # The views of a new warehouse are made by its first window.
     assert [views > 50 for views in read] == [False, True, True], read
-    assert_same(contents(second), contents(first))
+    assert differing(second.warehouse, first.warehouse, {"*": STAMPS}, every_table) == {}
 
 
 def counting(read: list[int]) -> Callable[..., None]:

@@ -1,11 +1,10 @@
 """Two warehouses compared table by table: what was added in another order may differ in the last digits."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import duckdb
-import numpy as np
 
 from orchestration.warehouse.writer import literals
 
@@ -14,20 +13,37 @@ OF_A_WINDOW = ("raw_window", "touched_markets", "int_touched_minutes")
 LAST_DIGITS = 1e-9
 
 
-def differing(one: str, other: str, without: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """The tables whose rows differ, each with an example; `without` names the columns that are not compared, with the
-    table `*` for all."""
+def of_any_window(table: str) -> bool:
+    """Whether a table has the same rows in whichever windows its minutes were built."""
+    return not table.startswith("staged_") and table not in OF_A_WINDOW
+
+
+def every_table(_: str) -> bool:
+    """Also the others, of homes that build the same windows last."""
+    return True
+
+
+def differing(
+    one: str, other: str, without: Mapping[str, Collection[str]], compared: Callable[[str], bool] = of_any_window
+) -> dict[str, str]:
+    """The compared tables whose rows differ, each with an example; `without` names the columns that are not compared,
+    with the table `*` for all."""
     with duckdb.connect() as con:
         con.execute(f"attach {literals(one)} as one (read_only); attach {literals(other)} as other (read_only)")
-        return dict(_differing(con, without))
+        ours, theirs = ({name for name in _tables(con, side) if compared(name)} for side in ("one", "other"))
+        found = dict.fromkeys(ours ^ theirs, "only one of them has it")
+        return found | dict(_differing(con, sorted(ours & theirs), without))
 
 
-def _differing(con: duckdb.DuckDBPyConnection, without: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
-    names = con.execute(
-        "select table_name from duckdb_tables() where database_name = 'one' and schema_name = 'main' "
-        f"and not starts_with(table_name, 'staged_') and table_name not in ({literals(*OF_A_WINDOW)}) order by 1"
-    ).fetchall()
-    for (name,) in names:
+def _tables(con: duckdb.DuckDBPyConnection, side: str) -> Iterator[str]:
+    query = f"select table_name from duckdb_tables() where database_name = '{side}' and schema_name = 'main'"
+    return (name for (name,) in con.execute(query).fetchall())
+
+
+def _differing(
+    con: duckdb.DuckDBPyConnection, names: Collection[str], without: Mapping[str, Collection[str]]
+) -> Iterator[tuple[str, str]]:
+    for name in names:
         left_out = {*without.get("*", ()), *without.get(name, ())}
         columns = [
             f'"{column}"'
@@ -35,35 +51,23 @@ def _differing(con: duckdb.DuckDBPyConnection, without: Mapping[str, Collection[
             if column not in left_out
         ]
         rows = [f'select {", ".join(columns)} from {side}.main."{name}"' for side in ("one", "other")]
-        # What is equal to the last digit is not read. The rest is few, and is sorted by what is no number of its own.
+        # What is equal to the last digit is not read. The rest is few, and is sorted by what is no fraction, then by
+        # its fractions: a strike is one.
         ours, theirs = (
             con.execute(f"{first} except all {second}").fetchall() for first, second in (rows, reversed(rows))
         )
         if len(ours) != len(theirs):
             yield name, f"{len(ours)} rows are {len(theirs)} other ones"
             continue
-        for row, their in zip(sorted(ours, key=_exact), sorted(theirs, key=_exact), strict=True):
+        for row, their in zip(sorted(ours, key=_order), sorted(theirs, key=_order), strict=True):
             if not _close(row, their):
                 yield name, f"{row} is {their}"
                 break
 
 
-def assert_close(found: Sequence[float], expected: Sequence[float], where: str) -> None:
-    """The numbers are as near as `pytest.approx(rel=1e-9, nan_ok=True)` allows, which takes a minute for the millions
-    of a warehouse."""
-    ours, theirs = np.array(found, dtype=float), np.array(expected, dtype=float)
-    assert ours.shape == theirs.shape, where
-    equal = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-    with np.errstate(invalid="ignore"):
-        near = np.abs(ours - theirs) <= np.maximum(LAST_DIGITS * np.abs(theirs), 1e-12)
-    # An infinite number is near nothing else.
-    wrong = np.flatnonzero(~(equal | (near & np.isfinite(theirs))))
-    assert not wrong.size, (where, wrong.size, [(ours[at], theirs[at]) for at in wrong[:5]])
-
-
-def _exact(row: tuple[Any, ...]) -> str:
-    """The values of a row that are no fractions."""
-    return repr([value for value in row if not _has_float(value)])
+def _order(row: tuple[Any, ...]) -> tuple[str, list[float]]:
+    """The values of a row that are no fractions, and its fractions."""
+    return repr([value for value in row if not _has_float(value)]), [value for value in row if isinstance(value, float)]
 
 
 def _has_float(value: Any) -> bool:

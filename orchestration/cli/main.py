@@ -148,15 +148,22 @@ def backfill(
 @app.command(short_help="Build what has landed into the warehouse (dbt).")
 def build(
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build everything in the landing again.")] = False,
+    publish: Annotated[bool, typer.Option("--publish", help="Publish it as a new edition too.")] = False,
 ) -> None:
     """Build the landed minutes that are not in the warehouse yet (dbt)."""
     chosen = settings()
+    from orchestration.publish.at_once import published_at_once
+    from orchestration.publish.publish import publish as run_publish
     from orchestration.warehouse.transform import build as run_build
 
     with one_sentence():
         report = reporter(chosen.log_format)
-        built = run_build(chosen, rebuild=rebuild, report=report)
+        built = run_build(chosen, rebuild=rebuild, publish=publish, report=report)
         report(f"{built.minutes} minutes of {built.loads} loads" if built else "nothing waits to be built")
+        if publish:
+            at_once = published_at_once(built.last if built else None)
+            edition = at_once[0] if at_once else run_publish(chosen, report=report)
+            report(f"edition {edition.edition_id}" if edition else "nothing new to publish")
 
 
 @app.command(short_help="Build everything in the landing again, or some days, beside the running product.")

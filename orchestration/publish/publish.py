@@ -127,7 +127,8 @@ def update_replica(
     report: Report = print,
 ) -> Edition | None:
     """`publish` for a caller who holds the writer lock; with `repair` off, a replica that lacks more than the newest
-    builds is an error. `begun` is the replica that nobody reads, if it is open already."""
+    builds is an error, unless nothing was ever published. `begun` is the replica that nobody reads, if it is open
+    already."""
     began, cpu = time.monotonic(), time.process_time()
     edition = publish_locked(
         settings.warehouse, settings.serving, manifest, settings.build_resources, force,
@@ -321,7 +322,7 @@ def _write(
 ) -> Edition:
     """Update one replica file in one transaction. If it cannot be updated, it is replaced by a copy of the served
     replica, which lacks only the newest changes, and if that fails too, filled from nothing; an error with `repair`
-    off."""
+    off, but for the first one of a home."""
 
     def filled(from_scratch: bool = False) -> Edition:
         if begun:
@@ -333,9 +334,11 @@ def _write(
             return _fill(con, target.name, source, current, from_scratch)
 
     if not repair:
-        if not target.exists():
+        if target.exists():
+            return filled()
+        if current:
             raise _StaleReplicaError(f"there is no {target.name}")
-        return filled()
+        return filled(from_scratch=True)
     pointed = target.with_name(current["replica"]) if current else target
     for origin in [None, pointed] if pointed != target and pointed.exists() else [None]:
         if origin:

@@ -45,11 +45,13 @@ OURS = "table_catalog = current_database() and table_schema = 'main'"
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The outcome of one call of `build`. `more` says that it stopped before all waiting loads were built."""
+    """The outcome of one call of `build`. `more` says that it stopped before all waiting loads were built, `last` how
+    the last window was closed."""
 
     builds: tuple[Build, ...]
     loads: int
     more: bool
+    last: Closed
 
     @property
     def minutes(self) -> int:
@@ -109,11 +111,12 @@ def build(
 
 def result(done: list[OpenWindow]) -> BuildResult | None:
     """The outcome of the windows that were built."""
-    builds = tuple(opened.closed.build for opened in done if opened.closed is not None)
-    if not builds:
+    closed = [opened.closed for opened in done if opened.closed is not None]
+    if not closed:
         return None
+    builds = tuple(one.build for one in closed)
     loads = sum(len({row[0] for row in opened.window.finished}) for opened in done)
-    return BuildResult(builds, loads, done[-1].window.more)
+    return BuildResult(builds, loads, done[-1].window.more, closed[-1])
 
 
 def windows_to_build(

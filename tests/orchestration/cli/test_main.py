@@ -199,8 +199,7 @@ def test_the_demo_starts_serves_survives_a_crash_and_stops(tmp_path: Path) -> No
         for step in (
             "simulated exchanges ready",
             "landed:",
-            "built in",
-            "published in",
+            "built and published in",
             "the API serves data",
             "Dagster ready",
         ):

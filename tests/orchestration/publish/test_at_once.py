@@ -14,7 +14,7 @@ from orchestration.warehouse.dbt_runner.process import run_dbt
 from orchestration.warehouse.transform import OpenWindow, build, windows_to_build
 from tests.support.pipeline.dbt_project import give_dbt
 from tests.support.pipeline.landed import quiet
-from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, settings_for, tables
+from tests.support.pipeline.pipeline_home import MINUTE, T0, land_minutes, run, settings_for, tables
 from tests.support.pipeline.warehouse import give_built
 
 
@@ -60,6 +60,20 @@ def test_who_opened_the_window_learns_of_the_edition(settings: Settings) -> None
     assert published_at_once(None) is None
 
 
+def test_the_command_publishes_in_one_way_or_the_other(settings: Settings) -> None:
+    land_minutes(settings, [T0 + 2 * MINUTE])
+    assert lines(settings)[-2:] == ["1 minutes of 1 loads", "edition 3"]
+    assert_served(settings, 3, 2)
+    build_minute(settings, 3)
+    assert lines(settings)[-2:] == ["nothing waits to be built", "edition 4"]
+    assert lines(settings)[-2:] == ["nothing waits to be built", "nothing new to publish"]
+
+
+def lines(settings: Settings) -> list[str]:
+    """What `tidemark build --publish` prints."""
+    return run(settings, "build", "--publish").splitlines()
+
+
 def test_what_a_reader_holds_is_published_after_the_build(settings: Settings) -> None:
     with duckdb.connect(str(settings.serving / "replica_a.duckdb"), read_only=True):
         build_minute(settings, 2, at_once=True)
@@ -70,14 +84,16 @@ def test_what_a_reader_holds_is_published_after_the_build(settings: Settings) ->
     assert_served(settings, 3, 2)
 
 
-def test_the_first_edition_of_all_is_published_after_its_build(tmp_path: Path) -> None:
+def test_the_first_edition_of_all_is_published_at_once_and_the_second_as_its_copy(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     give_dbt(settings)
     give_built(settings)
     build_minute(settings, 0, at_once=True)
-    assert read_current(settings.serving) is None
-    assert publish(settings, report=quiet) is not None
     assert_served(settings, 1, 0)
+    build_minute(settings, 1, at_once=True)
+    assert not (settings.serving / "replica_b.duckdb").exists()
+    assert publish(settings, report=quiet) is not None
+    assert_served(settings, 2, 1)
 
 
 def test_an_edition_whose_build_was_lost_is_followed_by_one_of_the_build_that_is_done_again(settings: Settings) -> None:

@@ -35,8 +35,8 @@ async def test_without_a_recorder_no_exchange_is_asked(tmp_path: Path, monkeypat
     begun: list[str] = []
 
     def command(_: Settings, name: str, *words: str) -> Command:
-        begun.append(words[0])
-        return python(name, "pass" if words[0] == "build" else SLEEPER)
+        begun.append(" ".join(words))
+        return python(name, SLEEPER)
 
     monkeypatch.setattr(commands, "tidemark", command)
     monkeypatch.setattr(probes, "last_load", lambda *_: "1.0")
@@ -44,7 +44,7 @@ async def test_without_a_recorder_no_exchange_is_asked(tmp_path: Path, monkeypat
     builder = product.Product(Settings.from_env({"TIDEMARK_HOME": str(tmp_path)}), False, lock, record=False)
     async with builder.supervisor:
         builder.start(builder.startup())
-        await until(lambda: "publish" in begun)
+        await until(lambda: "build --publish" in begun)
         await builder.end(builder.tasks)
-    assert begun == ["serve", "dbt-server", "build", "publish"]
+    assert begun == ["serve", "dbt-server", "build --publish"]
     os.close(lock)

@@ -44,7 +44,7 @@ from serve.http.responses import (
 from serve.pages.pages import DOCUMENT_HEADERS, FILES_AT, PAGE_HEADERS, Pages, data_request, leads_nowhere
 from serve.replica.catalog import Catalog
 from serve.replica.edition import Edition, Reader
-from serve.replica.store import NO_METRICS, Store
+from serve.replica.store import NO_METRICS, QUERY_LIMIT_S, Store
 from serve.replica.unavailable import Busy, Fallback, Unavailable
 
 KNOWN_URLS = 20_000  # URLs per edition whose canonical query is remembered
@@ -63,7 +63,7 @@ class Setup:
     metrics that may be requested before the first edition, which brings its own, the folder of the landing if
     raw responses may be shown, that of the minutes of files if they are served, the address of Dagster's pages on this
     machine if pages may link to it, the folder of what other processes count for /metrics, that of bulk files,
-    whether MCP clients may send SQL, and whom to write to about a vulnerability."""
+    whether MCP clients may send SQL, whom to write to about a vulnerability, and the seconds that a query may take."""
 
     serving: Path
     docs: Path | None = None
@@ -82,6 +82,7 @@ class Setup:
     bulk: Path | None = None
     mcp_sql: bool = False
     security_contact: str = ""
+    query_limit_s: float = QUERY_LIMIT_S
 
 
 class Service:
@@ -101,6 +102,7 @@ class Service:
         self.store = Store(
             setup.serving,
             self._new_edition,
+            query_limit_s=setup.query_limit_s,
             catalog=setup.catalog,
             landing=setup.landing,
             minutes=setup.minutes,

@@ -187,7 +187,8 @@ class Product:
             self.report_failure(f"the {name} edition was not made", outcome)
             self.report("Dagster tries again every minute")
             return False
-        self.report(f"built and published in {time.monotonic() - begin:.1f} s: {', '.join(outcome.tail[-2:])}")
+        result = outcome.tail[-1] if outcome.tail else ""
+        self.report(f"built and published in {time.monotonic() - begin:.1f} s: {result}")
         return True
 
     async def first_load(self, landed: str | None) -> str | None:

@@ -86,7 +86,7 @@ def test_a_number_that_differs_and_a_row_too_many_are_found(tmp_path: Path) -> N
     one, other = (str(tmp_path / f"{name}.duckdb") for name in ("one", "other"))
     for path, factor in ((one, 1.0), (other, 1 + 1e-13)):
         with connection(path) as con:
-            for name in ("equal", "number", "nested", "text", "rows", "stamp"):
+            for name in ("equal", "number", "nested", "text", "rows", "stamp", "columns"):
                 con.execute(
                     f"create table {name} as select t, t * {factor}::double as price, "
                     f"[{{'usd': t / 3 * {factor}::double}}] as depth, 'a' as kind, 1 as written from range(1, 5) r(t)"
@@ -97,7 +97,15 @@ def test_a_number_that_differs_and_a_row_too_many_are_found(tmp_path: Path) -> N
         con.execute("update text set kind = 'b' where t = 2")
         con.execute("insert into rows from rows limit 1")
         con.execute("update stamp set written = 2")
+        con.execute("create table only_here as from rows; alter table columns add column more integer")
     found = differing(one, other, {"*": {"nothing"}, "stamp": {"written"}})
-    assert sorted(found) == ["nested", "number", "rows", "text"]
+    assert sorted(found) == ["columns", "nested", "number", "only_here", "rows", "text"]
     assert found["rows"] == "4 rows are 5 other ones"
-    assert sorted(differing(one, other, {"*": {"price"}})) == ["nested", "rows", "stamp", "text"]
+    assert sorted(differing(one, other, {"*": {"price"}})) == [
+        "columns",
+        "nested",
+        "only_here",
+        "rows",
+        "stamp",
+        "text",
+    ]

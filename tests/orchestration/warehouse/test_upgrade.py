@@ -129,6 +129,7 @@ def test_the_first_releases_home_goes_on_and_is_built_again_day_by_day(
     build(home, rebuild=True, report=quiet)
     assert differing(home.warehouse, str(incremental), {"*": {*STAMPS, "tick_ms"}}, COMPARED.__contains__) == {}
     with connection(home.warehouse) as con:
+        assert {*COMPARED} <= {name for (name,) in con.execute("select table_name from duckdb_tables()").fetchall()}
         assert days_left(con) == 0
 
 

@@ -45,11 +45,18 @@ def _differing(
 ) -> Iterator[tuple[str, str]]:
     for name in names:
         left_out = {*without.get("*", ()), *without.get(name, ())}
-        columns = [
-            f'"{column}"'
-            for (column, *_) in con.execute(f'describe one.main."{name}"').fetchall()
-            if column not in left_out
-        ]
+        typed, other_typed = (
+            {
+                column: kind
+                for column, kind, *_ in con.execute(f'describe {side}.main."{name}"').fetchall()
+                if column not in left_out
+            }
+            for side in ("one", "other")
+        )
+        if typed != other_typed:
+            yield name, f"{typed} are {other_typed}"
+            continue
+        columns = [f'"{column}"' for column in typed]
         rows = [f'select {", ".join(columns)} from {side}.main."{name}"' for side in ("one", "other")]
         # What is equal to the last digit is not read. The rest is few, and is sorted by what is no fraction, then by
         # its fractions: a strike is one.
